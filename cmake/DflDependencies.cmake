@@ -1,0 +1,42 @@
+# Every outside library, found once and in one place. All come from Debian's
+# packages (scripts/packages.txt); LibTorch may also be unpacked anywhere and
+# named through CMAKE_PREFIX_PATH.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(Protobuf REQUIRED)  # module mode: config mode fails on Debian 12
+find_package(gRPC CONFIG REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd)
+
+find_program(DFL_CCACHE ccache)
+if(DFL_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER "${DFL_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${DFL_CCACHE}")
+endif()
+
+if(DFL_TORCH)
+  find_package(Torch REQUIRED)
+  # A target of our own: system includes (no warnings from them), no flags that
+  # the package would push into every other room.
+  add_library(dfl_torch INTERFACE)
+  target_include_directories(dfl_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(dfl_torch INTERFACE ${TORCH_LIBRARIES})
+  # A LibTorch built with the old std::string ABI says so in its flags.
+  if(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
+    message(FATAL_ERROR "This LibTorch was built with the old libstdc++ ABI; "
+                        "gRPC and protobuf were not. Use the cxx11-abi build.")
+  endif()
+endif()
+
+if(DFL_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(DFL_BUILD_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,48 @@
+// Strong identities. A NodeId is the node's configured name; members of a run
+// are sorted bytewise by it, so that every node derives the same order.
+#ifndef DFL_BASE_IDS_H_
+#define DFL_BASE_IDS_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace dfl {
+
+// A node's configured name, e.g. "gateway-07".
+class NodeId {
+ public:
+  NodeId() = default;
+  explicit NodeId(std::string name) : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  bool empty() const { return name_.empty(); }
+
+  friend bool operator==(const NodeId& a, const NodeId& b) {
+    return a.name_ == b.name_;
+  }
+  friend bool operator!=(const NodeId& a, const NodeId& b) {
+    return !(a == b);
+  }
+  friend bool operator<(const NodeId& a, const NodeId& b) {
+    return a.name_ < b.name_;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const NodeId& id) {
+    return H::combine(std::move(h), id.name_);
+  }
+
+ private:
+  std::string name_;
+};
+
+// OK when `name` can be a NodeId: 1 to 63 characters, letters, digits, '-',
+// '_' and '.', starting with a letter or digit.
+// Errors: INVALID_ARGUMENT says what is wrong with which character.
+absl::Status ValidateNodeName(absl::string_view name);
+
+}  // namespace dfl
+
+#endif  // DFL_BASE_IDS_H_
