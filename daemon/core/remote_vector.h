@@ -45,9 +45,8 @@ class RemoteVector {
   // `own`, `sum` and `counts` have range.size() entries; `counts` may be empty
   // (not wanted). A transmitted zero counts as transmitted (the paper's star).
   // Fastest when ranges come in increasing order; any order is right.
-  virtual void AddDifference(CoordinateRange range,
-                             absl::Span<const float> own, float weight,
-                             absl::Span<float> sum,
+  virtual void AddDifference(CoordinateRange range, absl::Span<const float> own,
+                             float weight, absl::Span<float> sum,
                              absl::Span<int32_t> counts) = 0;
 };
 

@@ -1,0 +1,272 @@
+// The brain: one algorithm on one node as a pure state machine.
+//
+// It is handed what happened (an Event) and says what to do (Actions). It never
+// blocks, reads a clock, touches a socket, a thread, protobuf or torch. The
+// same object runs in dfld, on the simulated ports and under the golden test.
+//
+//   runtime                      algorithm
+//   Started{step}            ->  (nothing, or a timer)
+//   StepBegins               ->  Push / Ask / ComputeGradient / WakeAfter ...
+//   AnswerArrived, PushArrived, AnswerMissing, TimerFired, GradientReady
+//                            ->  more of the same, and in the end StepDone
+//   StepBegins               ->  the next step, unless the runtime pauses here
+//
+// Between StepDone and the next StepBegins the node is at a *boundary*: the
+// parameters hold w^k, and plan changes, jumps and evaluation happen there and
+// nowhere else. AskArrived and snapshots are only served while
+// parameters_settled(), so nobody is sent a half-made step.
+//
+// Vectors. The node owns the flat buffers of NodeVectors; the algorithm reads
+// and writes them during Handle only. Nobody else writes them while it lives.
+//
+// Randomness is named: see Decisions.
+#ifndef DFL_CORE_ALGORITHM_H_
+#define DFL_CORE_ALGORITHM_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/remote_vector.h"
+#include "daemon/core/run_plan.h"
+
+namespace dfl::core {
+
+// ---------------------------------------------------------------- events ----
+
+// The run starts, or is taken up again, at step `step` (0 = fresh). The
+// parameters already hold w^step.
+struct Started {
+  int64_t step = 0;
+};
+
+// The node is at a boundary and may do its next step.
+struct StepBegins {};
+
+// The gradient of ComputeGradient is in NodeVectors::gradient.
+struct GradientReady {
+  double loss = 0;
+  int64_t rows = 0;
+};
+
+// `from` asks for our model. Answered with an Answer action.
+struct AskArrived {
+  NodeId from;
+  uint64_t ask = 0;
+};
+
+// What a neighbour sent: its model and the floating-point module buffers.
+struct RemoteModel {
+  std::unique_ptr<RemoteVector> parameters;
+  std::vector<float> buffers;  // [buffer count]
+  // The sender's step when it was taken.
+  int64_t step = 0;
+};
+
+struct AnswerArrived {
+  NodeId from;
+  uint64_t ask = 0;
+  RemoteModel model;
+};
+
+// No answer will come from `from` (no link, refused, cancelled).
+struct AnswerMissing {
+  NodeId from;
+  uint64_t ask = 0;
+};
+
+// `model.step` is the sender's round.
+struct PushArrived {
+  NodeId from;
+  RemoteModel model;
+};
+
+struct TimerFired {
+  uint64_t timer = 0;
+};
+
+// The link to a neighbour came up or went down.
+struct PeerUp {
+  NodeId peer;
+};
+struct PeerDown {
+  NodeId peer;
+};
+
+// New knobs, neighbours or weights. Only at a boundary.
+struct PlanChanged {
+  NodePlan plan;
+};
+
+using Event = std::variant<Started, StepBegins, GradientReady, AskArrived,
+                           AnswerArrived, AnswerMissing, PushArrived,
+                           TimerFired, PeerUp, PeerDown, PlanChanged>;
+
+// --------------------------------------------------------------- actions ----
+
+// Compute the gradient of the next mini-batch at NodeVectors::parameters.
+struct ComputeGradient {};
+
+// Ask each of `peers` for its model.
+struct Ask {
+  uint64_t ask = 0;
+  std::vector<NodeId> peers;
+};
+
+// The answers that are still out are not wanted any more (stragglers).
+struct CancelAsk {
+  uint64_t ask = 0;
+};
+
+// Send the parameters as they are now to `to`. `rate` in (0, 1] is the share of
+// coordinates; `seed` names them. The plan's codec says how values are written.
+struct Answer {
+  NodeId to;
+  uint64_t ask = 0;
+  double rate = 1;
+  uint64_t seed = 0;
+};
+
+// Send the parameters as they are now to each of `peers`, as round `round`.
+// Coordinates come from (edge, round), the same in both directions.
+struct Push {
+  std::vector<NodeId> peers;
+  int64_t round = 0;
+};
+
+// TimerFired{timer} after `delay`; a second WakeAfter of one timer replaces it.
+struct WakeAfter {
+  uint64_t timer = 0;
+  absl::Duration delay;
+};
+struct CancelTimer {
+  uint64_t timer = 0;
+};
+
+// The parameters hold w^{k+1}.
+struct StepDone {};
+
+using Action = std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push,
+                            WakeAfter, CancelTimer, StepDone>;
+using Actions = std::vector<Action>;
+
+// ------------------------------------------------------------- interface ----
+
+// The node's flat buffers, borrowed for the algorithm's life.
+struct NodeVectors {
+  absl::Span<float> parameters;  // [n] trained parameters
+  absl::Span<float> gradient;    // [n]
+  absl::Span<float> buffers;     // [b] floating-point module buffers
+};
+
+// What an algorithm leaves to chance, by name, so that a test can script it.
+class Decisions {
+ public:
+  virtual ~Decisions() = default;
+
+  // `count` of `candidates`, uniformly without replacement, in any order;
+  // 0 <= count <= candidates.size().
+  virtual std::vector<NodeId> ChooseNeighbours(
+      absl::Span<const NodeId> candidates, int64_t count) = 0;
+
+  // A fresh name for the coordinates of one message to `to`.
+  virtual uint64_t NameCoordinates(const NodeId& to) = 0;
+
+  // One value of [range.lo, range.hi], uniformly. The same for every call of
+  // one node with the same purpose and range: a node draws once.
+  virtual int64_t DrawFrom(absl::string_view purpose, IntRange range) = 0;
+};
+
+// Decisions from a seed: one fork for each purpose.
+class SeededDecisions : public Decisions {
+ public:
+  // `seed` should differ between nodes: DeriveSeed(plan.seed, node name).
+  explicit SeededDecisions(uint64_t seed);
+
+  std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
+                                       int64_t count) override;
+  uint64_t NameCoordinates(const NodeId& to) override;
+  int64_t DrawFrom(absl::string_view purpose, IntRange range) override;
+
+ private:
+  uint64_t seed_;
+  Rng neighbours_;
+  Rng coordinates_;
+};
+
+// How an algorithm's models travel.
+enum class Exchange { kNone, kPull, kPush };
+
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+
+  // Takes one event and appends what to do to `actions`, in order. `event` is
+  // consumed. Events that are out of place (a late answer, an old timer) are
+  // ignored; nothing a peer sends is ever an error here.
+  virtual void Handle(Event event, Actions& actions) = 0;
+
+  // k, the number of finished steps (= the round about to be or being done).
+  virtual int64_t step() const = 0;
+
+  // True while NodeVectors::parameters holds w^k, the state a neighbour may be
+  // sent; false between mixing (or a local step) and StepDone.
+  virtual bool parameters_settled() const = 0;
+
+  // Moves to round `round` > step() at a boundary, because neighbours are
+  // there already. The parameters stay.
+  virtual void JumpTo(int64_t round) = 0;
+
+  // The number of local steps taken so far (gradients applied).
+  virtual int64_t gradients() const = 0;
+
+  // Names and values worth watching, e.g. sigma and m of PaME.
+  virtual std::map<std::string, double> Gauges() const = 0;
+};
+
+// One entry of the catalogue.
+struct AlgorithmInfo {
+  std::string name;
+  std::string summary;  // one line
+  std::string source;   // paper, equation, listing
+  std::string caveats;  // what a user should know; may be ""
+  Exchange exchange = Exchange::kNone;
+  // True: out-of-step nodes jump to the furthest round they hear of.
+  bool lock_step = false;
+  // Costs: vectors of length n kept beside parameters and gradient, and a
+  // sentence on messages and steps a round.
+  int64_t extra_vectors = 0;
+  std::string cost;
+  std::vector<KnobSpec> knobs;
+};
+
+// All algorithms, by name.
+absl::Span<const AlgorithmInfo> AlgorithmCatalogue();
+
+// The entry called `name`.
+// Errors: NOT_FOUND with the nearest name and all that there are.
+absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name);
+
+// What a new algorithm needs. `batches_per_pass` = ceil(rows / batch size), for
+// algorithms that count in epochs.
+struct AlgorithmContext {
+  NodePlan plan;
+  NodeVectors vectors;
+  int64_t batches_per_pass = 1;
+};
+
+// A new state machine; `decisions` must outlive it.
+// Errors: NOT_FOUND as FindAlgorithm.
+absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
+    absl::string_view name, AlgorithmContext context, Decisions& decisions);
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHM_H_

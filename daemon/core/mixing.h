@@ -1,0 +1,38 @@
+// Mixing matrices of undirected graphs: symmetric, doubly stochastic, positive
+// only on edges and on the diagonal.
+#ifndef DFL_CORE_MIXING_H_
+#define DFL_CORE_MIXING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "daemon/core/graph.h"
+
+namespace dfl::core {
+
+// [m][m]; row i = the weights node i gives to what it holds.
+using MixingMatrix = std::vector<std::vector<double>>;
+
+// metropolis: W_ij = 1/(1 + max(d_i, d_j)) on edges. [thesis ch. 2]
+// laplacian:  W = I - L/(d_max + 1). [DeceFL]
+// uniform:    1/m, on the complete graph only.
+// explicit:   `matrix`, checked.
+// Errors: INVALID_ARGUMENT for an unknown rule; for uniform on another graph;
+// for an explicit matrix whose row or column does not sum to 1 within 1e-6, is
+// negative, not symmetric, or has weight off the edges (row, column and value
+// are named).
+absl::StatusOr<MixingMatrix> BuildMixing(absl::string_view rule,
+                                         const Graph& graph,
+                                         const MixingMatrix& matrix = {});
+
+// lambda = ||W - 11'/m||_2; the spectral gap is 1 - lambda. m >= 1.
+double SecondSingularValue(const MixingMatrix& w);
+inline double SpectralGap(const MixingMatrix& w) {
+  return 1 - SecondSingularValue(w);
+}
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_MIXING_H_

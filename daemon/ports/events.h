@@ -1,0 +1,96 @@
+// Port: what happened in the node, as typed facts. Rooms report; app fans out
+// to the log, metrics and control's Watch. Nobody else logs.
+#ifndef DFL_PORTS_EVENTS_H_
+#define DFL_PORTS_EVENTS_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/ports/frames.h"
+#include "daemon/ports/learner.h"
+
+namespace dfl::ports {
+
+struct PhaseChanged {
+  Phase from = Phase::kIdle;
+  Phase to = Phase::kIdle;
+  std::string reason;
+};
+
+struct PlanAdopted {
+  uint64_t version = 0;
+  int64_t step = 0;
+};
+
+// The node took its model and step from a neighbour.
+struct StateTaken {
+  NodeId from;
+  int64_t step = 0;
+};
+
+struct StepFinished {
+  int64_t step = 0;  // number of finished steps
+  double loss = 0;
+};
+
+struct Evaluated {
+  int64_t step = 0;
+  Evaluation result;
+};
+
+struct LinkUp {
+  NodeId peer;
+  std::string address;  // "" when it dialled us
+};
+
+struct LinkDown {
+  NodeId peer;
+  absl::Status reason;
+};
+
+// Dialling `address` fails; reported at the first failure and at each change
+// of cause, not at every attempt.
+struct PeerUnreachable {
+  std::string address;
+  absl::Status reason;
+};
+
+// A neighbour's message was refused, and the node went on.
+struct MessageRejected {
+  NodeId from;
+  RefuseReason reason = RefuseReason::kBadMessage;
+  std::string text;
+};
+
+// A deadline passed with fewer neighbours than wanted.
+struct NeighboursMissed {
+  int64_t step = 0;
+  int64_t wanted = 0;
+  int64_t came = 0;
+};
+
+// Training or evaluation failed on this node.
+struct LearnerFailed {
+  int64_t step = 0;
+  absl::Status status;
+};
+
+using NodeEvent =
+    std::variant<PhaseChanged, PlanAdopted, StateTaken, StepFinished, Evaluated,
+                 LinkUp, LinkDown, PeerUnreachable, MessageRejected,
+                 NeighboursMissed, LearnerFailed>;
+
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  // Called on the node's loop; must be quick and must not call back.
+  virtual void Report(const NodeEvent& event) = 0;
+};
+
+}  // namespace dfl::ports
+
+#endif  // DFL_PORTS_EVENTS_H_

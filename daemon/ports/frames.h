@@ -1,0 +1,126 @@
+// Frames: the bounded messages that two neighbours exchange. Plain structs with
+// a stated encoded size, so that the simulator counts true bytes; exchange/
+// maps them to proto/dfl/peer/v1 and a test holds EncodedSize to it.
+//
+// A model never travels in one frame: it is a *transfer*, announced by
+// TransferBegin, cut into Chunks, acknowledged by TransferAck.
+#ifndef DFL_PORTS_FRAMES_H_
+#define DFL_PORTS_FRAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "daemon/base/ids.h"
+
+namespace dfl::ports {
+
+// Bounds every implementation enforces on what arrives.
+inline constexpr int64_t kMaxChunkBytes = 1 << 20;
+inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
+
+// What a node is doing, in the words of `dflctl status`.
+enum class Phase {
+  kIdle = 1,     // no plan, or not started
+  kJoining = 2,  // looking for a neighbour's model to start from
+  kTraining = 3,
+  kPaused = 4,
+  kFinished = 5,  // the stop rule was met; still answers
+  kStopped = 6,   // stopped by hand; still answers
+  kDegraded = 7,  // training fails; still mixes and answers
+};
+
+// Who I am in which run; sent when a link comes up and when it changes.
+struct StateFrame {
+  std::string run_id;       // "" = none
+  std::string fingerprint;  // of the model; "" = none
+  std::string algorithm;
+  uint64_t plan_version = 0;
+  int64_t step = 0;
+  Phase phase = Phase::kIdle;
+};
+
+enum class AskPurpose {
+  kMix = 1,    // to average with; coordinates and values as the plan says
+  kState = 2,  // to start from: dense fp32, with step
+};
+
+struct AskFrame {
+  uint64_t ask = 0;  // unique per asking node and incarnation
+  AskPurpose purpose = AskPurpose::kMix;
+  int64_t step = 0;  // the asker's
+};
+
+enum class RefuseReason {
+  kOtherRun = 1,
+  kOtherModel = 2,
+  kOtherAlgorithm = 3,
+  kNotReady = 4,  // has no model yet
+  kBusy = 5,      // too many transfers under way
+  kBadMessage = 6,
+  kNotANeighbour = 7,
+  kUnknownCodec = 8,
+};
+
+struct RefuseFrame {
+  uint64_t ask = 0;
+  RefuseReason reason = RefuseReason::kNotReady;
+  std::string text;
+};
+
+// The asker wants no answer any more.
+struct CancelAskFrame {
+  uint64_t ask = 0;
+};
+
+enum class TransferKind { kAnswer = 1, kPush = 2 };
+
+struct TransferBegin {
+  uint64_t transfer = 0;  // unique per sender and incarnation
+  TransferKind kind = TransferKind::kAnswer;
+  uint64_t ask = 0;    // kAnswer: which ask it answers
+  int64_t step = 0;    // the sender's step (kPush: the round)
+  std::string header;  // codec::EncodedHeader, serialised
+  int64_t body_bytes = 0;
+};
+
+struct Chunk {
+  uint64_t transfer = 0;
+  int64_t offset = 0;
+  std::string data;
+};
+
+// Cumulative: all bytes below `received` are in. With `complete` the message
+// was checked and taken. Also sent for every unfinished transfer after a link
+// came up again: the sender goes on from there.
+struct TransferAck {
+  uint64_t transfer = 0;
+  int64_t received = 0;
+  bool complete = false;
+};
+
+// Either side gives the transfer up.
+struct TransferCancel {
+  uint64_t transfer = 0;
+  // True: said by the sender of the transfer; false: by its receiver.
+  bool by_sender = false;
+  RefuseReason reason = RefuseReason::kBadMessage;
+  std::string text;
+};
+
+using Frame = std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
+                           TransferBegin, Chunk, TransferAck, TransferCancel>;
+
+// Bytes of the frame as it is serialised on the wire (the protobuf message,
+// without HTTP/2 framing).
+int64_t EncodedSize(const Frame& frame);
+
+// A short name for logs and traces, e.g. "chunk".
+const char* FrameName(const Frame& frame);
+
+const char* PhaseName(Phase phase);
+const char* RefuseReasonName(RefuseReason reason);
+
+}  // namespace dfl::ports
+
+#endif  // DFL_PORTS_FRAMES_H_
