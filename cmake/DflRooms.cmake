@@ -21,6 +21,7 @@ function(dfl_room)
   cmake_parse_arguments(ARG "" "NAME;LEVEL" "SRCS;DEPS" ${ARGN})
   add_library(dfl_${ARG_NAME} STATIC ${ARG_SRCS})
   add_library(dfl::${ARG_NAME} ALIAS dfl_${ARG_NAME})
+  set_property(GLOBAL APPEND PROPERTY DFL_ROOMS dfl_${ARG_NAME})
   set_property(TARGET dfl_${ARG_NAME} PROPERTY DFL_LEVEL ${ARG_LEVEL})
   foreach(dep IN LISTS ARG_DEPS)
     if(dep MATCHES "^dfl::(.*)$")
@@ -58,10 +59,23 @@ function(dfl_test)
     TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "TSAN_OPTIONS=ignore_noninstrumented_modules=1"
     SKIP_REGULAR_EXPRESSION "all tests skipped")
+  # What may open sockets or measure time runs alone, the rest side by side.
+  if(NOT "unit" IN_LIST ARG_LABELS AND NOT "golden" IN_LIST ARG_LABELS)
+    set_tests_properties(${ARG_NAME} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  foreach(label IN LISTS ARG_LABELS)
+    set_property(GLOBAL APPEND PROPERTY DFL_TESTS_${label} ${ARG_NAME})
+  endforeach()
   foreach(src IN LISTS ARG_SRCS)
     cmake_path(ABSOLUTE_PATH src NORMALIZE OUTPUT_VARIABLE abs)
     set_property(GLOBAL APPEND PROPERTY DFL_TEST_SOURCES "${abs}")
   endforeach()
+endfunction()
+
+# dfl_label_target(LABEL)  target LABEL_tests builds all tests of that label.
+function(dfl_label_target label)
+  get_property(tests GLOBAL PROPERTY DFL_TESTS_${label})
+  add_custom_target(${label}_tests DEPENDS ${tests})
 endfunction()
 
 # A *_test.cc that no dfl_test names is an error: it would never run.
