@@ -1,0 +1,216 @@
+// What a daemon answers, as plain values. Units are in the names; text is for
+// people, everything else for programs. C++17.
+#ifndef DFL_CLIENT_TYPES_H_
+#define DFL_CLIENT_TYPES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dfl {
+namespace client {
+
+enum class Phase {
+  kUnknown = 0,  // of a newer daemon
+  kIdle = 1,     // no plan, or not started
+  kJoining = 2,  // looking for a neighbour's model to start from
+  kTraining = 3,
+  kPaused = 4,
+  kFinished = 5,  // the stop rule was met; still answers
+  kStopped = 6,   // stopped by hand; still answers
+  kDegraded = 7,  // training fails; still mixes and answers
+};
+// "training", ...
+const char* PhaseName(Phase phase);
+
+struct IntRange {
+  int64_t lo = 0;
+  int64_t hi = 0;
+};
+using KnobValue = std::variant<double, int64_t, bool, std::string, IntRange>;
+
+struct Version {
+  std::string version;
+  uint32_t control_protocol = 0;
+  uint32_t peer_protocol = 0;
+  uint32_t oldest_peer_protocol = 0;
+  std::string node;
+  std::vector<std::string> libraries;
+};
+
+struct Evaluation {
+  int64_t step = 0;
+  double loss = 0;
+  double accuracy = 0;  // in [0, 1]
+  double macro_f1 = 0;  // in [0, 1]
+  int64_t rows = 0;
+};
+
+// One neighbour of the graph, or a peer linked without being one.
+struct PeerStatus {
+  std::string node;
+  std::string address;
+  bool neighbour = false;
+  bool linked = false;
+  double weight = 0;
+  Phase phase = Phase::kUnknown;
+  int64_t step = 0;
+  uint64_t plan_version = 0;
+  int64_t bytes_sent = 0;
+  int64_t bytes_received = 0;
+  int64_t models_sent = 0;
+  int64_t models_received = 0;
+  int64_t missed = 0;
+  int64_t rejected = 0;
+  std::string last_error;
+};
+
+// Everything a node tells about itself; counters count since the daemon
+// started. control.proto says each field's meaning in full.
+struct NodeStatus {
+  std::string node;
+  uint64_t incarnation = 0;
+  Phase phase = Phase::kUnknown;
+  std::string phase_reason;
+
+  std::string run_id;
+  uint64_t plan_version = 0;          // in force; 0 = no plan
+  uint64_t pending_plan_version = 0;  // waits for a boundary; 0 = none
+  std::string algorithm;
+  std::map<std::string, KnobValue> knobs;
+  std::string topology;
+  std::string weights;
+  double spectral_gap = 0;
+  int64_t member_count = 0;
+  std::string format;
+
+  std::string model;
+  std::string fingerprint;
+  int64_t parameter_count = 0;
+  int64_t buffer_count = 0;
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+
+  int64_t step = 0;
+  int64_t stop_steps = 0;  // 0 = no limit
+  int64_t gradients = 0;
+  double loss = 0;
+  std::optional<Evaluation> evaluation;
+  double steps_per_second = 0;
+  double training_seconds = 0;
+  double longest_step_gap_seconds = 0;
+  std::map<std::string, double> gauges;
+
+  int64_t bytes_sent = 0;
+  int64_t bytes_received = 0;
+  int64_t dense_bytes_sent = 0;
+  int64_t models_sent = 0;
+  int64_t models_received = 0;
+  int64_t missed = 0;
+  std::map<std::string, int64_t> rejected;
+
+  std::string last_error;
+  std::vector<PeerStatus> peers;  // sorted by name
+};
+
+struct DaemonStatus {
+  NodeStatus node;
+  std::string version;
+  bool insecure = false;
+  std::vector<std::string> warnings;
+  double uptime_seconds = 0;
+  std::vector<std::string> peer_addresses;
+};
+
+// One fact of a watch.
+struct Event {
+  int64_t unix_nanos = 0;
+  std::string kind;  // "phase-changed", "evaluated", ...; "" = unknown
+  int64_t step = 0;
+  std::string peer;
+  std::string text;
+};
+
+struct WatchUpdate {
+  DaemonStatus status;
+  std::vector<Event> events;
+  int64_t events_dropped = 0;
+};
+
+// The newest plan a node holds.
+struct PlanDocument {
+  std::string yaml;               // "" = none
+  uint64_t version = 0;           // 0 = none
+  uint64_t version_in_force = 0;  // 0 = none yet
+  std::string run_id;
+};
+
+struct ApplyPlanOptions {
+  std::string yaml;
+  // The version the node must hold, 0 for none; nullopt: any will do.
+  std::optional<uint64_t> expected_version;
+  bool dry_run = false;
+};
+
+struct ModelFacts {
+  std::string kind;
+  std::string fingerprint;
+  int64_t parameter_count = 0;
+  int64_t buffer_count = 0;
+  std::vector<std::string> dtypes;
+  int64_t memory_bytes = 0;
+  int64_t message_bytes = 0;
+  double spectral_gap = 0;
+  std::string first_step_note;
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+};
+
+struct ApplyPlanResult {
+  uint64_t version = 0;
+  std::string run_id;
+  std::vector<std::string> warnings;
+  std::optional<ModelFacts> facts;  // dry runs
+  bool unchanged = false;
+};
+
+enum class TrainAction { kStart = 1, kPause = 2, kResume = 3, kStop = 4 };
+
+struct PeerAddress {
+  std::string address;
+  std::string node;
+  bool linked = false;
+  std::string origin;
+  std::string last_error;
+};
+
+struct Peers {
+  std::vector<PeerAddress> addresses;  // dialled
+  std::vector<PeerStatus> peers;       // known by name
+};
+
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string origin;
+};
+
+enum class ModelFormat { kSafetensors = 1, kTorchScript = 2 };
+
+struct ExportResult {
+  int64_t total_bytes = 0;
+  int64_t step = 0;
+};
+
+struct ImportResult {
+  int64_t parameter_count = 0;
+  int64_t step = 0;
+};
+
+}  // namespace client
+}  // namespace dfl
+
+#endif  // DFL_CLIENT_TYPES_H_
