@@ -34,6 +34,8 @@ class Graph {
   bool HasEdge(int64_t a, int64_t b) const;
   // Each edge once, (smaller, larger), sorted.
   std::vector<std::pair<int64_t, int64_t>> Edges() const;
+  // The connected components, each sorted, in the order of their first nodes.
+  std::vector<std::vector<int64_t>> Components() const;
   bool IsConnected() const;
   bool IsBipartite() const;
 
@@ -45,7 +47,7 @@ class Graph {
 // (rows = the largest divisor <= sqrt(m)); erdos-renyi (redrawn until
 // connected); explicit.
 // Errors: INVALID_ARGUMENT for an unknown kind (with the nearest), a bad
-// parameter, an edge to a name that is no member; FAILED_PRECONDITION when
+// parameter, an edge to a name that is no member or to itself; FAILED_PRECONDITION when
 // 1,000 Erdos-Renyi draws in a row were disconnected.
 absl::StatusOr<Graph> BuildGraph(const TopologySpec& spec, uint64_t seed,
                                  absl::Span<const NodeId> members);

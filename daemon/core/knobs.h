@@ -102,6 +102,11 @@ class Knobs {
 std::string NearestName(absl::string_view name,
                         absl::Span<const std::string> known);
 
+// INVALID_ARGUMENT "`path`: "rign" is unknown; did you mean "ring"? allowed:
+// complete, ring": the one form of every error about a name out of a list.
+absl::Status UnknownNameError(absl::string_view path, absl::string_view found,
+                              absl::Span<const std::string> known);
+
 }  // namespace dfl::core
 
 #endif  // DFL_CORE_KNOBS_H_

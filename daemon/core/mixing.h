@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/core/graph.h"
@@ -21,11 +22,24 @@ using MixingMatrix = std::vector<std::vector<double>>;
 // explicit:   `matrix`, checked.
 // Errors: INVALID_ARGUMENT for an unknown rule; for uniform on another graph;
 // for an explicit matrix whose row or column does not sum to 1 within 1e-6, is
-// negative, not symmetric, or has weight off the edges (row, column and value
-// are named).
+// negative, not symmetric, has weight off the edges or none on one (row, column
+// and value are named).
 absl::StatusOr<MixingMatrix> BuildMixing(absl::string_view rule,
                                          const Graph& graph,
                                          const MixingMatrix& matrix = {});
+
+// What BuildMixing would return an error for, without building the matrix.
+absl::Status CheckMixing(absl::string_view rule, const Graph& graph,
+                         const MixingMatrix& matrix = {});
+
+// Row `node` alone, in O(degree) (laplacian: O(m)).
+struct MixingRow {
+  std::vector<double> weights;  // [degree], in the order of graph.neighbours
+  double self = 1;              // W_ii
+};
+// `rule` and `matrix` must have passed CheckMixing for `graph`.
+MixingRow BuildMixingRow(absl::string_view rule, const Graph& graph,
+                         const MixingMatrix& matrix, int64_t node);
 
 // lambda = ||W - 11'/m||_2; the spectral gap is 1 - lambda. m >= 1.
 double SecondSingularValue(const MixingMatrix& w);

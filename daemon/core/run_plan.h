@@ -145,7 +145,8 @@ struct NodePlan {
 
 // Checks the whole plan as far as it can be checked without a model.
 // Errors: INVALID_ARGUMENT "topology.kind: \"rign\" is unknown; did you mean
-// \"ring\"? allowed: ..." and the like: key, value found, what is allowed.
+// \"ring\"? allowed: ..." and the like: key, value found, what is allowed;
+// FAILED_PRECONDITION as BuildGraph.
 absl::Status ValidatePlan(const RunPlan& plan);
 
 // Notes for a person who is about to apply the plan, e.g. PaME with nu = p = 1
@@ -153,9 +154,13 @@ absl::Status ValidatePlan(const RunPlan& plan);
 std::vector<std::string> PlanWarnings(const RunPlan& plan);
 
 // The plan as `self` sees it.
-// Errors: INVALID_ARGUMENT as ValidatePlan; NOT_FOUND when `self` is no member.
+// Errors: as ValidatePlan; NOT_FOUND when `self` is no member.
 absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan,
                                         const NodeId& self);
+
+// The same for every member, in member order; the graph is built once.
+// Errors: as ValidatePlan.
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan);
 
 }  // namespace dfl::core
 

@@ -1,0 +1,75 @@
+#include "daemon/core/algorithm.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/check.h"
+#include "daemon/core/decefl.h"
+#include "daemon/core/dpsgd.h"
+#include "daemon/core/local.h"
+#include "daemon/core/pame.h"
+
+namespace dfl::core {
+
+SeededDecisions::SeededDecisions(uint64_t seed)
+    : seed_(seed),
+      neighbours_(DeriveSeed(seed, "neighbours")),
+      coordinates_(DeriveSeed(seed, "coordinates")) {}
+
+std::vector<NodeId> SeededDecisions::ChooseNeighbours(
+    absl::Span<const NodeId> candidates, int64_t count) {
+  DFL_CHECK(count >= 0 && count <= static_cast<int64_t>(candidates.size()));
+  std::vector<NodeId> chosen(candidates.begin(), candidates.end());
+  // The first `count` places of a Fisher-Yates shuffle.
+  for (int64_t i = 0; i < count; ++i) {
+    using std::swap;
+    swap(chosen[i], chosen[i + neighbours_.Below(chosen.size() - i)]);
+  }
+  chosen.resize(count);
+  return chosen;
+}
+
+uint64_t SeededDecisions::NameCoordinates(const NodeId& /*to*/) {
+  return coordinates_.Next();
+}
+
+int64_t SeededDecisions::DrawFrom(absl::string_view purpose, IntRange range) {
+  Rng rng(DeriveSeed(DeriveSeed(seed_, purpose), "range",
+                     static_cast<uint64_t>(range.lo),
+                     static_cast<uint64_t>(range.hi)));
+  return range.lo + static_cast<int64_t>(rng.Below(range.hi - range.lo + 1));
+}
+
+absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
+  static const std::vector<AlgorithmInfo>* const kCatalogue =
+      new std::vector<AlgorithmInfo>{DeceflInfo(), DpsgdInfo(), LocalInfo(),
+                                     PameInfo()};
+  return *kCatalogue;
+}
+
+absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
+  std::vector<std::string> known;
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    if (info.name == name) return &info;
+    known.push_back(info.name);
+  }
+  const std::string nearest = NearestName(name, known);
+  return absl::NotFoundError(absl::StrCat(
+      "there is no algorithm \"", name, "\"",
+      nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?"),
+      " allowed: ", absl::StrJoin(known, ", ")));
+}
+
+absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
+    absl::string_view name, AlgorithmContext context, Decisions& decisions) {
+  if (name == "pame") {
+    return std::make_unique<Pame>(std::move(context), decisions);
+  }
+  if (name == "d-psgd") return std::make_unique<Dpsgd>(std::move(context));
+  if (name == "decefl") return std::make_unique<Decefl>(std::move(context));
+  if (name == "local") return std::make_unique<Local>(std::move(context));
+  return FindAlgorithm(name).status();
+}
+
+}  // namespace dfl::core

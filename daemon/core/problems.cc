@@ -1,0 +1,282 @@
+#include "daemon/core/problems.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "daemon/base/check.h"
+#include "daemon/base/distributions.h"
+#include "daemon/base/rng.h"
+
+namespace dfl::core {
+namespace {
+
+int64_t Columns(const std::vector<double>& matrix, size_t rows) {
+  DFL_CHECK(rows >= 1 && !matrix.empty() && matrix.size() % rows == 0);
+  return static_cast<int64_t>(matrix.size() / rows);
+}
+
+double Dot(const double* a, absl::Span<const float> w) {
+  double sum = 0;
+  for (size_t l = 0; l < w.size(); ++l) sum += a[l] * w[l];
+  return sum;
+}
+
+// Calls visit(row) for each row of `batch`, or for all when it is empty, and
+// returns how many there were.
+template <typename Visit>
+double ForEachRow(int64_t rows, absl::Span<const int64_t> batch, Visit visit) {
+  if (batch.empty()) {
+    for (int64_t row = 0; row < rows; ++row) visit(row);
+    return static_cast<double>(rows);
+  }
+  for (const int64_t row : batch) {
+    DFL_CHECK(row >= 0 && row < rows);
+    visit(row);
+  }
+  return static_cast<double>(batch.size());
+}
+
+// ln(1 + e^z) without overflow.
+double SoftPlus(double z) {
+  return z > 0 ? z + Log(1 + Exp(-z)) : Log(1 + Exp(z));
+}
+
+// 1/(1 + e^-z) without overflow.
+double Sigmoid(double z) {
+  if (z >= 0) return 1 / (1 + Exp(-z));
+  const double e = Exp(z);
+  return e / (1 + e);
+}
+
+void Round(const std::vector<double>& values, absl::Span<float> out) {
+  for (size_t l = 0; l < values.size(); ++l) {
+    out[l] = static_cast<float>(values[l]);
+  }
+}
+
+// w* with `count` entries at random places, uniformly from [-2, -0.5] and
+// [0.5, 2].
+std::vector<double> SparseTruth(uint64_t seed, int64_t n, int64_t count) {
+  Rng rng(DeriveSeed(seed, "example truth"));
+  std::vector<int64_t> places(static_cast<size_t>(n));
+  for (int64_t l = 0; l < n; ++l) places[static_cast<size_t>(l)] = l;
+  rng.Shuffle(absl::MakeSpan(places));
+  std::vector<double> truth(static_cast<size_t>(n), 0.0);
+  for (int64_t q = 0; q < count; ++q) {
+    const double size = 0.5 + 1.5 * rng.Uniform();
+    truth[static_cast<size_t>(places[static_cast<size_t>(q)])] =
+        rng.Bernoulli(0.5) ? size : -size;
+  }
+  return truth;
+}
+
+// Draws `spec.rows_per_node` rows of N(0, 1) for node `node` and hands the inner
+// product of each with w* to `label`, whose results become b.
+template <typename Label>
+std::pair<std::vector<double>, std::vector<double>> DrawData(
+    const ExampleSpec& spec, int64_t node, const std::vector<double>& truth,
+    Label label) {
+  Rng rng(DeriveSeed(spec.seed, "example data", static_cast<uint64_t>(node)));
+  std::vector<double> a;
+  std::vector<double> b;
+  a.reserve(static_cast<size_t>(spec.rows_per_node * spec.n));
+  for (int64_t row = 0; row < spec.rows_per_node; ++row) {
+    double inner = 0;
+    for (int64_t l = 0; l < spec.n; ++l) {
+      a.push_back(Normal(rng));
+      inner += a.back() * truth[static_cast<size_t>(l)];
+    }
+    b.push_back(label(rng, inner));
+  }
+  return {std::move(a), std::move(b)};
+}
+
+void CheckSpec(const ExampleSpec& spec) {
+  DFL_CHECK(spec.nodes >= 1 && spec.n >= 1 && spec.rows_per_node >= 1);
+}
+
+int64_t NonZeros(double share, int64_t n) {
+  return std::max<int64_t>(
+      1,
+      static_cast<int64_t>(std::floor(share * static_cast<double>(n) + 0.5)));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------- LeastSquares ----
+
+LeastSquares::LeastSquares(std::vector<double> a, std::vector<double> b)
+    : a_(std::move(a)), b_(std::move(b)), n_(Columns(a_, b_.size())) {}
+
+double LeastSquares::Loss(absl::Span<const float> w,
+                          absl::Span<const int64_t> batch) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n_);
+  double sum = 0;
+  const double count = ForEachRow(rows(), batch, [&](int64_t row) {
+    const double r = Dot(&a_[static_cast<size_t>(row * n_)], w) -
+                     b_[static_cast<size_t>(row)];
+    sum += r * r;
+  });
+  return sum / (2 * count);
+}
+
+void LeastSquares::Gradient(absl::Span<const float> w,
+                            absl::Span<const int64_t> batch,
+                            absl::Span<float> out) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n_ && out.size() == w.size());
+  std::vector<double> sum(w.size(), 0.0);
+  const double count = ForEachRow(rows(), batch, [&](int64_t row) {
+    const double* a = &a_[static_cast<size_t>(row * n_)];
+    const double r = Dot(a, w) - b_[static_cast<size_t>(row)];
+    for (size_t l = 0; l < sum.size(); ++l) sum[l] += r * a[l];
+  });
+  for (double& value : sum) value /= count;
+  Round(sum, out);
+}
+
+// -------------------------------------------------------------- Logistic ----
+
+Logistic::Logistic(std::vector<double> a, std::vector<double> b, double lambda)
+    : a_(std::move(a)),
+      b_(std::move(b)),
+      lambda_(lambda),
+      n_(Columns(a_, b_.size())) {
+  DFL_CHECK(lambda >= 0);
+  for (const double label : b_) DFL_CHECK(label == 0 || label == 1);
+}
+
+double Logistic::Loss(absl::Span<const float> w,
+                      absl::Span<const int64_t> batch) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n_);
+  double sum = 0;
+  const double count = ForEachRow(rows(), batch, [&](int64_t row) {
+    const double z = Dot(&a_[static_cast<size_t>(row * n_)], w);
+    sum += SoftPlus(z) - b_[static_cast<size_t>(row)] * z;
+  });
+  double squares = 0;
+  for (const float value : w) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return sum / count + lambda_ / 2 * squares;
+}
+
+void Logistic::Gradient(absl::Span<const float> w,
+                        absl::Span<const int64_t> batch,
+                        absl::Span<float> out) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n_ && out.size() == w.size());
+  std::vector<double> sum(w.size(), 0.0);
+  const double count = ForEachRow(rows(), batch, [&](int64_t row) {
+    const double* a = &a_[static_cast<size_t>(row * n_)];
+    const double r = Sigmoid(Dot(a, w)) - b_[static_cast<size_t>(row)];
+    for (size_t l = 0; l < sum.size(); ++l) sum[l] += r * a[l];
+  });
+  for (size_t l = 0; l < sum.size(); ++l) {
+    sum[l] = sum[l] / count + lambda_ * w[l];
+  }
+  Round(sum, out);
+}
+
+// --------------------------------------------------------------- Softmax ----
+
+Softmax::Softmax(std::vector<double> x, std::vector<int64_t> labels,
+                 int64_t classes)
+    : x_(std::move(x)),
+      labels_(std::move(labels)),
+      classes_(classes),
+      d_(Columns(x_, labels_.size())) {
+  DFL_CHECK(classes >= 1);
+  for (const int64_t label : labels_) DFL_CHECK(label >= 0 && label < classes);
+}
+
+double Softmax::Probabilities(absl::Span<const float> w, int64_t row,
+                              absl::Span<double> out) const {
+  const double* x = &x_[static_cast<size_t>(row * d_)];
+  const auto d = static_cast<size_t>(d_);
+  const auto classes = static_cast<size_t>(classes_);
+  double largest = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    out[c] = Dot(x, w.subspan(c * d, d)) + w[classes * d + c];
+    largest = c == 0 ? out[c] : std::max(largest, out[c]);
+  }
+  const auto label = static_cast<size_t>(labels_[static_cast<size_t>(row)]);
+  const double own = out[label] - largest;
+  double sum = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    out[c] = Exp(out[c] - largest);
+    sum += out[c];
+  }
+  for (size_t c = 0; c < classes; ++c) out[c] /= sum;
+  return Log(sum) - own;
+}
+
+void Softmax::Predict(absl::Span<const float> w, int64_t row,
+                      absl::Span<double> out) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n() && row >= 0 && row < rows() &&
+            static_cast<int64_t>(out.size()) == classes_);
+  Probabilities(w, row, out);
+}
+
+double Softmax::Loss(absl::Span<const float> w,
+                     absl::Span<const int64_t> batch) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n());
+  std::vector<double> p(static_cast<size_t>(classes_));
+  double sum = 0;
+  const double count = ForEachRow(rows(), batch, [&](int64_t row) {
+    sum += Probabilities(w, row, absl::MakeSpan(p));
+  });
+  return sum / count;
+}
+
+void Softmax::Gradient(absl::Span<const float> w,
+                       absl::Span<const int64_t> batch,
+                       absl::Span<float> out) const {
+  DFL_CHECK(static_cast<int64_t>(w.size()) == n() && out.size() == w.size());
+  const auto d = static_cast<size_t>(d_);
+  const auto classes = static_cast<size_t>(classes_);
+  std::vector<double> p(classes);
+  std::vector<double> sum(w.size(), 0.0);
+  const double count = ForEachRow(rows(), batch, [&](int64_t row) {
+    Probabilities(w, row, absl::MakeSpan(p));
+    p[static_cast<size_t>(labels_[static_cast<size_t>(row)])] -= 1;
+    const double* x = &x_[static_cast<size_t>(row * d_)];
+    for (size_t c = 0; c < classes; ++c) {
+      for (size_t l = 0; l < d; ++l) sum[c * d + l] += p[c] * x[l];
+      sum[classes * d + c] += p[c];
+    }
+  });
+  for (double& value : sum) value /= count;
+  Round(sum, out);
+}
+
+// ------------------------------------------------------------ generators ----
+
+ProblemSet LinearRegressionExample(const ExampleSpec& spec) {
+  CheckSpec(spec);
+  ProblemSet set;
+  set.truth = SparseTruth(spec.seed, spec.n, NonZeros(0.01, spec.n));
+  for (int64_t node = 0; node < spec.nodes; ++node) {
+    auto [a, b] = DrawData(spec, node, set.truth, [](Rng& rng, double inner) {
+      return inner + 0.5 * Normal(rng);
+    });
+    set.nodes.push_back(
+        std::make_unique<LeastSquares>(std::move(a), std::move(b)));
+  }
+  return set;
+}
+
+ProblemSet LogisticRegressionExample(const ExampleSpec& spec) {
+  CheckSpec(spec);
+  ProblemSet set;
+  set.truth = SparseTruth(spec.seed, spec.n, NonZeros(0.5, spec.n));
+  for (int64_t node = 0; node < spec.nodes; ++node) {
+    auto [a, b] = DrawData(spec, node, set.truth, [](Rng& rng, double inner) {
+      return rng.Bernoulli(Sigmoid(inner)) ? 1.0 : 0.0;
+    });
+    set.nodes.push_back(
+        std::make_unique<Logistic>(std::move(a), std::move(b), 0.001));
+  }
+  return set;
+}
+
+}  // namespace dfl::core

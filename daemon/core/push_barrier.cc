@@ -1,0 +1,114 @@
+#include "daemon/core/push_barrier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dfl::core {
+
+PushBarrier::PushBarrier(std::vector<Neighbour> neighbours)
+    : neighbours_(std::move(neighbours)) {}
+
+void PushBarrier::SetNeighbours(std::vector<Neighbour> neighbours) {
+  neighbours_ = std::move(neighbours);
+}
+
+void PushBarrier::SetUp(const NodeId& peer, bool up) {
+  if (up) {
+    up_.insert(peer);
+  } else {
+    up_.erase(peer);
+  }
+}
+
+void PushBarrier::Add(const NodeId& from, RemoteModel model, int64_t round,
+                      int64_t max_lag) {
+  const bool known =
+      std::any_of(neighbours_.begin(), neighbours_.end(),
+                  [&](const Neighbour& n) { return n.node == from; });
+  if (!known || model.step < round - max_lag) {
+    ++dropped_;
+    return;
+  }
+  std::map<int64_t, RemoteModel>& kept = arrived_[from];
+  kept.insert_or_assign(model.step, std::move(model));
+  // Bounded memory, whatever a neighbour sends.
+  while (kept.size() > 2) {
+    kept.erase(kept.begin());
+    ++dropped_;
+  }
+}
+
+bool PushBarrier::Complete(int64_t round) const {
+  for (const Neighbour& neighbour : neighbours_) {
+    if (up_.count(neighbour.node) == 0) continue;
+    const auto it = arrived_.find(neighbour.node);
+    if (it == arrived_.end() || it->second.empty()) return false;
+    if (it->second.rbegin()->first < round) return false;
+  }
+  return true;
+}
+
+std::vector<PushBarrier::Arrival> PushBarrier::Take(int64_t round,
+                                                    int64_t max_lag) {
+  std::vector<Arrival> taken;
+  for (const Neighbour& neighbour : neighbours_) {
+    const auto kept = arrived_.find(neighbour.node);
+    if (kept == arrived_.end()) continue;
+    std::map<int64_t, RemoteModel>& rounds = kept->second;
+    // The newest value that is not ahead of us.
+    auto newest = rounds.upper_bound(round);
+    if (newest != rounds.begin()) {
+      --newest;
+      if (newest->first >= round - max_lag) {
+        taken.push_back(Arrival{neighbour.weight, std::move(newest->second)});
+      }
+      rounds.erase(rounds.begin(), std::next(newest));
+    }
+  }
+  return taken;
+}
+
+std::vector<NodeId> PushBarrier::peers() const {
+  std::vector<NodeId> peers;
+  peers.reserve(neighbours_.size());
+  for (const Neighbour& neighbour : neighbours_) {
+    peers.push_back(neighbour.node);
+  }
+  return peers;
+}
+
+void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
+                 absl::Span<float> parameters, absl::Span<float> buffers) {
+  std::vector<WeightedVector> vectors;
+  vectors.reserve(arrivals.size());
+  for (const PushBarrier::Arrival& arrival : arrivals) {
+    vectors.push_back(
+        WeightedVector{arrival.model.parameters.get(), arrival.weight});
+  }
+  MixDifferences(vectors, parameters);
+  for (size_t l = 0; l < buffers.size(); ++l) {
+    float sum = 0;
+    for (const PushBarrier::Arrival& arrival : arrivals) {
+      sum += static_cast<float>(arrival.weight) *
+             (arrival.model.buffers[l] - buffers[l]);
+    }
+    buffers[l] += sum;
+  }
+}
+
+KnobSpec MaxLagKnob() {
+  KnobSpec knob;
+  knob.name = "max_lag";
+  knob.type = KnobType::kInteger;
+  knob.default_value = int64_t{1};
+  knob.min = 0;
+  knob.max = 1;
+  knob.unit = "rounds";
+  knob.noun = KnobNoun::kPeriod;
+  knob.help =
+      "How old a neighbour's value may be when its value of the present round "
+      "did not come before the deadline.";
+  return knob;
+}
+
+}  // namespace dfl::core

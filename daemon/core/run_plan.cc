@@ -1,0 +1,445 @@
+#include "daemon/core/run_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "daemon/base/rng.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/graph.h"
+#include "daemon/core/mixing.h"
+#include "daemon/core/pame.h"
+
+namespace dfl::core {
+namespace {
+
+// At most so many names are listed in a message.
+constexpr size_t kNamesShown = 8;
+
+// "`key`: `found` is not allowed; allowed: `allowed`".
+absl::Status Bad(absl::string_view key, absl::string_view found,
+                 absl::string_view allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, ": ", found, " is not allowed; allowed: ", allowed));
+}
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("\"", text, "\"");
+}
+
+absl::Status CheckAtLeast(absl::string_view key, int64_t value, int64_t min) {
+  if (value >= min) return absl::OkStatus();
+  return Bad(key, absl::StrCat(value), absl::StrCat("integer >= ", min));
+}
+
+std::vector<NodeId> MemberIds(const RunPlan& plan) {
+  std::vector<NodeId> ids;
+  for (const MemberSpec& member : plan.members) ids.push_back(member.node);
+  return ids;
+}
+
+bool RowsKnown(const RunPlan& plan) {
+  return std::all_of(plan.members.begin(), plan.members.end(),
+                     [](const MemberSpec& member) { return member.rows > 0; });
+}
+
+absl::StatusOr<Graph> PlanGraph(const RunPlan& plan) {
+  return BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"),
+                    MemberIds(plan));
+}
+
+absl::Status CheckMembers(const RunPlan& plan) {
+  if (plan.members.empty()) {
+    return absl::InvalidArgumentError(
+        "members: none are named; list the names of at least one node");
+  }
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    const MemberSpec& member = plan.members[i];
+    const std::string key = absl::StrCat("members[", i, "]");
+    DFL_RETURN_IF_ERROR(Annotate(ValidateNodeName(member.node.name()), key));
+    DFL_RETURN_IF_ERROR(
+        CheckAtLeast(absl::StrCat(key, ".rows"), member.rows, 0));
+    if (i == 0) continue;
+    const NodeId& before = plan.members[i - 1].node;
+    if (member.node == before) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(key, ": ", Quoted(member.node.name()),
+                       " is named twice; each node is listed once"));
+    }
+    if (member.node < before) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          key, ": ", Quoted(member.node.name()), " comes after ",
+          Quoted(before.name()), "; members must be sorted bytewise"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckModel(const ModelSpec& model) {
+  static constexpr const char* kKinds[] = {"linear",   "logistic",   "svm",
+                                           "mlp",      "cnn",        "resnet20",
+                                           "resnet18", "torchscript"};
+  const std::vector<std::string> kinds(std::begin(kKinds), std::end(kKinds));
+  if (std::find(kinds.begin(), kinds.end(), model.kind) == kinds.end()) {
+    return UnknownNameError("model.kind", model.kind, kinds);
+  }
+  const bool regression = model.kind == "linear" && model.classes == 0;
+  if (model.classes < 2 && !regression) {
+    return Bad("model.classes", absl::StrCat(model.classes),
+               model.kind == "linear"
+                   ? "integer >= 2, or 0 for regression"
+                   : absl::StrCat("integer >= 2 (0, regression, is for kind "
+                                  "linear only; kind is ",
+                                  model.kind, ")"));
+  }
+  for (const int64_t extent : model.input) {
+    if (extent >= 1) continue;
+    return Bad("model.input",
+               absl::StrCat("[", absl::StrJoin(model.input, ", "), "]"),
+               "the shape of one example, each extent >= 1, or nothing (taken "
+               "from the data)");
+  }
+  const bool image = model.kind == "cnn" || model.kind == "resnet20" ||
+                     model.kind == "resnet18";
+  if (image && !model.input.empty() && model.input.size() != 3) {
+    return Bad(
+        "model.input", absl::StrCat("[", absl::StrJoin(model.input, ", "), "]"),
+        absl::StrCat("[channels, height, width], since kind is ", model.kind));
+  }
+  if (model.kind == "mlp") {
+    if (model.hidden.empty()) {
+      return Bad("model.hidden", "[]",
+                 "at least one width >= 1; without hidden layers use kind "
+                 "linear");
+    }
+    for (const int64_t width : model.hidden) {
+      DFL_RETURN_IF_ERROR(CheckAtLeast("model.hidden", width, 1));
+    }
+  }
+  if (!(model.dropout >= 0 && model.dropout < 1)) {
+    return Bad("model.dropout", ToString(model.dropout), "[0, 1)");
+  }
+  if (model.dropout > 0 && model.kind != "mlp") {
+    return Bad("model.dropout", ToString(model.dropout),
+               absl::StrCat("0, since kind is ", model.kind,
+                            "; only mlp has dropout"));
+  }
+  if (model.kind == "torchscript" && model.path.empty()) {
+    return absl::InvalidArgumentError(
+        "model.path: missing; kind torchscript needs the path of the .pt file "
+        "that every node has");
+  }
+  if (model.kind != "torchscript" && !model.path.empty()) {
+    return Bad("model.path", Quoted(model.path),
+               absl::StrCat("nothing, since kind is ", model.kind,
+                            "; only torchscript reads a file"));
+  }
+  if (!model.loss.empty()) {
+    const std::vector<std::string> losses = {"cross-entropy", "hinge", "mse",
+                                             "logistic"};
+    if (std::find(losses.begin(), losses.end(), model.loss) == losses.end()) {
+      return UnknownNameError("model.loss", model.loss, losses);
+    }
+    if (regression && model.loss != "mse") {
+      return Bad("model.loss", Quoted(model.loss),
+                 "mse, since model.classes is 0 (regression)");
+    }
+  }
+  if (!(std::isfinite(model.l2) && model.l2 >= 0)) {
+    return Bad("model.l2", ToString(model.l2), "number >= 0");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnknownMember(const std::string& key, const NodeId& node,
+                           const RunPlan& plan) {
+  std::vector<std::string> names;
+  for (const MemberSpec& member : plan.members) {
+    names.push_back(member.node.name());
+  }
+  const std::string nearest = NearestName(node.name(), names);
+  const size_t shown = std::min(names.size(), kNamesShown);
+  return absl::InvalidArgumentError(absl::StrCat(
+      key, ": ", Quoted(node.name()), " is no member; ",
+      nearest.empty() ? ""
+                      : absl::StrCat("did you mean ", Quoted(nearest), "? "),
+      "members: ", absl::StrJoin(absl::MakeConstSpan(names).first(shown), ", "),
+      shown < names.size()
+          ? absl::StrCat(" and ", names.size() - shown, " more")
+          : ""));
+}
+
+bool IsOn(const Knobs& knobs, const std::string& flag) {
+  const auto found = knobs.values().find(flag);
+  return found != knobs.values().end() &&
+         std::holds_alternative<bool>(found->second) &&
+         std::get<bool>(found->second);
+}
+
+absl::Status CheckSampleWeighting(const RunPlan& plan, const Knobs& knobs,
+                                  const std::string& key) {
+  if (!IsOn(knobs, "sample_weighting") || RowsKnown(plan)) {
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    if (plan.members[i].rows > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, "sample_weighting: on needs the rows of every member, but ",
+        "members[", i, "] (", plan.members[i].node.name(),
+        ") does not tell its own; add rows there or turn it off"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
+  const std::string common = "algorithm.knobs.";
+  const absl::StatusOr<Knobs> knobs =
+      Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs);
+  if (!knobs.ok()) {
+    return absl::Status(knobs.status().code(),
+                        absl::StrCat(common, knobs.status().message()));
+  }
+  DFL_RETURN_IF_ERROR(CheckSampleWeighting(plan, *knobs, common));
+  const std::vector<NodeId> members = MemberIds(plan);
+  for (const auto& [node, overrides] : plan.nodes) {
+    const std::string key = absl::StrCat("nodes.", node.name());
+    if (!std::binary_search(members.begin(), members.end(), node)) {
+      return UnknownMember(key, node, plan);
+    }
+    const absl::StatusOr<Knobs> own =
+        Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs, overrides.knobs);
+    if (!own.ok()) {
+      return absl::Status(own.status().code(),
+                          absl::StrCat(key, ".knobs.", own.status().message()));
+    }
+    DFL_RETURN_IF_ERROR(
+        CheckSampleWeighting(plan, *own, absl::StrCat(key, ".knobs.")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCodec(const RunPlan& plan) {
+  if (!(plan.codec.rate > 0 && plan.codec.rate <= 1)) {
+    return Bad("codec.rate", ToString(plan.codec.rate), "(0, 1]");
+  }
+  if (plan.algorithm.name == "pame" &&
+      plan.codec.format.coordinates == Coordinates::kTopK) {
+    return Bad("codec.coordinates", "\"topk\"",
+               "dense, random, since algorithm.name is pame: its theory needs "
+               "uniformly random coordinates");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEvaluationAndStop(const RunPlan& plan) {
+  DFL_RETURN_IF_ERROR(
+      CheckAtLeast("evaluation.every_steps", plan.evaluation.every_steps, 0));
+  DFL_RETURN_IF_ERROR(
+      CheckAtLeast("evaluation.examples", plan.evaluation.examples, 0));
+  DFL_RETURN_IF_ERROR(CheckAtLeast("stop.steps", plan.stop.steps, 0));
+  if (plan.stop.time <= absl::ZeroDuration()) {
+    return Bad("stop.time", absl::FormatDuration(plan.stop.time),
+               "a duration > 0, or nothing for no limit");
+  }
+  if (!(std::isfinite(plan.stop.loss_below) && plan.stop.loss_below >= 0)) {
+    return Bad("stop.loss_below", ToString(plan.stop.loss_below),
+               "number >= 0 (0 = off)");
+  }
+  if (!(plan.stop.accuracy_above >= 0 && plan.stop.accuracy_above <= 1)) {
+    return Bad("stop.accuracy_above", ToString(plan.stop.accuracy_above),
+               "[0, 1] (0 = off)");
+  }
+  if (plan.deadline.exchange <= absl::ZeroDuration() ||
+      plan.deadline.exchange == absl::InfiniteDuration()) {
+    return Bad("deadline.exchange",
+               absl::FormatDuration(plan.deadline.exchange),
+               "a finite duration > 0, so that a silent neighbour never blocks "
+               "a node");
+  }
+  return absl::OkStatus();
+}
+
+// ValidatePlan, and the graph that it had to build.
+absl::StatusOr<Graph> ValidateAndBuildGraph(const RunPlan& plan) {
+  DFL_RETURN_IF_ERROR(CheckMembers(plan));
+  DFL_RETURN_IF_ERROR(CheckModel(plan.model));
+  DFL_RETURN_IF_ERROR(CheckAtLeast("batch_size", plan.batch_size, 1));
+  const absl::StatusOr<const AlgorithmInfo*> algorithm =
+      FindAlgorithm(plan.algorithm.name);
+  if (!algorithm.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("algorithm.name: ", algorithm.status().message()));
+  }
+  DFL_RETURN_IF_ERROR(CheckKnobs(plan, **algorithm));
+  DFL_ASSIGN_OR_RETURN(Graph graph, PlanGraph(plan));
+  DFL_RETURN_IF_ERROR(
+      CheckMixing(plan.topology.weights, graph, plan.topology.matrix));
+  DFL_RETURN_IF_ERROR(CheckCodec(plan));
+  DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan));
+  return graph;
+}
+
+// The plan, already checked, as member `place` sees it.
+absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
+                                const AlgorithmInfo& algorithm, int64_t place) {
+  const auto member = [&plan](int64_t i) -> const MemberSpec& {
+    return plan.members[static_cast<size_t>(i)];
+  };
+  NodePlan out;
+  out.self = member(place).node;
+  const auto overrides = plan.nodes.find(out.self);
+  DFL_ASSIGN_OR_RETURN(
+      out.knobs,
+      Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs,
+                     overrides == plan.nodes.end() ? KnobValues{}
+                                                   : overrides->second.knobs));
+  const MixingRow row =
+      BuildMixingRow(plan.topology.weights, graph, plan.topology.matrix, place);
+  out.self_weight = row.self;
+  const std::vector<int64_t>& neighbours = graph.neighbours(place);
+  for (size_t q = 0; q < neighbours.size(); ++q) {
+    out.neighbours.push_back(
+        Neighbour{member(neighbours[q]).node, row.weights[q]});
+  }
+  out.member_count = static_cast<int64_t>(plan.members.size());
+  out.rows_known = RowsKnown(plan);
+  if (out.rows_known) {
+    double total = 0;
+    for (const MemberSpec& each : plan.members) {
+      total += static_cast<double>(each.rows);
+    }
+    out.sample_weight = static_cast<double>(member(place).rows) *
+                        static_cast<double>(out.member_count) / total;
+  }
+  out.exchange_deadline = plan.deadline.exchange;
+  return out;
+}
+
+std::string RangeText(double lo, double hi) {
+  // Three significant digits are enough for a hint.
+  const std::string low = absl::StrCat(absl::SixDigits(lo));
+  return lo == hi ? low : absl::StrCat(low, " to ", absl::SixDigits(hi));
+}
+
+void WarnOfPame(const RunPlan& plan, const Graph& graph,
+                const AlgorithmInfo& algorithm,
+                std::vector<std::string>& warnings) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  bool asks_everyone = graph.size() >= 2;
+  bool sends_everything = true;
+  for (int64_t i = 0; i < graph.size(); ++i) {
+    const absl::StatusOr<NodePlan> node = Derive(plan, graph, algorithm, i);
+    if (!node.ok()) return;
+    const int64_t asked =
+        PameParticipants(node->knobs.Number("nu"), graph.degree(i));
+    const double step =
+        1 / (node->knobs.Number("sigma0") * static_cast<double>(asked));
+    least = std::min(least, step);
+    most = std::max(most, step);
+    asks_everyone = asks_everyone && asked >= graph.degree(i);
+    sends_everything = sends_everything && node->knobs.Number("p") >= 1;
+  }
+  if (asks_everyone && sends_everything && graph.IsBipartite()) {
+    warnings.push_back(
+        "topology.kind: on this bipartite graph (as on every path, star, even "
+        "ring and grid) pame with nu = p = 1 never mixes its two sides; take "
+        "nu or p below 1, or an odd cycle into the graph");
+  }
+  warnings.push_back(absl::StrCat(
+      "algorithm.knobs.sigma0: the first step 1/(sigma0 m) is ",
+      RangeText(least, most),
+      ", m being the number of neighbours asked; beyond 2/L (L = the largest "
+      "curvature of the loss) the run blows up before gamma shrinks it; "
+      "raising "
+      "nu or the degree slows training unless sigma0 falls in proportion"));
+}
+
+void WarnOfParts(const RunPlan& plan, const Graph& graph,
+                 std::vector<std::string>& warnings) {
+  const std::vector<std::vector<int64_t>> parts = graph.Components();
+  if (parts.size() <= 1) return;
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t>& part : parts) {
+    if (texts.size() == kNamesShown) {
+      texts.push_back("...");
+      break;
+    }
+    std::vector<std::string> names;
+    for (const int64_t i : part) {
+      if (names.size() == kNamesShown) {
+        names.push_back("...");
+        break;
+      }
+      names.push_back(plan.members[static_cast<size_t>(i)].node.name());
+    }
+    texts.push_back(absl::StrCat("{", absl::StrJoin(names, ", "), "}"));
+  }
+  warnings.push_back(absl::StrCat(
+      "topology.edges: the graph falls into ", parts.size(),
+      " parts that never hear of each other: ", absl::StrJoin(texts, ", ")));
+}
+
+}  // namespace
+
+absl::Status ValidatePlan(const RunPlan& plan) {
+  return ValidateAndBuildGraph(plan).status();
+}
+
+std::vector<std::string> PlanWarnings(const RunPlan& plan) {
+  std::vector<std::string> warnings;
+  const absl::StatusOr<Graph> graph = ValidateAndBuildGraph(plan);
+  const absl::StatusOr<const AlgorithmInfo*> algorithm =
+      FindAlgorithm(plan.algorithm.name);
+  if (!graph.ok() || !algorithm.ok()) return warnings;
+  const bool exchanges = (*algorithm)->exchange != Exchange::kNone;
+  if (exchanges) WarnOfParts(plan, *graph, warnings);
+  if (plan.topology.kind != "explicit" && !plan.topology.edges.empty()) {
+    warnings.push_back(
+        absl::StrCat("topology.edges: ignored, since topology.kind is ",
+                     plan.topology.kind));
+  }
+  if (plan.topology.weights != "explicit" && !plan.topology.matrix.empty()) {
+    warnings.push_back(
+        absl::StrCat("topology.matrix: ignored, since topology.weights is ",
+                     plan.topology.weights));
+  }
+  if (plan.algorithm.name == "pame") {
+    WarnOfPame(plan, *graph, **algorithm, warnings);
+  }
+  return warnings;
+}
+
+absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan,
+                                        const NodeId& self) {
+  DFL_ASSIGN_OR_RETURN(const Graph graph, ValidateAndBuildGraph(plan));
+  const std::vector<NodeId> members = MemberIds(plan);
+  const auto found = std::lower_bound(members.begin(), members.end(), self);
+  if (found == members.end() || *found != self) {
+    const absl::Status status = UnknownMember("members", self, plan);
+    return absl::NotFoundError(status.message());
+  }
+  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
+                       FindAlgorithm(plan.algorithm.name));
+  return Derive(plan, graph, *algorithm, found - members.begin());
+}
+
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan) {
+  DFL_ASSIGN_OR_RETURN(const Graph graph, ValidateAndBuildGraph(plan));
+  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
+                       FindAlgorithm(plan.algorithm.name));
+  std::vector<NodePlan> plans;
+  for (int64_t i = 0; i < graph.size(); ++i) {
+    DFL_ASSIGN_OR_RETURN(NodePlan node, Derive(plan, graph, *algorithm, i));
+    plans.push_back(std::move(node));
+  }
+  return plans;
+}
+
+}  // namespace dfl::core
