@@ -1,0 +1,80 @@
+#include "daemon/data/batch_sampler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/rng.h"
+
+namespace dfl {
+namespace data {
+
+BatchSampler::BatchSampler(int64_t rows, int64_t batch_size, uint64_t seed)
+    : seed_(seed), batch_size_(batch_size) {
+  DFL_CHECK(rows >= 1);
+  DFL_CHECK(batch_size >= 1);
+  order_.resize(static_cast<size_t>(rows));
+}
+
+void BatchSampler::Shuffle() {
+  std::iota(order_.begin(), order_.end(), int64_t{0});
+  Rng rng(DeriveSeed(seed_, "mini-batches", pass_));
+  rng.Shuffle(absl::MakeSpan(order_));
+  shuffled_ = true;
+}
+
+absl::Span<const int64_t> BatchSampler::Next() {
+  if (position_ == rows()) {
+    ++pass_;
+    position_ = 0;
+    shuffled_ = false;
+  }
+  if (!shuffled_) Shuffle();
+  const int64_t count = std::min(batch_size_, rows() - position_);
+  const auto batch = absl::MakeConstSpan(order_).subspan(
+      static_cast<size_t>(position_), static_cast<size_t>(count));
+  position_ += count;
+  return batch;
+}
+
+int64_t BatchSampler::batches_per_pass() const {
+  return (rows() - 1) / batch_size_ + 1;
+}
+
+void BatchSampler::set_batch_size(int64_t batch_size) {
+  DFL_CHECK(batch_size >= 1);
+  batch_size_ = batch_size;
+}
+
+BatchSampler::State BatchSampler::state() const {
+  State state;
+  state.seed = seed_;
+  state.rows = rows();
+  const bool at_end = position_ == rows();
+  state.pass = pass_ + (at_end ? 1 : 0);
+  state.position = at_end ? 0 : position_;
+  return state;
+}
+
+absl::Status BatchSampler::Restore(const State& state) {
+  if (state.rows != rows()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "mini-batch position: saved for ", state.rows,
+        " training rows; allowed: ", rows(),
+        ", as the node has now (did its data or partition change?)"));
+  }
+  if (state.position < 0 || state.position >= rows()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("mini-batch position: ", state.position,
+                     "; allowed: 0 to ", rows() - 1));
+  }
+  seed_ = state.seed;
+  pass_ = state.pass;
+  position_ = state.position;
+  shuffled_ = false;
+  return absl::OkStatus();
+}
+
+}  // namespace data
+}  // namespace dfl

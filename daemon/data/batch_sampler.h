@@ -1,0 +1,67 @@
+// Which rows make the next mini-batch: without replacement, reshuffled each
+// pass; the last batch of a pass is short when batch_size does not divide rows.
+//
+// The order of pass p is a function of (seed, p) alone, so a position is three
+// numbers in a checkpoint and a restored sampler goes on bit for bit.
+#ifndef DFL_DATA_BATCH_SAMPLER_H_
+#define DFL_DATA_BATCH_SAMPLER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace dfl {
+namespace data {
+
+// Thread-compatible.
+class BatchSampler {
+ public:
+  // Where a sampler stands.
+  struct State {
+    uint64_t seed = 0;
+    int64_t rows = 0;      // the state is for a view of this size
+    uint64_t pass = 0;     // passes completed
+    int64_t position = 0;  // rows of this pass already given, in [0, rows)
+  };
+
+  // rows >= 1, batch_size >= 1 (checked). A batch_size above rows means all
+  // rows.
+  BatchSampler(int64_t rows, int64_t batch_size, uint64_t seed);
+
+  // Row indices in [0, rows) of the next batch; valid until the next call of
+  // any method that is not const.
+  absl::Span<const int64_t> Next();
+
+  // ceil(rows / batch_size).
+  int64_t batches_per_pass() const;
+  int64_t rows() const { return static_cast<int64_t>(order_.size()); }
+  int64_t batch_size() const { return batch_size_; }
+
+  // From the next batch on; the rest of the pass keeps its order. >= 1
+  // (checked).
+  void set_batch_size(int64_t batch_size);
+
+  State state() const;
+
+  // Goes on where the sampler that gave `state` stood.
+  // Errors: INVALID_ARGUMENT when `state` is for another number of rows or its
+  // position is out of range; the sampler stays as it was.
+  absl::Status Restore(const State& state);
+
+ private:
+  void Shuffle();
+
+  uint64_t seed_;
+  int64_t batch_size_;
+  uint64_t pass_ = 0;
+  int64_t position_ = 0;
+  bool shuffled_ = false;       // order_ is that of pass_
+  std::vector<int64_t> order_;  // [rows]
+};
+
+}  // namespace data
+}  // namespace dfl
+
+#endif  // DFL_DATA_BATCH_SAMPLER_H_

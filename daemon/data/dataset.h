@@ -1,0 +1,116 @@
+// Labelled rows in memory, as read from files: what every format becomes.
+//
+// A Dataset holds `rows` feature vectors of one shape, row-major [rows, shape],
+// as bytes (images; they become floats only when a mini-batch is filled, so a
+// training set of 60,000 28x28 images costs 47 MB and not 188) or as float32,
+// and for each row either a class label in [0, classes) or a float target.
+// Immutable once built, so shared freely between threads.
+//
+// A DatasetView is some rows of a Dataset, in an order of its own: the node's
+// part of a partition, a fixed test sample. It costs its index list.
+#ifndef DFL_DATA_DATASET_H_
+#define DFL_DATA_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace dfl {
+namespace data {
+
+// Move-only. Const methods are thread-safe.
+class Dataset {
+ public:
+  // What each row is to be predicted as. Exactly one of the two is filled.
+  struct Answers {
+    std::vector<int64_t> labels;  // [rows], in [0, classes)
+    int64_t classes = 0;
+    // [classes] or empty: how the file spells each class.
+    std::vector<std::string> class_names;
+    std::vector<float> targets;  // [rows], regression
+  };
+
+  // `features` is [rows, shape] row-major. Every size must fit (checked).
+  Dataset(std::vector<int64_t> shape, std::vector<uint8_t> features,
+          Answers answers);
+  Dataset(std::vector<int64_t> shape, std::vector<float> features,
+          Answers answers);
+
+  Dataset(Dataset&&) = default;
+  Dataset& operator=(Dataset&&) = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+
+  int64_t rows() const { return rows_; }
+  // Of one row: {channels, height, width} for images, {d} for plain vectors.
+  const std::vector<int64_t>& shape() const { return shape_; }
+  // Values in one row: the product of shape().
+  int64_t row_size() const { return row_size_; }
+
+  bool has_bytes() const { return !bytes_.empty(); }
+  // [rows x row_size], empty unless has_bytes().
+  absl::Span<const uint8_t> bytes() const { return bytes_; }
+  // [rows x row_size], empty when has_bytes().
+  absl::Span<const float> floats() const { return floats_; }
+
+  bool is_regression() const { return !answers_.targets.empty(); }
+  // 0 for regression.
+  int64_t classes() const { return answers_.classes; }
+  // [rows], empty for regression.
+  absl::Span<const int64_t> labels() const { return answers_.labels; }
+  // [rows], empty for classification.
+  absl::Span<const float> targets() const { return answers_.targets; }
+  // [classes] or empty. Give it as DataSpec::label_values to read a second
+  // file (a test set) with the same numbering.
+  const std::vector<std::string>& class_names() const {
+    return answers_.class_names;
+  }
+
+ private:
+  Dataset(std::vector<int64_t> shape, std::vector<uint8_t> bytes,
+          std::vector<float> floats, Answers answers);
+
+  std::vector<int64_t> shape_;
+  int64_t row_size_;
+  int64_t rows_;
+  std::vector<uint8_t> bytes_;
+  std::vector<float> floats_;
+  Answers answers_;
+};
+
+// Copies are cheap (two shared pointers) and share the data set.
+class DatasetView {
+ public:
+  // All rows, in order. `dataset` is not null.
+  explicit DatasetView(std::shared_ptr<const Dataset> dataset);
+
+  // The rows `rows[0], rows[1], ...` of this view, in that order; repeats are
+  // kept. Every index is in [0, size()) (checked).
+  DatasetView Subset(absl::Span<const int64_t> rows) const;
+  // The first min(n, size()) rows.
+  DatasetView First(int64_t n) const;
+
+  const Dataset& dataset() const { return *dataset_; }
+  int64_t size() const {
+    return rows_ == nullptr ? dataset_->rows()
+                            : static_cast<int64_t>(rows_->size());
+  }
+  // Where row i of the view stands in the data set; i in [0, size()).
+  int64_t row(int64_t i) const {
+    return rows_ == nullptr ? i : (*rows_)[static_cast<size_t>(i)];
+  }
+  // Rows of each class, [classes]; empty for regression.
+  std::vector<int64_t> LabelCounts() const;
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<const std::vector<int64_t>> rows_;  // null: all
+};
+
+}  // namespace data
+}  // namespace dfl
+
+#endif  // DFL_DATA_DATASET_H_

@@ -1,0 +1,176 @@
+#include "daemon/data/load.h"
+
+#include <new>
+#include <set>
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/check.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/data/data_error.h"
+#include "daemon/data/readers.h"
+#include "daemon/data/spec_checks.h"
+
+namespace dfl {
+namespace data {
+namespace {
+
+struct FormatEntry {
+  absl::string_view name;
+  Format format;
+};
+constexpr FormatEntry kFormats[] = {
+    {"idx", Format::kIdx},       {"cifar10", Format::kCifar10},
+    {"libsvm", Format::kLibsvm}, {"csv", Format::kCsv},
+    {"npz", Format::kNpz},       {"npy", Format::kNpy}};
+
+absl::Status Refused(absl::string_view field, absl::string_view found,
+                     absl::string_view allowed) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("data ", field, ": ", found, "; allowed: ", allowed));
+}
+
+absl::StatusOr<Dataset> Dispatch(const DataSpec& spec) {
+  switch (spec.format) {
+    case Format::kIdx:
+      return ReadIdx(spec);
+    case Format::kCifar10:
+      return ReadCifar10(spec);
+    case Format::kLibsvm:
+      return ReadLibsvm(spec);
+    case Format::kCsv:
+      return ReadCsv(spec);
+    case Format::kNpz:
+      return ReadNpz(spec);
+    case Format::kNpy:
+      return ReadNpy(spec);
+  }
+  DFL_CHECK(false);
+  return absl::InternalError("unreachable");
+}
+
+DataSpec MnistSpec(absl::string_view folder, absl::string_view prefix) {
+  DataSpec spec;
+  spec.format = Format::kIdx;
+  spec.paths = {absl::StrCat(folder, "/", prefix, "-images-idx3-ubyte.gz"),
+                absl::StrCat(folder, "/", prefix, "-labels-idx1-ubyte.gz")};
+  spec.classes = 10;
+  return spec;
+}
+
+}  // namespace
+
+absl::StatusOr<Format> ParseFormat(absl::string_view name) {
+  for (const FormatEntry& entry : kFormats) {
+    if (entry.name == name) return entry.format;
+  }
+  return Refused("format", Quoted(name), "idx, cifar10, libsvm, csv, npz, npy");
+}
+
+absl::string_view FormatName(Format format) {
+  for (const FormatEntry& entry : kFormats) {
+    if (entry.format == format) return entry.name;
+  }
+  return "unknown";
+}
+
+absl::StatusOr<Header> ParseHeader(absl::string_view name) {
+  if (name == "auto") return Header::kAuto;
+  if (name == "yes") return Header::kYes;
+  if (name == "no") return Header::kNo;
+  if (name == "skip") return Header::kSkip;
+  return Refused("header", Quoted(name), "auto, yes, no, skip");
+}
+
+absl::Status ValidateSpec(const DataSpec& spec) {
+  constexpr size_t kMany = 10000;
+  const bool text =
+      spec.format == Format::kCsv || spec.format == Format::kLibsvm;
+  const bool pair = spec.format == Format::kIdx || spec.format == Format::kNpy;
+  DFL_RETURN_IF_ERROR(CheckPaths(spec, pair ? 2 : 1,
+                                 pair                          ? 2
+                                 : spec.format == Format::kNpz ? 1
+                                                               : kMany));
+  if (spec.task == Task::kRegression) {
+    if (spec.format == Format::kIdx || spec.format == Format::kCifar10) {
+      return Refused(
+          "task",
+          absl::StrCat("regression with format ", FormatName(spec.format)),
+          "classification; regression reads libsvm, csv, npz, npy");
+    }
+    if (spec.classes != 0 || !spec.label_values.empty()) {
+      return Refused("classes", "given for regression",
+                     "neither classes nor label_values");
+    }
+  }
+  if (spec.classes < 0 || spec.classes > kMaxClasses) {
+    return Refused("classes", absl::StrCat(spec.classes),
+                   absl::StrCat("0 (find out) to ", kMaxClasses));
+  }
+  if (!spec.label_values.empty()) {
+    if (!text) {
+      return Refused("label_values",
+                     absl::StrCat("given for format ", FormatName(spec.format)),
+                     "only csv and libsvm spell their labels");
+    }
+    if (spec.classes != 0 &&
+        static_cast<size_t>(spec.classes) != spec.label_values.size()) {
+      return Refused("label_values",
+                     absl::StrCat(spec.label_values.size(), " values"),
+                     absl::StrCat("as many as classes = ", spec.classes));
+    }
+    if (spec.label_values.size() > static_cast<size_t>(kMaxClasses)) {
+      return Refused("label_values",
+                     absl::StrCat(spec.label_values.size(), " values"),
+                     absl::StrCat("at most ", kMaxClasses));
+    }
+  }
+  if (spec.features < 0) {
+    return Refused("features", absl::StrCat(spec.features),
+                   "0 (as the file says) or more");
+  }
+  if (spec.rows < 0) {
+    return Refused("rows", absl::StrCat(spec.rows), "0 (any) or more");
+  }
+  for (const int64_t extent : spec.shape) {
+    if (extent < 1) {
+      return Refused("shape",
+                     absl::StrCat("(", absl::StrJoin(spec.shape, ", "), ")"),
+                     "every extent at least 1");
+    }
+  }
+  if (spec.format == Format::kCsv) {
+    const char d = spec.delimiter;
+    if (d == '"' || d == '\n' || d == '\r' || d == '\0' || d == '.' ||
+        d == '+' || d == '-' || (d >= '0' && d <= '9')) {
+      return Refused("delimiter", Quoted(absl::string_view(&d, 1)),
+                     "a character that no number or quote holds: , ; tab |");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Dataset> Load(const DataSpec& spec) {
+  DFL_RETURN_IF_ERROR(ValidateSpec(spec));
+  try {
+    return Dispatch(spec);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat(spec.paths[0],
+                   ": not enough memory for this data set; give the node a "
+                   "smaller file, or more memory"));
+}
+
+DataSpec MnistTrainingSpec(absl::string_view folder) {
+  return MnistSpec(folder, "train");
+}
+
+DataSpec MnistTestSpec(absl::string_view folder) {
+  return MnistSpec(folder, "t10k");
+}
+
+}  // namespace data
+}  // namespace dfl

@@ -1,0 +1,68 @@
+// x -> (x - mean) / std, with one mean and std for all values, one a channel or
+// one a feature. Bytes are first divided by 255. Feature j of a data set that
+// does not vary gets std 1, so it becomes 0 and not NaN.
+#ifndef DFL_DATA_STANDARDIZER_H_
+#define DFL_DATA_STANDARDIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/data/dataset.h"
+
+namespace dfl {
+namespace data {
+
+// A value; const methods are thread-safe.
+class Standardizer {
+ public:
+  enum class Per { kAll, kChannel, kFeature };
+
+  // The identity: floats as they are, bytes divided by 255.
+  Standardizer();
+
+  // From the rows of `view` (a node's own training rows): mean and population
+  // std, summed in row order in double, so the same rows give the same bits.
+  // kChannel: the first extent of the shape is the channel.
+  // Errors: INVALID_ARGUMENT when the view is empty.
+  static absl::StatusOr<Standardizer> FromRows(const DatasetView& view,
+                                               Per per);
+
+  // From given numbers: one pair, or one a channel, or one a feature, in the
+  // units after the division by 255. A std of 0 counts as 1.
+  // Errors: INVALID_ARGUMENT for different or zero counts, a mean or std that
+  // is not finite, a negative std; names `source` (a file, a plan's key).
+  static absl::StatusOr<Standardizer> FromValues(std::vector<float> mean,
+                                                 std::vector<float> std,
+                                                 const std::string& source);
+
+  // From a CSV file (.gz too) with a header that has the columns mean and std
+  // and one line a feature, in order. A column `feature`, if there is one,
+  // counts 0, 1, 2, ... (checked); other columns are not looked at.
+  // Errors: as the readers; INVALID_ARGUMENT when there are not `features`
+  // lines.
+  static absl::StatusOr<Standardizer> FromCsv(const std::string& path,
+                                              int64_t features);
+
+  // Whether it can be used for rows of this data set.
+  // Errors: INVALID_ARGUMENT when the counts are not 1, channels or features.
+  absl::Status CheckFits(const Dataset& dataset) const;
+
+  bool is_identity() const { return mean_.empty(); }
+  // [1], [channels] or [features]; empty for the identity.
+  const std::vector<float>& mean() const { return mean_; }
+  const std::vector<float>& std() const { return std_; }
+
+ private:
+  Standardizer(std::vector<float> mean, std::vector<float> std);
+
+  std::vector<float> mean_;
+  std::vector<float> std_;
+};
+
+}  // namespace data
+}  // namespace dfl
+
+#endif  // DFL_DATA_STANDARDIZER_H_
