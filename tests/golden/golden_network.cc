@@ -1,0 +1,57 @@
+#include "tests/golden/golden_network.h"
+
+#include <utility>
+
+#include "daemon/base/check.h"
+
+namespace dfl::golden {
+
+std::vector<NodeId> ScriptedDecisions::ChooseNeighbours(
+    absl::Span<const NodeId> candidates, int64_t count) {
+  if (!asked_is_scripted || static_cast<int64_t>(asked.size()) != count ||
+      count > static_cast<int64_t>(candidates.size())) {
+    ++wrong_counts;
+  }
+  return asked;
+}
+
+uint64_t ScriptedDecisions::NameCoordinates(const NodeId& /*to*/) {
+  return 0;  // the coordinates themselves are in the script
+}
+
+int64_t ScriptedDecisions::DrawFrom(absl::string_view /*purpose*/,
+                                    core::IntRange range) {
+  DFL_CHECK(range.lo == range.hi);
+  return range.lo;
+}
+
+GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
+                       std::vector<float> start, const core::Problem& problem,
+                       int64_t batches_per_pass, int64_t step)
+    : parameters(std::move(start)),
+      problem_(problem),
+      gradient_(parameters.size()) {
+  core::AlgorithmContext context;
+  context.plan = std::move(plan);
+  context.vectors.parameters = absl::MakeSpan(parameters);
+  context.vectors.gradient = absl::MakeSpan(gradient_);
+  context.batches_per_pass = batches_per_pass;
+  auto made = core::CreateAlgorithm(algorithm, std::move(context), decisions);
+  DFL_CHECK(made.ok());
+  algorithm_ = std::move(made).value();
+  Handle(core::Started{step});
+}
+
+void GoldenNode::Handle(core::Event event) {
+  core::Actions actions;
+  algorithm_->Handle(std::move(event), actions);
+  for (core::Action& action : actions) actions_.push_back(std::move(action));
+}
+
+void GoldenNode::Gradient(const std::vector<int64_t>& batch) {
+  problem_.Gradient(parameters, batch, absl::MakeSpan(gradient_));
+  Handle(core::GradientReady{problem_.Loss(parameters, batch),
+                             static_cast<int64_t>(batch.size())});
+}
+
+}  // namespace dfl::golden

@@ -1,0 +1,71 @@
+// The nodes of a golden run: one core::Algorithm each, handed the same events
+// as the runtime hands it. Only named decisions are scripted, and no step is
+// computed here.
+#ifndef DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
+#define DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/core/algorithm.h"
+#include "tests/golden/golden_case.h"
+
+namespace dfl::golden {
+
+// Decisions from the script of the present step.
+class ScriptedDecisions : public core::Decisions {
+ public:
+  // What the next ChooseNeighbours must return.
+  std::vector<NodeId> asked;
+  bool asked_is_scripted = false;
+  int64_t wrong_counts = 0;
+
+  std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
+                                       int64_t count) override;
+  uint64_t NameCoordinates(const NodeId& to) override;
+  int64_t DrawFrom(absl::string_view purpose, core::IntRange range) override;
+};
+
+// One node: its vectors, its state machine, and what that asked for.
+class GoldenNode {
+ public:
+  GoldenNode(const std::string& algorithm, core::NodePlan plan,
+             std::vector<float> start, const core::Problem& problem,
+             int64_t batches_per_pass, int64_t step);
+
+  void Handle(core::Event event);
+
+  // Takes the first action of type A out of the queue; false: there is none.
+  template <typename A>
+  bool Take(A* action) {
+    for (auto it = actions_.begin(); it != actions_.end(); ++it) {
+      if (auto* found = std::get_if<A>(&*it)) {
+        *action = std::move(*found);
+        actions_.erase(it);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Computes the gradient that was asked for, on `batch`.
+  void Gradient(const std::vector<int64_t>& batch);
+
+  std::vector<float> parameters;
+  ScriptedDecisions decisions;
+  core::Algorithm& algorithm() { return *algorithm_; }
+
+ private:
+  const core::Problem& problem_;
+  std::vector<float> gradient_;
+  std::unique_ptr<core::Algorithm> algorithm_;
+  std::deque<core::Action> actions_;
+};
+
+}  // namespace dfl::golden
+
+#endif  // DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
