@@ -1,5 +1,11 @@
 #include "daemon/ports/frames.h"
 
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status_macros.h"
+
 namespace dfl::ports {
 namespace {
 
@@ -67,14 +73,111 @@ struct Sizer {
   }
 };
 
+// Of a message of `inner` bytes as a field of another.
+int64_t WrappedSize(int64_t inner) { return 1 + VarintSize(inner) + inner; }
+
+absl::Status CheckNumber(const char* field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is ", value, "; it must not be negative"));
+}
+
+absl::Status CheckLength(const char* field, const std::string& value,
+                         int64_t bound) {
+  if (static_cast<int64_t>(value.size()) <= bound) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " has ", value.size(), " bytes; at most ", bound, " are allowed"));
+}
+
+absl::Status CheckName(const char* field, const std::string& value) {
+  DFL_RETURN_IF_ERROR(CheckLength(field, value, kMaxNameBytes));
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(value[i]))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": byte ", i + 1, " is ",
+                       static_cast<int>(static_cast<unsigned char>(value[i])),
+                       "; only printable ASCII is allowed"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Enum>
+absl::Status CheckEnum(const char* field, Enum value, Enum last) {
+  const int number = static_cast<int>(value);
+  if (number >= 1 && number <= static_cast<int>(last)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, " is ", number, "; known are 1 to ", static_cast<int>(last)));
+}
+
+struct Validator {
+  absl::Status operator()(const StateFrame& f) const {
+    DFL_RETURN_IF_ERROR(CheckName("run_id", f.run_id));
+    DFL_RETURN_IF_ERROR(CheckName("fingerprint", f.fingerprint));
+    DFL_RETURN_IF_ERROR(CheckName("algorithm", f.algorithm));
+    DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
+    return CheckEnum("phase", f.phase, Phase::kDegraded);
+  }
+  absl::Status operator()(const AskFrame& f) const {
+    DFL_RETURN_IF_ERROR(CheckEnum("purpose", f.purpose, AskPurpose::kState));
+    return CheckNumber("step", f.step);
+  }
+  absl::Status operator()(const RefuseFrame& f) const {
+    DFL_RETURN_IF_ERROR(
+        CheckEnum("reason", f.reason, RefuseReason::kUnknownCodec));
+    return CheckLength("text", f.text, kMaxTextBytes);
+  }
+  absl::Status operator()(const CancelAskFrame&) const {
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const TransferBegin& f) const {
+    DFL_RETURN_IF_ERROR(CheckEnum("kind", f.kind, TransferKind::kPush));
+    DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
+    return CheckNumber("body_bytes", f.body_bytes);
+  }
+  absl::Status operator()(const Chunk& f) const {
+    DFL_RETURN_IF_ERROR(CheckLength("data", f.data, kMaxChunkBytes));
+    DFL_RETURN_IF_ERROR(CheckNumber("offset", f.offset));
+    if (f.offset > std::numeric_limits<int64_t>::max() - kMaxChunkBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("offset is ", f.offset, "; no body is that long"));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const TransferAck& f) const {
+    return CheckNumber("received", f.received);
+  }
+  absl::Status operator()(const TransferCancel& f) const {
+    DFL_RETURN_IF_ERROR(
+        CheckEnum("reason", f.reason, RefuseReason::kUnknownCodec));
+    return CheckLength("text", f.text, kMaxTextBytes);
+  }
+};
+
 }  // namespace
 
 int64_t EncodedSize(const Frame& frame) {
-  const int64_t inner = std::visit(Sizer{}, frame);
-  // A Chunk is a message of its own (the bulk stream carries nothing else); the
-  // others stand in the oneof of ControlFrame, written even when empty.
-  if (std::holds_alternative<Chunk>(frame)) return inner;
-  return 1 + VarintSize(inner) + inner;
+  // A Chunk stands in the oneof of Bulk{Request,Response}; the others in that
+  // of ControlFrame, and this one in Control{Request,Response}'s. A member of a
+  // oneof is written even when it is empty.
+  int64_t size = WrappedSize(std::visit(Sizer{}, frame));
+  if (!std::holds_alternative<Chunk>(frame)) size = WrappedSize(size);
+  return size;
+}
+
+absl::Status ValidateFrame(const Frame& frame) {
+  absl::Status status = std::visit(Validator{}, frame);
+  if (status.ok() && !std::holds_alternative<Chunk>(frame)) {
+    const int64_t size = EncodedSize(frame);
+    if (size > kMaxControlFrameBytes) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("has ", size, " bytes; at most ", kMaxControlFrameBytes,
+                       " are allowed"));
+    }
+  }
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("frame ", FrameName(frame),
+                                                  ": ", status.message()));
 }
 
 const char* FrameName(const Frame& frame) {

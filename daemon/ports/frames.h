@@ -11,6 +11,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "daemon/base/ids.h"
 
 namespace dfl::ports {
@@ -18,6 +19,9 @@ namespace dfl::ports {
 // Bounds every implementation enforces on what arrives.
 inline constexpr int64_t kMaxChunkBytes = 1 << 20;
 inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
+// Of run ids, fingerprints and names of algorithms; and of texts for people.
+inline constexpr int64_t kMaxNameBytes = 256;
+inline constexpr int64_t kMaxTextBytes = 4 << 10;
 
 // What a node is doing, in the words of `dflctl status`.
 enum class Phase {
@@ -111,9 +115,16 @@ struct TransferCancel {
 using Frame = std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
                            TransferBegin, Chunk, TransferAck, TransferCancel>;
 
-// Bytes of the frame as it is serialised on the wire (the protobuf message,
-// without HTTP/2 framing).
+// Bytes of the frame as it is serialised on the wire (the outermost protobuf
+// message, without gRPC's 5 bytes and HTTP/2 framing).
 int64_t EncodedSize(const Frame& frame);
+
+// OK when `frame` keeps the bounds above, no number is negative, every enum is
+// one of its names, run id, fingerprint and algorithm are printable ASCII.
+// Transports refuse other frames on both sides.
+// Errors: INVALID_ARGUMENT names the frame, the field, the value and what is
+// allowed.
+absl::Status ValidateFrame(const Frame& frame);
 
 // A short name for logs and traces, e.g. "chunk".
 const char* FrameName(const Frame& frame);

@@ -1,0 +1,64 @@
+// A state directory in memory, with a disk's bad days: full, failing, lying
+// about what is safe, tearing what was not.
+//
+// It outlives the node that writes to it: keep it over a simulated crash.
+#ifndef DFL_SIMPORTS_SIM_FILES_H_
+#define DFL_SIMPORTS_SIM_FILES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "daemon/base/rng.h"
+#include "daemon/ports/files.h"
+
+namespace dfl::simports {
+
+class SimFiles final : public ports::Files {
+ public:
+  absl::StatusOr<std::string> Read(const std::string& name) override;
+  absl::Status WriteAtomically(const std::string& name,
+                               absl::string_view content) override;
+  absl::Status Remove(const std::string& name) override;
+
+  // Room for all contents together, old and new one of a file that is being
+  // replaced included; < 0: no limit.
+  void set_capacity(int64_t bytes) { capacity_ = bytes; }
+
+  // Every call fails with `status` and changes nothing; OK ends that.
+  void FailWith(absl::Status status) { failure_ = std::move(status); }
+
+  // A disk that says "synced" when it is not: from here on a Crash undoes or
+  // tears what was not Sync()ed.
+  void set_lies(bool lies) { lies_ = lies; }
+  void Sync() { durable_ = contents_; }
+
+  // Power is lost. Without lies nothing happens to what was written. With them
+  // each unsynced file, by the draws of `rng`, keeps its new content, goes back
+  // to the old one or is torn: its new content up to some byte.
+  void Crash(Rng& rng);
+
+  // Flips one bit; the file must exist and hold bit / 8 < size.
+  void FlipBit(const std::string& name, int64_t bit);
+
+  std::vector<std::string> names() const;  // sorted
+  int64_t writes() const { return writes_; }
+
+ private:
+  using Contents = std::map<std::string, std::string>;
+
+  Contents contents_;
+  Contents durable_;
+  int64_t capacity_ = -1;
+  bool lies_ = false;
+  absl::Status failure_;
+  int64_t writes_ = 0;
+};
+
+}  // namespace dfl::simports
+
+#endif  // DFL_SIMPORTS_SIM_FILES_H_

@@ -1,0 +1,481 @@
+#include "daemon/simports/sim_network.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/simports/sim_transport.h"
+
+namespace dfl::simports {
+namespace {
+
+// How long `bytes` take at `rate`, in whole nanoseconds.
+absl::Duration TransmissionTime(int64_t bytes, double rate) {
+  if (rate <= 0) return absl::ZeroDuration();
+  return absl::Nanoseconds(
+      static_cast<int64_t>(static_cast<double>(bytes) / rate * 1e9));
+}
+
+absl::Duration Uniform(absl::Duration bound, Rng& rng) {
+  const int64_t nanos = absl::ToInt64Nanoseconds(bound);
+  if (nanos <= 0) return absl::ZeroDuration();
+  return absl::Nanoseconds(static_cast<int64_t>(rng.Below(nanos + 1)));
+}
+
+}  // namespace
+
+SimNetwork::SimNetwork(SimScheduler& scheduler, uint64_t seed,
+                       SimNetworkOptions options)
+    : scheduler_(scheduler),
+      options_(std::move(options)),
+      owner_(scheduler.NewOwner()),
+      rng_(DeriveSeed(seed, "network")) {}
+
+SimNetwork::~SimNetwork() {
+  DFL_CHECK(transports_.empty());
+  scheduler_.CancelOwned(owner_);
+}
+
+// Hosts and paths.
+
+SimNetwork::TransportId SimNetwork::Register(SimTransport* transport) {
+  const TransportId id = ++last_id_;
+  transports_.emplace(id, transport);
+  const bool fresh =
+      listeners_.emplace(transport->options().address, id).second;
+  DFL_CHECK(fresh);
+  return id;
+}
+
+void SimNetwork::Unregister(TransportId id) {
+  const SimTransport* transport = Find(id);
+  listeners_.erase(transport->options().address);
+  transports_.erase(id);
+  std::vector<ConnectionId> theirs;
+  for (const auto& [connection, state] : connections_) {
+    if (state.ends[0].transport == id || state.ends[1].transport == id) {
+      theirs.push_back(connection);
+    }
+  }
+  for (const ConnectionId connection : theirs) {
+    Connection* state = FindConnection(connection);
+    for (int end = 0; end < 2; ++end) {
+      if (state->ends[end].transport != id) continue;
+      if (state->ends[end].state == EndState::kClosed) continue;
+      CloseEnd(*state, end, absl::OkStatus());  // nobody is left to be told
+      AnnounceClose(*state, end);
+    }
+    EraseIfClosed(connection);
+  }
+}
+
+SimTransport* SimNetwork::Find(TransportId id) const {
+  const auto found = transports_.find(id);
+  return found == transports_.end() ? nullptr : found->second;
+}
+
+SimTransport* SimNetwork::FindListener(const std::string& address) const {
+  const auto found = listeners_.find(address);
+  if (found == listeners_.end()) return nullptr;
+  SimTransport* transport = Find(found->second);
+  return transport->options().accepts_dials && transport->handler() != nullptr
+             ? transport
+             : nullptr;
+}
+
+SimNetwork::Route& SimNetwork::RouteBetween(const std::string& from,
+                                            const std::string& to) {
+  const auto [it, fresh] = routes_.try_emplace(std::make_pair(from, to));
+  if (fresh) {
+    it->second.from = from;
+    it->second.to = to;
+    it->second.path = options_.path;
+  }
+  return it->second;
+}
+
+void SimNetwork::SetPath(const std::string& from, const std::string& to,
+                         const SimPath& path) {
+  RouteBetween(from, to).path = path;
+}
+
+void SimNetwork::SetPathBothWays(const std::string& a, const std::string& b,
+                                 const SimPath& path) {
+  SetPath(a, b, path);
+  SetPath(b, a, path);
+}
+
+SimTraffic SimNetwork::delivered(const std::string& from,
+                                 const std::string& to) const {
+  const auto found = routes_.find(std::make_pair(from, to));
+  return found == routes_.end() ? SimTraffic() : found->second.delivered;
+}
+
+// Dialling.
+
+void SimNetwork::FailDial(TransportId dialler, const std::string& address,
+                          absl::Time when, absl::Status status) {
+  scheduler_.At(when, owner_,
+                [this, dialler, address, status = std::move(status)] {
+                  SimTransport* transport = Find(dialler);
+                  if (transport == nullptr) return;
+                  if (ports::Transport::Handler* h = transport->handler()) {
+                    h->OnDialFailed(address, status);
+                  }
+                });
+}
+
+void SimNetwork::Dial(TransportId dialler, const std::string& address) {
+  const std::string& here = Find(dialler)->options().address;
+  const absl::Duration there = RouteBetween(here, address).path.delay;
+  const absl::Duration back = RouteBetween(address, here).path.delay;
+  const absl::Time deadline = scheduler_.Now() + options_.dial_timeout;
+  scheduler_.At(std::min(deadline, scheduler_.Now() + 2 * there + back), owner_,
+                [this, dialler, address, deadline] {
+                  Accept(dialler, address, deadline);
+                });
+}
+
+void SimNetwork::Accept(TransportId dialler, const std::string& address,
+                        absl::Time deadline) {
+  SimTransport* from = Find(dialler);
+  if (from == nullptr) return;
+  Route& there = RouteBetween(from->options().address, address);
+  Route& back = RouteBetween(address, from->options().address);
+  const absl::Time answer = scheduler_.Now() + back.path.delay;
+  if (there.fault == Fault::kBlackHole || back.fault == Fault::kBlackHole ||
+      answer > deadline) {
+    FailDial(dialler, address, deadline,
+             absl::UnavailableError(
+                 absl::StrCat("dialling ", address, ": no answer within ",
+                              absl::FormatDuration(options_.dial_timeout))));
+    return;
+  }
+  SimTransport* to = FindListener(address);
+  if (to == nullptr || there.fault == Fault::kCut) {
+    FailDial(dialler, address, answer,
+             absl::UnavailableError(
+                 absl::StrCat("dialling ", address, ": connection refused")));
+    return;
+  }
+  if (to->options().node == from->options().node) {
+    FailDial(dialler, address, answer,
+             absl::FailedPreconditionError(absl::StrCat(
+                 "dialling ", address, ": it is ",
+                 to == from ? "this node itself"
+                            : "another daemon with this node's name",
+                 " (\"", to->options().node.name(), "\")")));
+    return;
+  }
+
+  const ConnectionId id = ++last_id_;
+  Connection& connection = connections_[id];
+  connection.id = id;
+  connection.dialled_address = address;
+  connection.ends[0].transport = dialler;
+  connection.ends[0].link = ++last_id_;
+  connection.ends[0].route = &there;
+  connection.ends[1].transport = to->id_;
+  connection.ends[1].link = ++last_id_;
+  connection.ends[1].route = &back;
+  // Nothing arrives at the dialler before its link is up.
+  for (absl::Time& arrival : connection.ends[1].last_arrival) arrival = answer;
+  scheduler_.At(answer, owner_, [this, id] { FinishDial(id); });
+
+  End& end = connection.ends[1];
+  end.state = EndState::kUp;
+  to->links_.emplace(end.link, std::make_pair(id, 1));
+  Trace("up", end.link, 0);
+  to->handler()->OnLinkUp(end.link, from->identity(), "");
+}
+
+void SimNetwork::FinishDial(ConnectionId id) {
+  Connection* connection = FindConnection(id);
+  if (connection == nullptr) return;
+  End& end = connection->ends[0];
+  if (end.state != EndState::kPending) return;
+  SimTransport* from = Find(end.transport);
+  const SimTransport* to = Find(connection->ends[1].transport);
+  if (from->handler() == nullptr || to == nullptr) return;
+  end.state = EndState::kUp;
+  from->links_.emplace(end.link, std::make_pair(id, 0));
+  Trace("up", end.link, 0);
+  from->handler()->OnLinkUp(end.link, to->identity(),
+                            connection->dialled_address);
+}
+
+// Frames.
+
+absl::Status SimNetwork::Send(SimTransport& from, ports::LinkId link,
+                              ports::Frame frame) {
+  const auto found = from.links_.find(link);
+  if (found == from.links_.end()) {
+    return absl::NotFoundError(absl::StrCat("link ", link, " is not up"));
+  }
+  if (absl::Status valid = ports::ValidateFrame(frame); !valid.ok()) {
+    return valid;
+  }
+  const auto [id, index] = found->second;
+  End& end = connections_.at(id).ends[index];
+  const Stream stream =
+      std::holds_alternative<ports::Chunk>(frame) ? kBulk : kControl;
+  const int64_t size = ports::EncodedSize(frame);
+  const int64_t bound = from.max_queued_bytes() * (stream == kBulk ? 1 : 2);
+  if (end.queued_bytes + size > bound) {
+    end.refused = true;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("link ", link, " has ", end.queued_bytes,
+                     " bytes queued; at most ", bound, " are allowed"));
+  }
+  end.queued_bytes += size;
+  end.queue[stream].push_back(SizedFrame{std::move(frame), size});
+  Transmit(id, index);
+  return absl::OkStatus();
+}
+
+void SimNetwork::Transmit(ConnectionId id, int index) {
+  Connection* connection = FindConnection(id);
+  if (connection == nullptr) return;
+  End& end = connection->ends[index];
+  if (end.transmitting || end.route->fault != Fault::kNone) return;
+  const Stream stream = end.queue[kControl].empty() ? kBulk : kControl;
+  if (end.queue[stream].empty()) return;
+  end.transmitting = true;
+  scheduler_.After(
+      TransmissionTime(end.queue[stream].front().size, end.route->path.rate),
+      owner_, [this, id = id, index, stream] { FrameLeft(id, index, stream); });
+}
+
+void SimNetwork::FrameLeft(ConnectionId id, int index, Stream stream) {
+  Connection* connection = FindConnection(id);
+  if (connection == nullptr) return;
+  End& end = connection->ends[index];
+  if (end.state == EndState::kClosed) return;
+  end.transmitting = false;
+  if (end.route->fault != Fault::kNone) return;  // sent again once healed
+  SizedFrame frame = std::move(end.queue[stream].front());
+  end.queue[stream].pop_front();
+  end.queued_bytes -= frame.size;
+  end.in_flight[stream].push_back(std::move(frame));
+  absl::Time& last = end.last_arrival[stream];
+  last = std::max(last, scheduler_.Now() + end.route->path.delay +
+                            Uniform(end.route->path.jitter, rng_));
+  scheduler_.At(last, owner_,
+                [this, id, index, stream] { Deliver(id, index, stream); });
+  Transmit(id, index);
+
+  const SimTransport* sender = Find(end.transport);
+  if (end.refused && end.queued_bytes < sender->max_queued_bytes() / 2) {
+    end.refused = false;
+    // In an event of its own: handlers may close the link.
+    scheduler_.At(scheduler_.Now(), owner_, [this, id, index] {
+      Connection* later = FindConnection(id);
+      if (later == nullptr) return;
+      const End& e = later->ends[index];
+      if (e.state != EndState::kUp) return;
+      ports::Transport::Handler* h = Find(e.transport)->handler();
+      if (h != nullptr) h->OnWritable(e.link);
+    });
+  }
+}
+
+void SimNetwork::Deliver(ConnectionId id, int index, Stream stream) {
+  Connection* connection = FindConnection(id);
+  if (connection == nullptr) return;
+  End& from = connection->ends[index];
+  const End& to = connection->ends[1 - index];
+  if (from.in_flight[stream].empty()) return;
+  SizedFrame frame = std::move(from.in_flight[stream].front());
+  from.in_flight[stream].pop_front();
+  Route& route = *from.route;
+  if (route.path.reset_probability > 0 &&
+      rng_.Bernoulli(route.path.reset_probability)) {
+    ResetConnection(*connection,
+                    absl::UnavailableError("connection reset by peer"));
+    return;
+  }
+  if (to.state != EndState::kUp) return;
+  SimTransport* receiver = Find(to.transport);
+  if (receiver->handler() == nullptr) return;
+  ++route.delivered.frames;
+  route.delivered.bytes += frame.size;
+  ++delivered_.frames;
+  delivered_.bytes += frame.size;
+  Trace(ports::FrameName(frame.frame), to.link, frame.size);
+  receiver->handler()->OnFrame(to.link, std::move(frame.frame));
+}
+
+// Ends of links.
+
+void SimNetwork::CloseByUser(SimTransport& from, ports::LinkId link,
+                             const absl::Status& reason) {
+  const auto found = from.links_.find(link);
+  if (found == from.links_.end()) return;
+  const auto [id, index] = found->second;
+  Connection& connection = connections_.at(id);
+  CloseEnd(connection, index, reason);
+  AnnounceClose(connection, index);
+}
+
+void SimNetwork::CloseEnd(Connection& connection, int index,
+                          const absl::Status& reason) {
+  End& end = connection.ends[index];
+  if (end.state == EndState::kClosed) return;
+  const bool was_up = end.state == EndState::kUp;
+  end.state = EndState::kClosed;
+  for (const Stream stream : {kControl, kBulk}) end.queue[stream].clear();
+  end.queued_bytes = 0;
+  SimTransport* transport = Find(end.transport);
+  if (transport == nullptr) return;
+  if (!was_up) {
+    if (index == 0) {
+      FailDial(
+          end.transport, connection.dialled_address, scheduler_.Now(),
+          absl::Status(reason.code(),
+                       absl::StrCat("dialling ", connection.dialled_address,
+                                    ": ", reason.message())));
+    }
+    return;
+  }
+  transport->links_.erase(end.link);
+  scheduler_.At(scheduler_.Now(), owner_,
+                [this, id = end.transport, link = end.link, reason] {
+                  SimTransport* t = Find(id);
+                  if (t == nullptr || t->handler() == nullptr) return;
+                  Trace("down", link, 0);
+                  t->handler()->OnLinkDown(link, reason);
+                });
+}
+
+void SimNetwork::AnnounceClose(Connection& connection, int closed_end) {
+  const End& closed = connection.ends[closed_end];
+  // Behind a black hole the peer learns it from its keepalive, or when healed.
+  if (closed.route->fault == Fault::kBlackHole) return;
+  scheduler_.After(closed.route->path.delay, owner_,
+                   [this, id = connection.id, other = 1 - closed_end] {
+                     Connection* later = FindConnection(id);
+                     if (later == nullptr) return;
+                     CloseEnd(
+                         *later, other,
+                         absl::UnavailableError("the peer closed the link"));
+                     EraseIfClosed(id);
+                   });
+}
+
+void SimNetwork::ResetConnection(Connection& connection,
+                                 const absl::Status& reason) {
+  const ConnectionId id = connection.id;
+  CloseEnd(connection, 0, reason);
+  CloseEnd(connection, 1, reason);
+  EraseIfClosed(id);
+}
+
+void SimNetwork::EraseIfClosed(ConnectionId id) {
+  const Connection* connection = FindConnection(id);
+  if (connection == nullptr) return;
+  for (const End& end : connection->ends) {
+    if (end.state != EndState::kClosed) return;
+  }
+  connections_.erase(id);
+}
+
+SimNetwork::Connection* SimNetwork::FindConnection(ConnectionId id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+// Faults.
+
+void SimNetwork::SetFault(const std::string& from, const std::string& to,
+                          Fault fault) {
+  Route& route = RouteBetween(from, to);
+  if (route.fault == fault) return;
+  route.fault = fault;
+  const uint64_t epoch = ++route.fault_epoch;
+  if (fault == Fault::kBlackHole) {
+    scheduler_.After(
+        options_.keepalive_timeout, owner_,
+        [this, route = &route, epoch] { KeepaliveExpired(route, epoch); });
+  }
+}
+
+void SimNetwork::KeepaliveExpired(Route* route, uint64_t epoch) {
+  if (route->fault_epoch != epoch) return;
+  std::vector<ConnectionId> dead;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.ends[0].route == route ||
+        connection.ends[1].route == route) {
+      dead.push_back(id);
+    }
+  }
+  for (const ConnectionId id : dead) {
+    ResetConnection(*FindConnection(id),
+                    absl::UnavailableError(absl::StrCat(
+                        "the peer has been silent for ",
+                        absl::FormatDuration(options_.keepalive_timeout))));
+  }
+}
+
+void SimNetwork::Cut(const std::string& a, const std::string& b) {
+  SetFault(a, b, Fault::kCut);
+  SetFault(b, a, Fault::kCut);
+  ResetLinks(a, b);
+}
+
+void SimNetwork::ResetLinks(const std::string& a, const std::string& b) {
+  const Route* there = &RouteBetween(a, b);
+  const Route* back = &RouteBetween(b, a);
+  std::vector<ConnectionId> dead;
+  for (const auto& [id, connection] : connections_) {
+    const Route* route = connection.ends[0].route;
+    if (route == there || route == back) dead.push_back(id);
+  }
+  for (const ConnectionId id : dead) {
+    ResetConnection(*FindConnection(id),
+                    absl::UnavailableError("connection reset by peer"));
+  }
+}
+
+void SimNetwork::BlackHole(const std::string& a, const std::string& b) {
+  BlackHoleOneWay(a, b);
+  BlackHoleOneWay(b, a);
+}
+
+void SimNetwork::BlackHoleOneWay(const std::string& from,
+                                 const std::string& to) {
+  SetFault(from, to, Fault::kBlackHole);
+}
+
+void SimNetwork::Heal(const std::string& a, const std::string& b) {
+  SetFault(a, b, Fault::kNone);
+  SetFault(b, a, Fault::kNone);
+  const Route* there = &RouteBetween(a, b);
+  const Route* back = &RouteBetween(b, a);
+  std::vector<ConnectionId> waiting;
+  for (const auto& [id, connection] : connections_) {
+    const Route* route = connection.ends[0].route;
+    if (route == there || route == back) waiting.push_back(id);
+  }
+  for (const ConnectionId id : waiting) {
+    for (int end = 0; end < 2; ++end) {
+      Connection* connection = FindConnection(id);
+      if (connection->ends[end].state == EndState::kClosed) {
+        AnnounceClose(*connection, end);
+      } else {
+        Transmit(id, end);
+      }
+    }
+  }
+}
+
+void SimNetwork::Trace(const char* what, ports::LinkId link, int64_t size) {
+  TraceDigest& trace = scheduler_.trace();
+  trace.Add(static_cast<uint64_t>(
+      absl::ToInt64Nanoseconds(scheduler_.Now() - absl::UnixEpoch())));
+  trace.Add(what);
+  trace.Add(link);
+  trace.Add(static_cast<uint64_t>(size));
+}
+
+}  // namespace dfl::simports

@@ -1,0 +1,87 @@
+// Virtual time: one queue of events for a whole simulated network, run in the
+// order (time, sequence number). Nothing in it looks at the wall clock, so a
+// run depends on its inputs alone.
+//
+// Single-threaded. Tasks may schedule, cancel and post, and must not call Run*.
+#ifndef DFL_SIMPORTS_SIM_SCHEDULER_H_
+#define DFL_SIMPORTS_SIM_SCHEDULER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "daemon/simports/trace_digest.h"
+
+namespace dfl::simports {
+
+class SimScheduler {
+ public:
+  using EventId = uint64_t;  // 0 is never an event
+  // Who an event belongs to, so that a crash can drop what a node had planned.
+  using OwnerId = uint64_t;
+
+  explicit SimScheduler(absl::Time start = absl::UnixEpoch()) : now_(start) {}
+  SimScheduler(const SimScheduler&) = delete;
+  SimScheduler& operator=(const SimScheduler&) = delete;
+
+  absl::Time Now() const { return now_; }
+
+  // A fresh owner, never used before.
+  OwnerId NewOwner() { return ++last_owner_; }
+
+  // Runs `task` at `when`, or now when that is past; after every event
+  // scheduled earlier for the same time.
+  EventId At(absl::Time when, OwnerId owner, std::function<void()> task);
+  EventId After(absl::Duration delay, OwnerId owner,
+                std::function<void()> task) {
+    return At(now_ + delay, owner, std::move(task));
+  }
+
+  // Drops an event; one that ran or is unknown is ignored.
+  void Cancel(EventId event);
+  // Drops all events of `owner`. O(pending events).
+  void CancelOwned(OwnerId owner);
+
+  // Runs the next event and moves the time to it. False when there is none.
+  bool Step();
+
+  // Runs until nothing is pending. False when `max_events` ran and some are
+  // left (timers that re-arm themselves never end).
+  bool RunUntilIdle(int64_t max_events = 100'000'000);
+
+  // Runs what is due within `duration`, then moves the time to its end.
+  void RunFor(absl::Duration duration);
+
+  // Runs until `done()` holds, asked before each event, for at most `limit` of
+  // virtual time. Returns whether it holds.
+  bool RunUntil(const std::function<bool()>& done, absl::Duration limit);
+
+  int64_t events_run() const { return events_run_; }
+  int64_t pending() const { return static_cast<int64_t>(queue_.size()); }
+
+  // The network adds what it delivers; a scenario may add its own facts.
+  TraceDigest& trace() { return trace_; }
+
+ private:
+  using Key = std::pair<absl::Time, EventId>;
+  struct Event {
+    OwnerId owner = 0;
+    std::function<void()> task;
+  };
+  using Queue = std::map<Key, Event>;
+
+  absl::Time now_;
+  EventId last_event_ = 0;
+  OwnerId last_owner_ = 0;
+  int64_t events_run_ = 0;
+  bool running_ = false;
+  Queue queue_;
+  std::map<EventId, Queue::iterator> by_id_;
+  TraceDigest trace_;
+};
+
+}  // namespace dfl::simports
+
+#endif  // DFL_SIMPORTS_SIM_SCHEDULER_H_

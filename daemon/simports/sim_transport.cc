@@ -1,0 +1,37 @@
+#include "daemon/simports/sim_transport.h"
+
+#include "daemon/base/check.h"
+
+namespace dfl::simports {
+
+SimTransport::SimTransport(SimNetwork& network, SimLoop& loop,
+                           SimTransportOptions options)
+    : network_(network), loop_(loop), options_(std::move(options)) {
+  DFL_CHECK(!options_.address.empty());
+  id_ = network_.Register(this);
+}
+
+SimTransport::~SimTransport() { network_.Unregister(id_); }
+
+void SimTransport::Dial(const std::string& address) {
+  DFL_CHECK(handler_ != nullptr);
+  network_.Dial(id_, address);
+}
+
+void SimTransport::Close(ports::LinkId link, const absl::Status& reason) {
+  network_.CloseByUser(*this, link, reason);
+}
+
+absl::Status SimTransport::Send(ports::LinkId link, ports::Frame frame) {
+  return network_.Send(*this, link, std::move(frame));
+}
+
+ports::PeerIdentity SimTransport::identity() const {
+  ports::PeerIdentity identity;
+  identity.node = options_.node;
+  identity.incarnation = options_.incarnation;
+  if (options_.accepts_dials) identity.advertised = options_.address;
+  return identity;
+}
+
+}  // namespace dfl::simports
