@@ -1,0 +1,525 @@
+#include "daemon/config/node_settings.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "daemon/base/check.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/host_port.h"
+#include "daemon/config/settings_table.h"
+#include "daemon/config/values.h"
+#include "daemon/config/yaml_tree.h"
+#include "daemon/core/knobs.h"
+#include "daemon/data/load.h"
+
+namespace dfl::config {
+namespace {
+
+std::string Variable(const std::map<std::string, std::string>& environment,
+                     const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+// The first of the folders that systemd gives in a variable.
+std::string SystemdFolder(const std::map<std::string, std::string>& environment,
+                          const std::string& name) {
+  const std::string all = Variable(environment, name);
+  return all.substr(0, all.find(':'));
+}
+
+std::string DefaultStateFolder(
+    const std::map<std::string, std::string>& environment, bool is_root) {
+  const std::string given = SystemdFolder(environment, "STATE_DIRECTORY");
+  if (!given.empty()) return given;
+  if (!is_root) {
+    const std::string state = Variable(environment, "XDG_STATE_HOME");
+    if (!state.empty()) return absl::StrCat(state, "/dfld");
+    const std::string home = Variable(environment, "HOME");
+    if (!home.empty()) return absl::StrCat(home, "/.local/state/dfld");
+  }
+  return NodeSettings().state_dir;
+}
+
+// Variables that are ours though no setting: DaemonCommandLine's.
+bool IsOtherVariable(absl::string_view name) {
+  return name == "DFLD_CONFIG" || name == "DFLD_CONF_D" ||
+         name == "DFLD_READY_FILE";
+}
+
+// Kubernetes sets DFLD_SERVICE_HOST, DFLD_PORT_7600_TCP and the like in every
+// container beside a Service called "dfld" or "dfld-peer"; no setting has such
+// a name.
+bool IsKubernetesVariable(absl::string_view name) {
+  if (absl::StrContains(name, "_SERVICE_HOST") ||
+      absl::StrContains(name, "_SERVICE_PORT") ||
+      absl::EndsWith(name, "_PORT")) {
+    return true;
+  }
+  const size_t port = name.find("_PORT_");
+  return port != absl::string_view::npos && port + 6 < name.size() &&
+         absl::ascii_isdigit(static_cast<unsigned char>(name[port + 6]));
+}
+
+// Merges the sources, weakest first.
+class Loader {
+ public:
+  explicit Loader(const SettingsSources& sources) : sources_(sources) {
+    loaded_.settings.name = sources.host_name;
+    loaded_.settings.state_dir =
+        DefaultStateFolder(sources.environment, sources.is_root);
+    loaded_.settings.control.socket =
+        DefaultControlSocket(sources.environment, sources.is_root);
+    for (const Setting& setting : SettingsTable()) {
+      origins_[setting.key] = "default";
+      names_.push_back(setting.key);
+    }
+    for (const SettingSection& section : SettingSections()) {
+      names_.push_back(section.prefix);
+    }
+  }
+
+  absl::StatusOr<LoadedSettings> Load() {
+    for (const SettingsText& file : sources_.files) TakeFile(file);
+    TakeEnvironment();
+    TakeFlags();
+    CheckTogether();
+    DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
+    for (const Setting& setting : SettingsTable()) {
+      loaded_.effective.push_back(
+          {setting.key, setting.get(loaded_.settings), origins_[setting.key]});
+    }
+    return std::move(loaded_);
+  }
+
+ private:
+  void TakeFile(const SettingsText& file) {
+    const absl::StatusOr<YamlNode> root = ParseYaml(file.text, file.name);
+    if (!root.ok()) {
+      mistakes_.Add(std::string(root.status().message()));
+      return;
+    }
+    if (root->kind == YamlNode::Kind::kNull) return;  // all commented out
+    if (root->kind != YamlNode::Kind::kMap) {
+      mistakes_.Add(absl::StrCat(file.name, ":", root->line, ": found ",
+                                 Describe(*root),
+                                 "; allowed: settings as \"key: value\""));
+      return;
+    }
+    TakeSection(file.name, "", *root);
+  }
+
+  void TakeSection(const std::string& file, const std::string& prefix,
+                   const YamlNode& section) {
+    for (const YamlNode& item : section.items) {
+      const std::string key =
+          prefix.empty() ? item.key : absl::StrCat(prefix, ".", item.key);
+      const std::string origin = absl::StrCat(file, ":", item.key_line);
+      if (IsSection(key)) {
+        if (item.kind == YamlNode::Kind::kMap) {
+          TakeSection(file, key, item);
+        } else if (item.kind != YamlNode::Kind::kNull) {
+          mistakes_.Add(absl::StrCat(origin, ": ", key, ": found ",
+                                     Describe(item), "; allowed: a section of ",
+                                     KeysOf(key)));
+        }
+        continue;
+      }
+      const Setting* setting = FindSetting(key);
+      if (setting == nullptr) {
+        UnknownName(origin, key, "setting");
+        continue;
+      }
+      RawValue value;
+      if (!ToRaw(item, value)) {
+        mistakes_.Add(absl::StrCat(origin, ": ", key, ": found ",
+                                   item.kind == YamlNode::Kind::kList
+                                       ? "a list of more than values"
+                                       : Describe(item),
+                                   "; allowed: ", setting->allowed,
+                                   item.kind == YamlNode::Kind::kNull
+                                       ? "; remove the line to have the default"
+                                       : ""));
+        continue;
+      }
+      Take(*setting, value, origin);
+    }
+  }
+
+  void TakeEnvironment() {
+    std::map<std::string, const Setting*> by_variable;
+    std::vector<std::string> variables;
+    for (const Setting& setting : SettingsTable()) {
+      variables.push_back(EnvironmentName(setting.key));
+      by_variable[variables.back()] = &setting;
+    }
+    for (const auto& [name, text] : sources_.environment) {
+      if (!absl::StartsWith(name, "DFLD_") || IsOtherVariable(name)) continue;
+      const std::string origin = absl::StrCat("environment ", name);
+      const auto found = by_variable.find(name);
+      if (found == by_variable.end()) {
+        if (IsKubernetesVariable(name)) continue;
+        const std::string nearest = core::NearestName(name, variables);
+        mistakes_.Add(absl::StrCat(
+            origin, ": no setting has this variable; ",
+            nearest.empty() ? "dfld --help lists them all"
+                            : absl::StrCat("did you mean ", nearest, "?")));
+        continue;
+      }
+      RawValue value;
+      value.text = text;
+      Take(*found->second, value, origin);
+    }
+  }
+
+  void TakeFlags() {
+    std::set<std::string> seen;
+    for (const auto& [key, text] : sources_.flags) {
+      const std::string origin = absl::StrCat("flag --", key);
+      const Setting* setting = FindSetting(key);
+      if (setting == nullptr) {
+        UnknownName(origin, key, "setting");
+        continue;
+      }
+      RawValue value;
+      value.text = text;
+      if (setting->is_list) {
+        // A repeated flag adds to the list.
+        if (!seen.insert(key).second) continue;
+        std::string all;
+        for (const auto& [other, more] : sources_.flags) {
+          if (other != key || more.empty()) continue;
+          absl::StrAppend(&all, all.empty() ? "" : ",", more);
+        }
+        value.text = all;
+      }
+      Take(*setting, value, origin);
+    }
+  }
+
+  void Take(const Setting& setting, const RawValue& value,
+            const std::string& origin) {
+    const absl::Status status = setting.set(value, loaded_.settings);
+    if (status.ok()) {
+      origins_[setting.key] = origin;
+      return;
+    }
+    mistakes_.Add(absl::StrCat(
+        origin, ": ", setting.key, ": found ",
+        value.is_list ? WriteList(value.items) : Quoted(value.text),
+        status.message().empty() ? "" : absl::StrCat(": ", status.message()),
+        "; allowed: ", setting.allowed));
+    broken_.insert(setting.key);
+  }
+
+  // What must hold between settings that are each well-formed.
+  void CheckTogether() {
+    const NodeSettings& settings = loaded_.settings;
+    const absl::Status name = ValidateNodeName(settings.name);
+    if (!name.ok() && origins_["name"] == "default" &&
+        broken_.count("name") == 0) {
+      mistakes_.Add(absl::StrCat("default: name: found the host's name ",
+                                 Quoted(settings.name), ": ", name.message(),
+                                 "; allowed: ", FindSetting("name")->allowed,
+                                 "; set name"));
+    }
+    const core::PartitionSpec& partition = settings.data.partition;
+    if (broken_.count("data.partition.index") == 0 &&
+        broken_.count("data.partition.count") == 0 &&
+        partition.index >= partition.count) {
+      mistakes_.Add(absl::StrCat(
+          origins_["data.partition.index"], ": data.partition.index: found ",
+          partition.index, "; allowed: 0 to ", partition.count - 1,
+          " (data.partition.count is ", partition.count, ", ",
+          origins_["data.partition.count"], ")"));
+    }
+    if (AnyBroken("data.")) return;
+    if (!settings.data.train_paths.empty()) {
+      CheckData(settings.data.TrainSpec(), "data.train");
+    }
+    if (!settings.data.test_paths.empty()) {
+      CheckData(settings.data.TestSpec(), "data.test");
+    }
+  }
+
+  // Has the data room look at what it can check without opening files. Its
+  // message is "data FIELD: what was found; allowed: ...".
+  void CheckData(const data::DataSpec& spec, absl::string_view set) {
+    const absl::Status status = data::ValidateSpec(spec);
+    if (status.ok()) return;
+    absl::string_view message = status.message();
+    std::string key(set);
+    if (absl::ConsumePrefix(&message, "data ")) {
+      const size_t colon = message.find(':');
+      const std::string field(message.substr(0, colon));
+      for (const std::string& candidate :
+           {absl::StrCat(set, ".", field), absl::StrCat("data.", field)}) {
+        if (FindSetting(candidate) == nullptr) continue;
+        key = candidate;
+        message.remove_prefix(std::min(message.size(), colon + 2));
+        break;
+      }
+    }
+    const auto origin = origins_.find(key);
+    const std::string text = absl::StrCat(
+        origin == origins_.end() ? origins_[absl::StrCat(set, ".paths")]
+                                 : origin->second,
+        ": ", key, ": ", message);
+    // Both sets have the format in common; one mistake is told once.
+    if (told_.insert(text).second) mistakes_.Add(text);
+  }
+
+  bool AnyBroken(absl::string_view prefix) const {
+    return std::any_of(broken_.begin(), broken_.end(),
+                       [prefix](const std::string& key) {
+                         return absl::StartsWith(key, prefix);
+                       });
+  }
+
+  static bool IsSection(absl::string_view key) {
+    const absl::Span<const SettingSection> sections = SettingSections();
+    return std::any_of(
+        sections.begin(), sections.end(),
+        [key](const SettingSection& s) { return s.prefix == key; });
+  }
+
+  // "socket, listen": what may stand in a section.
+  static std::string KeysOf(absl::string_view section) {
+    std::vector<std::string> keys;
+    const std::string prefix = absl::StrCat(section, ".");
+    for (const Setting& setting : SettingsTable()) {
+      absl::string_view rest = setting.key;
+      if (!absl::ConsumePrefix(&rest, prefix)) continue;
+      const std::string key(rest.substr(0, rest.find('.')));
+      if (keys.empty() || keys.back() != key) keys.push_back(key);
+    }
+    return Either(keys);
+  }
+
+  void UnknownName(const std::string& origin, const std::string& key,
+                   absl::string_view what) {
+    const std::string nearest = core::NearestName(key, names_);
+    const std::string section(key.substr(0, key.find_last_of('.')));
+    std::string advice;
+    if (!nearest.empty()) {
+      advice = absl::StrCat("did you mean ", nearest, "?");
+    } else if (section != key && IsSection(section)) {
+      advice = absl::StrCat("allowed in ", section, ": ", KeysOf(section));
+    } else {
+      advice = "dfld --help lists them all";
+    }
+    mistakes_.Add(
+        absl::StrCat(origin, ": ", key, ": unknown ", what, "; ", advice));
+  }
+
+  static bool ToRaw(const YamlNode& node, RawValue& value) {
+    if (node.kind == YamlNode::Kind::kScalar) {
+      value.text = node.text;
+      return true;
+    }
+    if (node.kind != YamlNode::Kind::kList) return false;
+    value.is_list = true;
+    for (const YamlNode& item : node.items) {
+      if (item.kind != YamlNode::Kind::kScalar) return false;
+      value.items.push_back(item.text);
+    }
+    return true;
+  }
+
+  const SettingsSources& sources_;
+  LoadedSettings loaded_;
+  std::map<std::string, std::string> origins_;  // by key
+  std::vector<std::string> names_;              // of settings and sections
+  std::set<std::string> broken_;                // keys whose value was refused
+  std::set<std::string> told_;
+  Mistakes mistakes_;
+};
+
+std::string OriginOf(const LoadedSettings& loaded, absl::string_view key) {
+  for (const EffectiveSetting& entry : loaded.effective) {
+    if (entry.key == key) return entry.origin;
+  }
+  return "default";
+}
+
+// `text` as comment lines of at most 80 columns.
+std::string Comment(absl::string_view text, absl::string_view indent) {
+  std::string out;
+  std::string line = absl::StrCat(indent, "#");
+  const size_t empty = line.size();
+  for (const absl::string_view word :
+       absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (line.size() > empty && line.size() + 1 + word.size() > 80) {
+      absl::StrAppend(&out, line, "\n");
+      line = absl::StrCat(indent, "#");
+    }
+    absl::StrAppend(&line, " ", word);
+  }
+  absl::StrAppend(&out, line, "\n");
+  return out;
+}
+
+}  // namespace
+
+data::DataSpec DataSettings::TrainSpec() const {
+  data::DataSpec spec = common;
+  spec.paths = train_paths;
+  spec.rows = train_rows;
+  return spec;
+}
+
+data::DataSpec DataSettings::TestSpec() const {
+  data::DataSpec spec = common;
+  spec.paths = test_paths;
+  spec.rows = test_rows;
+  return spec;
+}
+
+std::string ToString(Security security) {
+  return security == Security::kInsecure ? "insecure" : "tls";
+}
+
+std::string ToString(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+  }
+  return "unknown";
+}
+
+std::string ToString(LogFormat format) {
+  return format == LogFormat::kJson ? "json" : "text";
+}
+
+absl::StatusOr<LoadedSettings> LoadNodeSettings(
+    const SettingsSources& sources) {
+  return Loader(sources).Load();
+}
+
+absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources) {
+  DFL_ASSIGN_OR_RETURN(LoadedSettings loaded, LoadNodeSettings(sources));
+  return std::move(loaded.settings);
+}
+
+absl::Status CheckStartable(const LoadedSettings& loaded) {
+  const NodeSettings& settings = loaded.settings;
+  Mistakes mistakes;
+  if (settings.security == Security::kTls) {
+    const std::pair<const char*, const std::vector<std::string>*> lists[] = {
+        {"peer.listen", &settings.peer.listen},
+        {"control.listen", &settings.control.listen},
+        {"peers", &settings.peers}};
+    for (const auto& [key, addresses] : lists) {
+      if (addresses->empty()) continue;
+      mistakes.Add(absl::StrCat(
+          OriginOf(loaded, key), ": ", key, ": found ", WriteList(*addresses),
+          " with security: tls (", OriginOf(loaded, "security"),
+          "), which is not built in yet; allowed: [], or set security: "
+          "insecure if everyone who reaches this network may be trusted"));
+    }
+  }
+  if (settings.data.train_paths.empty()) {
+    mistakes.Add(absl::StrCat(
+        OriginOf(loaded, "data.train.paths"),
+        ": data.train.paths: found []; allowed: the files to train on, ",
+        FindSetting("data.train.paths")->allowed));
+  }
+  return mistakes.ToStatus();
+}
+
+std::string DefaultControlSocket(
+    const std::map<std::string, std::string>& environment, bool is_root) {
+  const std::string given = SystemdFolder(environment, "RUNTIME_DIRECTORY");
+  if (!given.empty()) return absl::StrCat(given, "/control.sock");
+  const std::string session = Variable(environment, "XDG_RUNTIME_DIR");
+  if (!is_root && !session.empty()) {
+    return absl::StrCat(session, "/dfld/control.sock");
+  }
+  return NodeSettings().control.socket;
+}
+
+std::vector<std::string> ControlSocketCandidates(
+    const std::map<std::string, std::string>& environment, bool is_root) {
+  std::vector<std::string> candidates = {
+      DefaultControlSocket(environment, is_root)};
+  const std::string service = NodeSettings().control.socket;
+  if (candidates[0] != service) candidates.push_back(service);
+  return candidates;
+}
+
+std::string SampleConfiguration() {
+  const NodeSettings defaults;
+  std::string out =
+      "# Settings of one dfld node. Every key is here; what is commented out "
+      "shows its\n"
+      "# default. What is the same on all nodes (model, algorithm, topology) "
+      "is the run\n"
+      "# plan: see plan.example.yaml.\n"
+      "#\n"
+      "# Each key has a variable and a flag: control.socket is also\n"
+      "# DFLD_CONTROL_SOCKET=... and --control.socket=... . Precedence: flag, "
+      "then\n"
+      "# environment, then conf.d/*.yaml, then this file. Lists are written "
+      "[a, b] here\n"
+      "# and a,b there.\n"
+      "#\n"
+      "# Check with: dfld --config FILE --check\n"
+      "# See what is in force, and from where: dflctl config show --effective "
+      "--origin\n";
+  std::vector<std::string> open;  // names of the sections we are in
+  for (const Setting& setting : SettingsTable()) {
+    std::vector<std::string> path = absl::StrSplit(setting.key, '.');
+    const std::string name = path.back();
+    path.pop_back();
+    size_t common = 0;
+    while (common < path.size() && common < open.size() &&
+           path[common] == open[common]) {
+      ++common;
+    }
+    open.resize(common);
+    out += "\n";
+    while (open.size() < path.size()) {
+      const std::string indent(2 * open.size(), ' ');
+      open.push_back(path[open.size()]);
+      const std::string prefix = absl::StrJoin(open, ".");
+      for (const SettingSection& section : SettingSections()) {
+        if (section.prefix == prefix) {
+          absl::StrAppend(&out, Comment(section.help, indent));
+        }
+      }
+      absl::StrAppend(&out, indent, open.back(), ":\n");
+    }
+    const std::string indent(2 * open.size(), ' ');
+    absl::StrAppend(
+        &out, Comment(setting.help, indent),
+        Comment(absl::StrCat("Allowed: ", setting.allowed, "."), indent));
+    if (!setting.unit.empty()) {
+      absl::StrAppend(
+          &out, Comment(absl::StrCat("Unit: ", setting.unit, "."), indent));
+    }
+    if (!setting.default_note.empty()) {
+      absl::StrAppend(
+          &out, Comment(absl::StrCat("Default: ", setting.default_note, "."),
+                        indent));
+    }
+    absl::StrAppend(&out, indent, "#", name, ": ", setting.get(defaults), "\n");
+  }
+  return out;
+}
+
+}  // namespace dfl::config

@@ -1,0 +1,177 @@
+// A node's own settings: who it is, where it listens, its data, its device and
+// its limits. Everything that is the same on all nodes (model, algorithm,
+// topology, ...) is the run plan's: core/run_plan.h and plan_yaml.h.
+//
+// Every setting has a key in the configuration file, an environment variable
+// and a flag, all derived from one table (settings_table.h):
+//
+//   key control.socket, variable DFLD_CONTROL_SOCKET, flag --control.socket=...
+//
+// Order of precedence: flag > environment > conf.d/*.yaml (the last name wins)
+// > file > default. A list given by a stronger source replaces the weaker one.
+#ifndef DFL_CONFIG_NODE_SETTINGS_H_
+#define DFL_CONFIG_NODE_SETTINGS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "daemon/core/partition.h"
+#include "daemon/data/data_spec.h"
+
+namespace dfl::config {
+
+enum class Security {
+  kTls,       // mutual TLS on every network connection
+  kInsecure,  // plain text, no identity; asked for in so many words
+};
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogFormat { kText, kJson };
+
+// The plane between daemons.
+struct PeerSettings {
+  // host:port to listen on; port 0: the system chooses. Empty: dial out only.
+  std::vector<std::string> listen = {"0.0.0.0:7600"};
+  // host:port by which others reach this node; port 0: the port it listens on.
+  // "": found out from `listen` and the host's name.
+  std::string advertise;
+};
+
+// The plane between dflctl and the daemon.
+struct ControlSettings {
+  // Path of the unix socket.
+  std::string socket = "/run/dfld/control.sock";
+  // host:port to serve control on as well. Empty: unix socket only.
+  std::vector<std::string> listen;
+};
+
+struct DataSettings {
+  // Format, labels and shape of both sets. Its `paths` and `rows` are unused.
+  data::DataSpec common;
+  std::vector<std::string> train_paths;
+  int64_t train_rows = 0;  // that the training files must hold; 0: any
+  std::vector<std::string> test_paths;  // empty: nothing to evaluate on
+  int64_t test_rows = 0;
+  // Subtract the training rows' mean and divide by their deviation.
+  bool standardise = true;
+  // Which of the training rows are this node's.
+  core::PartitionSpec partition;
+
+  data::DataSpec TrainSpec() const;
+  data::DataSpec TestSpec() const;
+};
+
+struct ComputeSettings {
+  std::string device = "cpu";  // cpu, cuda or cuda:N
+  // Training threads; 0: as many as the cgroup's quota allows.
+  int64_t threads = 0;
+};
+
+struct LimitSettings {
+  uint64_t max_model_bytes = uint64_t{4} << 30;  // one model, fp32
+  int64_t max_concurrent_transfers = 8;          // models in and out at once
+};
+
+struct LogSettings {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
+struct RunSettings {
+  // A plan to adopt when the state directory holds none. "": wait for dflctl.
+  std::string plan;
+  // Train as soon as there is a plan, without `dflctl train start`.
+  bool autostart = false;
+};
+
+struct NodeSettings {
+  std::string name;  // NodeId; default: the host's name
+  std::string state_dir = "/var/lib/dfld";
+  Security security = Security::kTls;
+  // host:port of daemons to connect to.
+  std::vector<std::string> peers;
+  PeerSettings peer;
+  ControlSettings control;
+  DataSettings data;
+  ComputeSettings compute;
+  LimitSettings limits;
+  LogSettings log;
+  RunSettings run;
+};
+
+std::string ToString(Security security);
+std::string ToString(LogLevel level);
+std::string ToString(LogFormat format);
+
+// ---------------------------------------------------------------- sources --
+
+// One YAML text with the name that errors call it.
+struct SettingsText {
+  std::string name;
+  std::string text;
+};
+
+// Everything settings may come from, so that loading reads nothing by itself.
+struct SettingsSources {
+  // Weakest first: the file, then conf.d in order of names.
+  std::vector<SettingsText> files;
+  // The whole environment; only DFLD_*, XDG_* and systemd's are looked at.
+  std::map<std::string, std::string> environment;
+  // (key, text) of --key=text, in order.
+  std::vector<std::pair<std::string, std::string>> flags;
+  std::string host_name;
+  // Whether defaults are those of a service or of a person's own session.
+  bool is_root = true;
+};
+
+// One line of `config show --effective --origin`.
+struct EffectiveSetting {
+  std::string key;
+  std::string value;  // as it would stand in the file
+  // "/etc/dfld/dfld.yaml:12", "environment DFLD_NAME", "flag --name" or
+  // "default".
+  std::string origin;
+};
+
+struct LoadedSettings {
+  NodeSettings settings;
+  std::vector<EffectiveSetting> effective;  // every key, in the table's order
+};
+
+// Parses and merges `sources`.
+// Errors: INVALID_ARGUMENT with one line for each of the first ten mistakes,
+//   ORIGIN: KEY: found VALUE; allowed: ...
+// An unknown key or DFLD_ variable is a mistake and named with the nearest
+// known one.
+absl::StatusOr<LoadedSettings> LoadNodeSettings(const SettingsSources& sources);
+
+// The same for a caller that wants no listing.
+absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources);
+
+// What a daemon needs beyond well-formed settings before it may start: data to
+// train on, and `security: insecure` in so many words while a network
+// connection would be in plain text.
+// Errors: INVALID_ARGUMENT, as LoadNodeSettings.
+absl::Status CheckStartable(const LoadedSettings& loaded);
+
+// Where dfld serves control by default, and where dflctl looks, best first:
+// the session's own socket ($XDG_RUNTIME_DIR/dfld), then the service's.
+std::string DefaultControlSocket(
+    const std::map<std::string, std::string>& environment, bool is_root);
+std::vector<std::string> ControlSocketCandidates(
+    const std::map<std::string, std::string>& environment, bool is_root);
+
+// The commented sample (deploy/dfld.yaml): every key with help, unit, what is
+// allowed and default. Defaults are those of a service.
+std::string SampleConfiguration();
+
+}  // namespace dfl::config
+
+#endif  // DFL_CONFIG_NODE_SETTINGS_H_

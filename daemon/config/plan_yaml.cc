@@ -1,0 +1,626 @@
+#include "daemon/config/plan_yaml.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/sha256.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/values.h"
+#include "daemon/config/yaml_tree.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/knobs.h"
+#include "daemon/core/message_format.h"
+
+namespace dfl::config {
+namespace {
+
+constexpr char kDurationAllowed[] =
+    "a duration with its unit, such as 500ms, 2s or 1h30m";
+
+std::string Join(absl::string_view path, absl::string_view key) {
+  return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
+}
+
+std::string Element(absl::string_view path, size_t index) {
+  return absl::StrCat(path, "[", index, "]");
+}
+
+// A knob's value as one text: "0.5", or "[5, 10]" of a list.
+std::optional<std::string> KnobText(const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::kScalar) return node.text;
+  if (node.kind != YamlNode::Kind::kList) return std::nullopt;
+  std::vector<std::string> items;
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlNode::Kind::kScalar) return std::nullopt;
+    items.push_back(item.text);
+  }
+  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+}
+
+// Walks the tree and fills the plan. A value that is not allowed is noted with
+// its line and left at its default, so that later ones are still looked at.
+class PlanReader {
+ public:
+  explicit PlanReader(absl::string_view file) : file_(file) {}
+
+  absl::StatusOr<core::RunPlan> Read(const YamlNode& root) {
+    if (!IsSection(root, "plan")) return mistakes_.ToStatus();
+    TakeKeys(root, "",
+             {"version", "run", "seed", "members", "model", "batch_size",
+              "algorithm", "topology", "codec", "evaluation", "stop",
+              "deadline", "nodes"});
+    Unsigned(root, "", "version", plan_.version);
+    Text(root, "", "run", plan_.run_id);
+    Unsigned(root, "", "seed", plan_.seed);
+    Integer(root, "", "batch_size", plan_.batch_size);
+    ReadMembers(root);
+    ReadModel(root);
+    ReadAlgorithm(root);
+    ReadTopology(root);
+    ReadCodec(root);
+    ReadEvaluation(root);
+    ReadStop(root);
+    if (const YamlNode* section = Section(root, "deadline", {"exchange"})) {
+      Duration(*section, "deadline", "exchange", plan_.deadline.exchange);
+    }
+    ReadNodes(root);
+    DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
+
+    const absl::Status valid = core::ValidatePlan(plan_);
+    if (!valid.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file_, ":", LineOf(valid.message()), ": ", valid.message()));
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void Add(int line, absl::string_view path, absl::string_view what) {
+    mistakes_.Add(absl::StrCat(file_, ":", line, ": ", path, ": ", what));
+  }
+
+  void Wrong(const YamlNode& node, absl::string_view path,
+             absl::string_view allowed) {
+    Add(node.line, path,
+        absl::StrCat("found ", Describe(node), "; allowed: ", allowed));
+  }
+
+  // Notes where each path stands, for errors that name a path later.
+  void Remember(absl::string_view path, int line) {
+    lines_.emplace(std::string(path), line);
+  }
+
+  // The line of the path that `message` begins with, or of the nearest thing
+  // around it.
+  int LineOf(absl::string_view message) const {
+    std::string path(message.substr(0, message.find(": ")));
+    while (!path.empty()) {
+      const auto found = lines_.find(path);
+      if (found != lines_.end()) return found->second;
+      const size_t cut = path.find_last_of(".[");
+      path.resize(cut == std::string::npos ? 0 : cut);
+    }
+    return 1;
+  }
+
+  bool IsSection(const YamlNode& node, absl::string_view path) {
+    if (node.kind == YamlNode::Kind::kMap ||
+        node.kind == YamlNode::Kind::kNull) {
+      return true;
+    }
+    Wrong(node, path, "a section of \"key: value\"");
+    return false;
+  }
+
+  // Notes every key's line and refuses those that are not in `allowed`.
+  void TakeKeys(const YamlNode& section, absl::string_view path,
+                const std::vector<std::string>& allowed) {
+    for (const YamlNode& item : section.items) {
+      Remember(Join(path, item.key), item.key_line);
+      if (std::find(allowed.begin(), allowed.end(), item.key) !=
+          allowed.end()) {
+        continue;
+      }
+      const std::string nearest = core::NearestName(item.key, allowed);
+      Add(item.key_line, Join(path, item.key),
+          absl::StrCat("unknown key; ",
+                       nearest.empty()
+                           ? ""
+                           : absl::StrCat("did you mean ", nearest, "? "),
+                       "allowed: ", absl::StrJoin(allowed, ", ")));
+    }
+  }
+
+  // The section called `name` with its keys checked; null when it is absent or
+  // no section.
+  const YamlNode* Section(const YamlNode& root, absl::string_view name,
+                          const std::vector<std::string>& allowed) {
+    const YamlNode* section = root.Find(name);
+    if (section == nullptr || !IsSection(*section, name)) return nullptr;
+    TakeKeys(*section, name, allowed);
+    return section;
+  }
+
+  // Each of these looks up `key`, leaves `out` alone when it is absent, and
+  // notes what is not allowed.
+  template <typename T, typename Reader>
+  void Scalar(const YamlNode& section, absl::string_view path,
+              absl::string_view key, Reader read, absl::string_view allowed,
+              T& out) {
+    const YamlNode* node = section.Find(key);
+    if (node == nullptr) return;
+    if (node->kind == YamlNode::Kind::kScalar) {
+      if (const std::optional<T> value = read(node->text)) {
+        out = *value;
+        return;
+      }
+    }
+    Wrong(*node, Join(path, key), allowed);
+  }
+
+  void Text(const YamlNode& section, absl::string_view path,
+            absl::string_view key, std::string& out) {
+    Scalar(
+        section, path, key,
+        [](absl::string_view text) {
+          return std::optional<std::string>(std::string(text));
+        },
+        "a text", out);
+  }
+  void Integer(const YamlNode& section, absl::string_view path,
+               absl::string_view key, int64_t& out) {
+    Scalar(section, path, key, ReadInteger, "an integer", out);
+  }
+  void Unsigned(const YamlNode& section, absl::string_view path,
+                absl::string_view key, uint64_t& out) {
+    Scalar(section, path, key, ReadUnsigned, "an integer from 0 to 2^64 - 1",
+           out);
+  }
+  void Number(const YamlNode& section, absl::string_view path,
+              absl::string_view key, double& out) {
+    Scalar(section, path, key, ReadNumber, "a number", out);
+  }
+  void Duration(const YamlNode& section, absl::string_view path,
+                absl::string_view key, absl::Duration& out) {
+    Scalar(section, path, key, ReadDuration, kDurationAllowed, out);
+  }
+
+  // Calls `take(element, its path)` for each element of the list `key`.
+  template <typename Take>
+  void List(const YamlNode& section, absl::string_view path,
+            absl::string_view key, absl::string_view allowed, Take take) {
+    const YamlNode* node = section.Find(key);
+    if (node == nullptr) return;
+    const std::string list = Join(path, key);
+    if (node->kind != YamlNode::Kind::kList) {
+      Wrong(*node, list, allowed);
+      return;
+    }
+    for (size_t i = 0; i < node->items.size(); ++i) {
+      const std::string element = Element(list, i);
+      Remember(element, node->items[i].line);
+      take(node->items[i], element);
+    }
+  }
+
+  void Integers(const YamlNode& section, absl::string_view path,
+                absl::string_view key, absl::string_view allowed,
+                std::vector<int64_t>& out) {
+    std::vector<int64_t> numbers;
+    List(section, path, key, allowed,
+         [&](const YamlNode& node, const std::string& element) {
+           const std::optional<int64_t> number =
+               node.kind == YamlNode::Kind::kScalar ? ReadInteger(node.text)
+                                                    : std::nullopt;
+           if (!number.has_value()) {
+             Wrong(node, element, allowed);
+             return;
+           }
+           numbers.push_back(*number);
+         });
+    if (section.Find(key) != nullptr) out = std::move(numbers);
+  }
+
+  // A node's name; nullopt (and a mistake) when it can be none.
+  std::optional<NodeId> Name(const YamlNode& node, absl::string_view path) {
+    if (node.kind != YamlNode::Kind::kScalar) {
+      Wrong(node, path, "the name of a node");
+      return std::nullopt;
+    }
+    const absl::Status status = ValidateNodeName(node.text);
+    if (!status.ok()) {
+      Add(node.line, path,
+          absl::StrCat("found ", Quoted(node.text), ": ", status.message(),
+                       "; allowed: the name of a node"));
+      return std::nullopt;
+    }
+    return NodeId(node.text);
+  }
+
+  void ReadMembers(const YamlNode& root) {
+    std::map<NodeId, int> first_line;
+    List(root, "", "members", "a list of names, or of {name: ..., rows: ...}",
+         [&](const YamlNode& node, const std::string& element) {
+           core::MemberSpec member;
+           const YamlNode* name = &node;
+           if (node.kind == YamlNode::Kind::kMap) {
+             TakeKeys(node, element, {"name", "rows"});
+             name = node.Find("name");
+             if (name == nullptr) {
+               Add(node.line, element, "its name is missing");
+               return;
+             }
+             Integer(node, element, "rows", member.rows);
+           }
+           const std::optional<NodeId> id = Name(*name, element);
+           if (!id.has_value()) return;
+           const auto [earlier, fresh] = first_line.emplace(*id, node.line);
+           if (!fresh) {
+             Add(node.line, element,
+                 absl::StrCat("found ", Quoted(id->name()),
+                              " a second time, first in line ", earlier->second,
+                              "; allowed: each name once"));
+             return;
+           }
+           member.node = *id;
+           plan_.members.push_back(std::move(member));
+         });
+    std::sort(plan_.members.begin(), plan_.members.end(),
+              [](const core::MemberSpec& a, const core::MemberSpec& b) {
+                return a.node < b.node;
+              });
+  }
+
+  void ReadModel(const YamlNode& root) {
+    const YamlNode* section = Section(root, "model",
+                                      {"kind", "classes", "input", "hidden",
+                                       "dropout", "path", "loss", "l2"});
+    if (section == nullptr) return;
+    core::ModelSpec& model = plan_.model;
+    Text(*section, "model", "kind", model.kind);
+    Integer(*section, "model", "classes", model.classes);
+    Integers(*section, "model", "input",
+             "a list of integers such as [1, 28, 28]", model.input);
+    Integers(*section, "model", "hidden",
+             "a list of integers such as [256, 128]", model.hidden);
+    Number(*section, "model", "dropout", model.dropout);
+    Text(*section, "model", "path", model.path);
+    Text(*section, "model", "loss", model.loss);
+    Number(*section, "model", "l2", model.l2);
+  }
+
+  void ReadAlgorithm(const YamlNode& root) {
+    const YamlNode* section = Section(root, "algorithm", {"name", "knobs"});
+    const YamlNode* name = nullptr;
+    if (section != nullptr) {
+      Text(*section, "algorithm", "name", plan_.algorithm.name);
+      name = section->Find("name");
+    }
+    const absl::StatusOr<const core::AlgorithmInfo*> info =
+        core::FindAlgorithm(plan_.algorithm.name);
+    if (!info.ok()) {
+      Add(name == nullptr ? 1 : name->line, "algorithm.name",
+          info.status().message());
+      return;
+    }
+    algorithm_ = *info;
+    if (section == nullptr) return;
+    if (const YamlNode* knobs = section->Find("knobs")) {
+      ReadKnobs(*knobs, "algorithm.knobs", plan_.algorithm.knobs);
+    }
+  }
+
+  void ReadKnobs(const YamlNode& section, const std::string& path,
+                 core::KnobValues& out) {
+    if (!IsSection(section, path) || algorithm_ == nullptr) return;
+    std::vector<std::string> names;
+    for (const core::KnobSpec& spec : algorithm_->knobs) {
+      names.push_back(spec.name);
+    }
+    TakeKeys(section, path, names);
+    for (const YamlNode& item : section.items) {
+      const auto spec = std::find_if(
+          algorithm_->knobs.begin(), algorithm_->knobs.end(),
+          [&item](const core::KnobSpec& s) { return s.name == item.key; });
+      if (spec == algorithm_->knobs.end()) continue;  // told by TakeKeys
+      const std::optional<std::string> text = KnobText(item);
+      if (!text.has_value()) {
+        Wrong(item, Join(path, item.key), spec->AllowedText());
+        continue;
+      }
+      absl::StatusOr<core::KnobValue> value = spec->Parse(*text);
+      if (!value.ok()) {
+        absl::string_view why = value.status().message();
+        absl::ConsumePrefix(&why, absl::StrCat(item.key, ": "));
+        Add(item.line, Join(path, item.key), why);
+        continue;
+      }
+      out[item.key] = *std::move(value);
+    }
+  }
+
+  void ReadTopology(const YamlNode& root) {
+    const YamlNode* section =
+        Section(root, "topology",
+                {"kind", "edge_probability", "edges", "weights", "matrix"});
+    if (section == nullptr) return;
+    core::TopologySpec& topology = plan_.topology;
+    Text(*section, "topology", "kind", topology.kind);
+    Number(*section, "topology", "edge_probability", topology.edge_probability);
+    Text(*section, "topology", "weights", topology.weights);
+    constexpr char kEdges[] =
+        "a list of pairs of names such as [[a, b], [b, c]]";
+    List(*section, "topology", "edges", kEdges,
+         [&](const YamlNode& node, const std::string& element) {
+           if (node.kind != YamlNode::Kind::kList || node.items.size() != 2) {
+             Wrong(node, element, kEdges);
+             return;
+           }
+           const std::optional<NodeId> a = Name(node.items[0], element);
+           const std::optional<NodeId> b = Name(node.items[1], element);
+           if (a.has_value() && b.has_value()) {
+             topology.edges.emplace_back(*a, *b);
+           }
+         });
+    constexpr char kMatrix[] = "a list of rows of numbers, one a member";
+    List(*section, "topology", "matrix", kMatrix,
+         [&](const YamlNode& node, const std::string& element) {
+           if (node.kind != YamlNode::Kind::kList) {
+             Wrong(node, element, kMatrix);
+             return;
+           }
+           std::vector<double> row;
+           for (const YamlNode& item : node.items) {
+             const std::optional<double> number =
+                 item.kind == YamlNode::Kind::kScalar ? ReadNumber(item.text)
+                                                      : std::nullopt;
+             if (!number.has_value()) {
+               Wrong(item, element, kMatrix);
+               return;
+             }
+             row.push_back(*number);
+           }
+           topology.matrix.push_back(std::move(row));
+         });
+  }
+
+  void ReadCodec(const YamlNode& root) {
+    const YamlNode* section =
+        Section(root, "codec", {"coordinates", "values", "rate"});
+    if (section == nullptr) return;
+    core::MessageFormat& format = plan_.codec.format;
+    Scalar(
+        *section, "codec", "coordinates",
+        [](absl::string_view text) -> std::optional<core::Coordinates> {
+          const absl::StatusOr<core::Coordinates> value =
+              core::ParseCoordinates(text);
+          if (!value.ok()) return std::nullopt;
+          return *value;
+        },
+        "dense, random or topk", format.coordinates);
+    Scalar(
+        *section, "codec", "values",
+        [](absl::string_view text) -> std::optional<core::ValueType> {
+          const absl::StatusOr<core::ValueType> value =
+              core::ParseValueType(text);
+          if (!value.ok()) return std::nullopt;
+          return *value;
+        },
+        "fp32, fp16, bf16 or int8", format.values);
+    Number(*section, "codec", "rate", plan_.codec.rate);
+  }
+
+  void ReadEvaluation(const YamlNode& root) {
+    const YamlNode* section =
+        Section(root, "evaluation", {"every_steps", "examples"});
+    if (section == nullptr) return;
+    Integer(*section, "evaluation", "every_steps",
+            plan_.evaluation.every_steps);
+    Integer(*section, "evaluation", "examples", plan_.evaluation.examples);
+  }
+
+  void ReadStop(const YamlNode& root) {
+    const YamlNode* section = Section(
+        root, "stop", {"steps", "time", "loss_below", "accuracy_above"});
+    if (section == nullptr) return;
+    Integer(*section, "stop", "steps", plan_.stop.steps);
+    Duration(*section, "stop", "time", plan_.stop.time);
+    Number(*section, "stop", "loss_below", plan_.stop.loss_below);
+    Number(*section, "stop", "accuracy_above", plan_.stop.accuracy_above);
+  }
+
+  void ReadNodes(const YamlNode& root) {
+    const YamlNode* nodes = root.Find("nodes");
+    if (nodes == nullptr || !IsSection(*nodes, "nodes")) return;
+    for (const YamlNode& item : nodes->items) {
+      const std::string path = Join("nodes", item.key);
+      Remember(path, item.key_line);
+      const absl::Status status = ValidateNodeName(item.key);
+      if (!status.ok()) {
+        Add(item.key_line, "nodes",
+            absl::StrCat("found ", Quoted(item.key), ": ", status.message(),
+                         "; allowed: the name of a member"));
+        continue;
+      }
+      if (!IsSection(item, path)) continue;
+      TakeKeys(item, path, {"knobs"});
+      core::NodeOverrides overrides;
+      if (const YamlNode* knobs = item.Find("knobs")) {
+        ReadKnobs(*knobs, Join(path, "knobs"), overrides.knobs);
+      }
+      plan_.nodes[NodeId(item.key)] = std::move(overrides);
+    }
+  }
+
+  const std::string file_;
+  core::RunPlan plan_;
+  const core::AlgorithmInfo* algorithm_ = nullptr;
+  std::map<std::string, int> lines_;  // of each path
+  Mistakes mistakes_;
+};
+
+// Lines "key: value" of one section.
+class Writer {
+ public:
+  void Line(int depth, absl::string_view key, absl::string_view value) {
+    absl::StrAppend(&out_, std::string(2 * static_cast<size_t>(depth), ' '),
+                    key, ":", value.empty() ? "" : " ", value, "\n");
+  }
+  void Item(int depth, absl::string_view value) {
+    absl::StrAppend(&out_, std::string(2 * static_cast<size_t>(depth), ' '),
+                    "- ", value, "\n");
+  }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+std::string IntegerList(const std::vector<int64_t>& values) {
+  return absl::StrCat("[", absl::StrJoin(values, ", "), "]");
+}
+
+std::string KnobValueText(const core::KnobValue& value) {
+  if (const std::string* text = std::get_if<std::string>(&value)) {
+    return WriteText(*text);
+  }
+  return core::ToString(value);
+}
+
+void WriteKnobs(int depth, const core::KnobValues& knobs, Writer& out) {
+  if (knobs.empty()) return;
+  out.Line(depth, "knobs", "");
+  for (const auto& [name, value] : knobs) {
+    out.Line(depth + 1, WriteText(name), KnobValueText(value));
+  }
+}
+
+void WriteMembers(const core::RunPlan& plan, Writer& out) {
+  if (plan.members.empty()) return;
+  out.Line(0, "members", "");
+  for (const core::MemberSpec& member : plan.members) {
+    const std::string name = WriteText(member.node.name());
+    out.Item(1, member.rows == 0 ? name
+                                 : absl::StrCat("{name: ", name,
+                                                ", rows: ", member.rows, "}"));
+  }
+}
+
+// Keys that only some kinds of model look at are written where they differ from
+// their defaults.
+void WriteModel(const core::ModelSpec& model, Writer& out) {
+  const core::ModelSpec defaults;
+  out.Line(0, "model", "");
+  out.Line(1, "kind", WriteText(model.kind));
+  out.Line(1, "classes", absl::StrCat(model.classes));
+  if (!model.input.empty()) out.Line(1, "input", IntegerList(model.input));
+  if (model.hidden != defaults.hidden) {
+    out.Line(1, "hidden", IntegerList(model.hidden));
+  }
+  if (model.dropout != 0) out.Line(1, "dropout", WriteNumber(model.dropout));
+  if (!model.path.empty()) out.Line(1, "path", WriteText(model.path));
+  if (!model.loss.empty()) out.Line(1, "loss", WriteText(model.loss));
+  if (model.l2 != 0) out.Line(1, "l2", WriteNumber(model.l2));
+}
+
+void WriteTopology(const core::TopologySpec& topology, Writer& out) {
+  const core::TopologySpec defaults;
+  out.Line(0, "topology", "");
+  out.Line(1, "kind", WriteText(topology.kind));
+  if (topology.edge_probability != defaults.edge_probability) {
+    out.Line(1, "edge_probability", WriteNumber(topology.edge_probability));
+  }
+  if (!topology.edges.empty()) {
+    out.Line(1, "edges", "");
+    for (const auto& [a, b] : topology.edges) {
+      const std::string pair[] = {a.name(), b.name()};
+      out.Item(2, WriteList(pair));
+    }
+  }
+  out.Line(1, "weights", WriteText(topology.weights));
+  if (!topology.matrix.empty()) {
+    out.Line(1, "matrix", "");
+    for (const std::vector<double>& row : topology.matrix) {
+      std::vector<std::string> texts;
+      for (const double value : row) texts.push_back(WriteNumber(value));
+      out.Item(2, absl::StrCat("[", absl::StrJoin(texts, ", "), "]"));
+    }
+  }
+}
+
+void WriteStop(const core::StopRule& stop, Writer& out) {
+  out.Line(0, "stop", "");
+  out.Line(1, "steps", absl::StrCat(stop.steps));
+  if (stop.time != absl::InfiniteDuration()) {
+    out.Line(1, "time", WriteDuration(stop.time));
+  }
+  if (stop.loss_below != 0) {
+    out.Line(1, "loss_below", WriteNumber(stop.loss_below));
+  }
+  if (stop.accuracy_above != 0) {
+    out.Line(1, "accuracy_above", WriteNumber(stop.accuracy_above));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
+                                        absl::string_view file_name) {
+  if (text.size() > kMaxPlanBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_name, ":1: plan: found ", text.size(),
+                     " bytes; allowed: at most ", kMaxPlanBytes));
+  }
+  DFL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, file_name));
+  return PlanReader(file_name).Read(root);
+}
+
+std::string WritePlan(const core::RunPlan& plan) {
+  Writer out;
+  if (plan.version != 0) out.Line(0, "version", absl::StrCat(plan.version));
+  if (!plan.run_id.empty()) out.Line(0, "run", WriteText(plan.run_id));
+  if (plan.seed != 0) out.Line(0, "seed", absl::StrCat(plan.seed));
+  WriteMembers(plan, out);
+  WriteModel(plan.model, out);
+  out.Line(0, "batch_size", absl::StrCat(plan.batch_size));
+  out.Line(0, "algorithm", "");
+  out.Line(1, "name", WriteText(plan.algorithm.name));
+  WriteKnobs(1, plan.algorithm.knobs, out);
+  WriteTopology(plan.topology, out);
+  out.Line(0, "codec", "");
+  out.Line(1, "coordinates", core::ToString(plan.codec.format.coordinates));
+  out.Line(1, "values", core::ToString(plan.codec.format.values));
+  out.Line(1, "rate", WriteNumber(plan.codec.rate));
+  out.Line(0, "evaluation", "");
+  out.Line(1, "every_steps", absl::StrCat(plan.evaluation.every_steps));
+  out.Line(1, "examples", absl::StrCat(plan.evaluation.examples));
+  WriteStop(plan.stop, out);
+  out.Line(0, "deadline", "");
+  out.Line(1, "exchange", WriteDuration(plan.deadline.exchange));
+  if (!plan.nodes.empty()) {
+    out.Line(0, "nodes", "");
+    for (const auto& [node, overrides] : plan.nodes) {
+      // A node without overrides is still there: it reads back the same.
+      out.Line(1, WriteText(node.name()), "");
+      WriteKnobs(2, overrides.knobs, out);
+    }
+  }
+  return out.Take();
+}
+
+std::string PlanHash(const core::RunPlan& plan) {
+  return Sha256Hex(WritePlan(plan));
+}
+
+}  // namespace dfl::config

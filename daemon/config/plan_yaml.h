@@ -1,0 +1,51 @@
+// The run plan as a YAML document: what `dflctl plan apply` takes, what
+// `dflctl plan show` prints, what nodes keep on disk. deploy/plan.example.yaml
+// is a commented one.
+//
+//   version, run, seed     set by the first apply; leave them out
+//   members                [name, ...] or [{name: ..., rows: ...}, ...]
+//   model                  {kind, classes, input, hidden, dropout, path, loss,
+//                           l2}
+//   batch_size
+//   algorithm              {name, knobs: {knob: value}}
+//   topology               {kind, edge_probability, edges: [[a, b], ...],
+//                           weights, matrix: [[...], ...]}
+//   codec                  {coordinates, values, rate}
+//   evaluation             {every_steps, examples}
+//   stop                   {steps, time, loss_below, accuracy_above}
+//   deadline               {exchange}
+//   nodes                  {name: {knobs: {knob: value}}}
+//
+// Durations are written "500ms", "2s", "1h30m". A range of integers is written
+// [5, 10], 5..10 or 7.
+#ifndef DFL_CONFIG_PLAN_YAML_H_
+#define DFL_CONFIG_PLAN_YAML_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "daemon/core/run_plan.h"
+
+namespace dfl::config {
+
+// A plan is no longer than this.
+inline constexpr size_t kMaxPlanBytes = size_t{8} << 20;
+
+// Reads a plan and checks it as core::ValidatePlan does. Untrusted input is
+// welcome: any bytes give a plan or an error. `file_name` is only quoted.
+// Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes,
+//   FILE:LINE: KEY: what was found; allowed: ...
+absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
+                                        absl::string_view file_name);
+
+// The canonical text of a plan: ParsePlan(WritePlan(p)) equals p, and equal
+// plans have equal texts. `plan` has passed core::ValidatePlan.
+std::string WritePlan(const core::RunPlan& plan);
+
+// SHA-256 of WritePlan, 64 hexadecimal digits.
+std::string PlanHash(const core::RunPlan& plan);
+
+}  // namespace dfl::config
+
+#endif  // DFL_CONFIG_PLAN_YAML_H_

@@ -1,0 +1,641 @@
+#include "daemon/config/settings_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/host_port.h"
+#include "daemon/config/values.h"
+#include "daemon/core/knobs.h"
+
+namespace dfl::config {
+namespace {
+
+absl::Status NotAllowed(absl::string_view why = "") {
+  return absl::InvalidArgumentError(why);
+}
+
+// Where a value of type T stands in the settings.
+template <typename T>
+using Place = T& (*)(NodeSettings&);
+
+template <typename T>
+const T& Look(Place<T> place, const NodeSettings& settings) {
+  return place(const_cast<NodeSettings&>(settings));
+}
+
+// OK, or why a text is not allowed.
+using TextCheck = std::function<absl::Status(absl::string_view)>;
+
+absl::Status AnyText(absl::string_view) { return absl::OkStatus(); }
+
+absl::Status NotEmpty(absl::string_view text) {
+  return text.empty() ? NotAllowed() : absl::OkStatus();
+}
+
+absl::Status HostAndPort(absl::string_view text) {
+  return ParseHostPort(text).status();
+}
+
+absl::Status PeerAddress(absl::string_view text) {
+  DFL_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(text));
+  if (address.port == 0) return NotAllowed("port 0 cannot be dialled");
+  if (IsWildcard(address.host)) {
+    return NotAllowed("an address to listen on is no address to reach");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AdvertisedAddress(absl::string_view text) {
+  if (text.empty()) return absl::OkStatus();
+  DFL_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(text));
+  if (IsWildcard(address.host)) {
+    return NotAllowed("an address to listen on is no address to reach");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SocketPath(absl::string_view text) {
+  if (text.empty() || text[0] != '/') return NotAllowed();
+  // sun_path has 108 bytes, one of them the closing zero.
+  if (text.size() > 107) {
+    return NotAllowed(absl::StrCat("it has ", text.size(), " characters"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Device(absl::string_view text) {
+  if (text == "cpu" || text == "cuda") return absl::OkStatus();
+  const absl::string_view prefix = "cuda:";
+  if (absl::StartsWith(text, prefix) && text.size() <= prefix.size() + 3 &&
+      ReadUnsigned(text.substr(prefix.size())).has_value()) {
+    return absl::OkStatus();
+  }
+  return NotAllowed();
+}
+
+Setting Named(std::string key, std::string unit, std::string allowed,
+              std::string help) {
+  Setting setting;
+  setting.key = std::move(key);
+  setting.unit = std::move(unit);
+  setting.allowed = std::move(allowed);
+  setting.help = std::move(help);
+  return setting;
+}
+
+Setting Text(std::string key, Place<std::string> place, std::string allowed,
+             TextCheck check, std::string help) {
+  Setting setting =
+      Named(std::move(key), "", std::move(allowed), std::move(help));
+  setting.set = [place, check](const RawValue& value, NodeSettings& settings) {
+    if (value.is_list) return NotAllowed("a list is not taken here");
+    DFL_RETURN_IF_ERROR(check(value.text));
+    place(settings) = value.text;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return WriteText(Look(place, settings));
+  };
+  return setting;
+}
+
+// The elements of a list, also of one written "a, b" in a single text.
+std::vector<std::string> Elements(const RawValue& value) {
+  if (value.is_list) return value.items;
+  std::vector<std::string> items;
+  for (const absl::string_view item : absl::StrSplit(value.text, ',')) {
+    items.emplace_back(absl::StripAsciiWhitespace(item));
+  }
+  if (items.size() == 1 && items[0].empty()) items.clear();
+  return items;
+}
+
+Setting TextList(std::string key, Place<std::vector<std::string>> place,
+                 std::string allowed, TextCheck check, std::string help) {
+  Setting setting =
+      Named(std::move(key), "", std::move(allowed), std::move(help));
+  setting.is_list = true;
+  setting.set = [place, check](const RawValue& value, NodeSettings& settings) {
+    std::vector<std::string> items = Elements(value);
+    for (const std::string& item : items) {
+      const absl::Status status = check(item);
+      if (!status.ok()) {
+        return NotAllowed(
+            status.message().empty()
+                ? absl::StrCat(Quoted(item), " is not allowed")
+                : absl::StrCat(Quoted(item), ": ", status.message()));
+      }
+    }
+    place(settings) = std::move(items);
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return WriteList(Look(place, settings));
+  };
+  return setting;
+}
+
+Setting Flag(std::string key, Place<bool> place, std::string help) {
+  Setting setting = Named(std::move(key), "", "on or off", std::move(help));
+  setting.is_flag = true;
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    const std::optional<bool> flag =
+        value.is_list ? std::nullopt : ReadFlag(value.text);
+    if (!flag.has_value()) return NotAllowed();
+    place(settings) = *flag;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) -> std::string {
+    return Look(place, settings) ? "on" : "off";
+  };
+  return setting;
+}
+
+Setting Integer(std::string key, Place<int64_t> place, int64_t min, int64_t max,
+                std::string unit, std::string help) {
+  Setting setting =
+      Named(std::move(key), std::move(unit),
+            max == std::numeric_limits<int64_t>::max()
+                ? absl::StrCat("an integer of at least ", min)
+                : absl::StrCat("an integer from ", min, " to ", max),
+            std::move(help));
+  setting.set = [place, min, max](const RawValue& value,
+                                  NodeSettings& settings) {
+    const std::optional<int64_t> number =
+        value.is_list ? std::nullopt : ReadInteger(value.text);
+    if (!number.has_value()) return NotAllowed("that is no integer");
+    if (*number < min || *number > max) return NotAllowed();
+    place(settings) = *number;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return absl::StrCat(Look(place, settings));
+  };
+  return setting;
+}
+
+Setting Seed(std::string key, Place<uint64_t> place, std::string help) {
+  Setting setting = Named(std::move(key), "", "an integer from 0 to 2^64 - 1",
+                          std::move(help));
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    const std::optional<uint64_t> number =
+        value.is_list ? std::nullopt : ReadUnsigned(value.text);
+    if (!number.has_value()) return NotAllowed();
+    place(settings) = *number;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return absl::StrCat(Look(place, settings));
+  };
+  return setting;
+}
+
+Setting Size(std::string key, Place<uint64_t> place, uint64_t min,
+             std::string help) {
+  Setting setting = Named(std::move(key), "bytes",
+                          absl::StrCat("a size of at least ", WriteSize(min),
+                                       ", such as 512MiB, 2GB or 4096"),
+                          std::move(help));
+  setting.set = [place, min](const RawValue& value, NodeSettings& settings) {
+    const std::optional<uint64_t> size =
+        value.is_list ? std::nullopt : ReadSize(value.text);
+    if (!size.has_value()) return NotAllowed("that is no size");
+    if (*size < min) return NotAllowed();
+    place(settings) = *size;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return WriteSize(Look(place, settings));
+  };
+  return setting;
+}
+
+// A positive number.
+Setting Positive(std::string key, Place<double> place, std::string help) {
+  Setting setting =
+      Named(std::move(key), "", "a number above 0", std::move(help));
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    const std::optional<double> number =
+        value.is_list ? std::nullopt : ReadNumber(value.text);
+    if (!number.has_value()) return NotAllowed("that is no number");
+    if (*number <= 0) return NotAllowed();
+    place(settings) = *number;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return WriteNumber(Look(place, settings));
+  };
+  return setting;
+}
+
+// One of a few words, each standing for a value of T.
+template <typename T>
+Setting Choice(std::string key, Place<T> place,
+               std::vector<std::pair<std::string, T>> choices,
+               std::string help) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.push_back(choice.first);
+  Setting setting = Named(std::move(key), "", Either(names), std::move(help));
+  setting.set = [place, choices, names](const RawValue& value,
+                                        NodeSettings& settings) {
+    if (value.is_list) return NotAllowed("a list is not taken here");
+    for (const auto& [name, meant] : choices) {
+      if (name == value.text) {
+        place(settings) = meant;
+        return absl::OkStatus();
+      }
+    }
+    const std::string nearest = core::NearestName(value.text, names);
+    return NotAllowed(
+        nearest.empty() ? "" : absl::StrCat("did you mean ", nearest, "?"));
+  };
+  setting.get = [place, choices](const NodeSettings& settings) {
+    for (const auto& [name, meant] : choices) {
+      if (meant == Look(place, settings)) return WriteText(name);
+    }
+    return std::string("\"\"");
+  };
+  return setting;
+}
+
+Setting IntegerList(std::string key, Place<std::vector<int64_t>> place,
+                    std::string allowed, std::string help) {
+  Setting setting =
+      Named(std::move(key), "", std::move(allowed), std::move(help));
+  setting.is_list = true;
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    std::vector<int64_t> numbers;
+    for (const std::string& item : Elements(value)) {
+      const std::optional<int64_t> number = ReadInteger(item);
+      if (!number.has_value() || *number < 1) {
+        return NotAllowed(absl::StrCat(Quoted(item), " is not allowed"));
+      }
+      numbers.push_back(*number);
+    }
+    place(settings) = std::move(numbers);
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return absl::StrCat("[", absl::StrJoin(Look(place, settings), ", "), "]");
+  };
+  return setting;
+}
+
+Setting WithNote(Setting setting, std::string default_note) {
+  setting.default_note = std::move(default_note);
+  return setting;
+}
+
+constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
+
+std::vector<Setting> NodeTable() {
+  std::vector<Setting> table;
+  table.push_back(WithNote(
+      Text(
+          "name", [](NodeSettings& s) -> std::string& { return s.name; },
+          "1 to 63 letters, digits, '-', '_' and '.', the first a letter or "
+          "digit",
+          [](absl::string_view text) { return ValidateNodeName(text); },
+          "Who this node is: its name among the members of a run. Unique in "
+          "the network, and the same after a restart."),
+      "the host's name"));
+  table.push_back(WithNote(
+      Text(
+          "state_dir",
+          [](NodeSettings& s) -> std::string& { return s.state_dir; }, "a path",
+          NotEmpty,
+          "Folder of what must outlive the daemon: the plan and where the run "
+          "stands. One daemon a folder."),
+      "$STATE_DIRECTORY under systemd; /var/lib/dfld for root; else "
+      "$XDG_STATE_HOME/dfld or ~/.local/state/dfld"));
+  table.push_back(Choice<Security>(
+      "security", [](NodeSettings& s) -> Security& { return s.security; },
+      {{"tls", Security::kTls}, {"insecure", Security::kInsecure}},
+      "How network connections are protected. tls is not built in yet, so a "
+      "node that talks to others must say insecure: plain text, and anyone "
+      "who reaches a port is believed. Only for networks you trust."));
+  table.push_back(TextList(
+      "peers",
+      [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },
+      "host:port, IPv6 as [address]:port", PeerAddress,
+      "Daemons to connect to. One end of each pair is enough; more can be "
+      "added with dflctl peer add."));
+  return table;
+}
+
+std::vector<Setting> PlaneTable() {
+  std::vector<Setting> table;
+  table.push_back(TextList(
+      "peer.listen",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.peer.listen;
+      },
+      "host:port, IPv6 as [address]:port; port 0: the system chooses; [] dials "
+      "out only",
+      HostAndPort, "Where other daemons reach this one."));
+  table.push_back(WithNote(
+      Text(
+          "peer.advertise",
+          [](NodeSettings& s) -> std::string& { return s.peer.advertise; },
+          "host:port; port 0: the one listened on", AdvertisedAddress,
+          "The address told to others, where it is not the one listened on: "
+          "behind NAT, in a container, or when listening on 0.0.0.0."),
+      "the host's name and the port listened on"));
+  table.push_back(WithNote(
+      Text(
+          "control.socket",
+          [](NodeSettings& s) -> std::string& { return s.control.socket; },
+          "an absolute path of at most 107 characters", SocketPath,
+          "Unix socket on which dflctl reaches this daemon."),
+      "/run/dfld/control.sock for root and under systemd; else "
+      "$XDG_RUNTIME_DIR/dfld/control.sock"));
+  table.push_back(TextList(
+      "control.listen",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.control.listen;
+      },
+      "host:port, IPv6 as [address]:port; port 0: the system chooses",
+      HostAndPort,
+      "Where control is served on the network as well. Whoever reaches it "
+      "steers the node."));
+  return table;
+}
+
+std::vector<Setting> DataTable() {
+  using data::Format;
+  using data::Header;
+  using data::Task;
+  std::vector<Setting> table;
+  table.push_back(Choice<Format>(
+      "data.format",
+      [](NodeSettings& s) -> Format& { return s.data.common.format; },
+      {{"idx", Format::kIdx},
+       {"cifar10", Format::kCifar10},
+       {"libsvm", Format::kLibsvm},
+       {"csv", Format::kCsv},
+       {"npz", Format::kNpz},
+       {"npy", Format::kNpy}},
+      "What the data files are. idx (MNIST's) and npy take two paths, first "
+      "the features, then the labels; npz takes one; the others take one or "
+      "more, which are joined. Files may be gzipped."));
+  table.push_back(Choice<Task>(
+      "data.task", [](NodeSettings& s) -> Task& { return s.data.common.task; },
+      {{"classification", Task::kClassification},
+       {"regression", Task::kRegression}},
+      "Whether labels are classes or numbers. Regression reads libsvm, csv, "
+      "npz and npy."));
+  table.push_back(Integer(
+      "data.classes",
+      [](NodeSettings& s) -> int64_t& { return s.data.common.classes; }, 0,
+      65536, "",
+      "Number of classes; 0: as many as the training files show. Set it where "
+      "this node's files may lack a class."));
+  table.push_back(TextList(
+      "data.label_values",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.data.common.label_values;
+      },
+      "labels as the files spell them", AnyText,
+      "csv, libsvm: how class 0, 1, ... are spelt. Empty: integers stand for "
+      "themselves, other spellings are numbered in sorted order."));
+  table.push_back(Integer(
+      "data.features",
+      [](NodeSettings& s) -> int64_t& { return s.data.common.features; }, 0,
+      kMany, "",
+      "Numbers in one row; 0: as the files say. libsvm needs it where the last "
+      "features may be absent."));
+  table.push_back(IntegerList(
+      "data.shape",
+      [](NodeSettings& s) -> std::vector<int64_t>& {
+        return s.data.common.shape;
+      },
+      "integers of at least 1, such as [1, 28, 28]",
+      "Shape of one row; empty: as the format says."));
+  table.push_back(Text(
+      "data.label_column",
+      [](NodeSettings& s) -> std::string& {
+        return s.data.common.label_column;
+      },
+      "a column's name, or its index from 0; -1: the last", NotEmpty,
+      "csv: the column that holds the label."));
+  table.push_back(TextList(
+      "data.drop_columns",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.data.common.drop_columns;
+      },
+      "names or indices of columns", NotEmpty,
+      "csv: columns that are no features."));
+  table.push_back(Choice<Header>(
+      "data.header",
+      [](NodeSettings& s) -> Header& { return s.data.common.header; },
+      {{"auto", Header::kAuto},
+       {"yes", Header::kYes},
+       {"no", Header::kNo},
+       {"skip", Header::kSkip}},
+      "csv: whether the first line holds names. auto: if a feature in it is "
+      "not a number; skip: pass over it unread."));
+  Setting delimiter = Named("data.delimiter", "", "one character, or tab",
+                            "csv: what stands between two columns.");
+  delimiter.set = [](const RawValue& value, NodeSettings& settings) {
+    if (value.is_list) return NotAllowed();
+    if (value.text == "tab") {
+      settings.data.common.delimiter = '\t';
+      return absl::OkStatus();
+    }
+    if (value.text.size() != 1) return NotAllowed();
+    settings.data.common.delimiter = value.text[0];
+    return absl::OkStatus();
+  };
+  delimiter.get = [](const NodeSettings& settings) -> std::string {
+    const char c = settings.data.common.delimiter;
+    return c == '\t' ? "tab" : WriteText(std::string(1, c));
+  };
+  table.push_back(std::move(delimiter));
+  table.push_back(Text(
+      "data.features_key",
+      [](NodeSettings& s) -> std::string& {
+        return s.data.common.features_key;
+      },
+      "a name", NotEmpty, "npz: the array of features."));
+  table.push_back(Text(
+      "data.labels_key",
+      [](NodeSettings& s) -> std::string& { return s.data.common.labels_key; },
+      "a name", NotEmpty, "npz: the array of labels."));
+  table.push_back(Size(
+      "data.max_bytes",
+      [](NodeSettings& s) -> uint64_t& { return s.data.common.max_bytes; },
+      4096, "A data set that takes more memory than this is refused."));
+  table.push_back(Flag(
+      "data.standardise",
+      [](NodeSettings& s) -> bool& { return s.data.standardise; },
+      "Subtract the training rows' mean and divide by their deviation: per "
+      "feature, or per channel of images."));
+  table.push_back(TextList(
+      "data.train.paths",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.data.train_paths;
+      },
+      "paths, as many as data.format takes", NotEmpty,
+      "Files to train on. A node cannot start without."));
+  table.push_back(Integer(
+      "data.train.rows",
+      [](NodeSettings& s) -> int64_t& { return s.data.train_rows; }, 0, kMany,
+      "rows",
+      "Rows that the training files must hold, so that a cut file is noticed; "
+      "0: any number."));
+  table.push_back(TextList(
+      "data.test.paths",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.data.test_paths;
+      },
+      "paths, as many as data.format takes", NotEmpty,
+      "Files to evaluate on; empty: the node does not evaluate."));
+  table.push_back(Integer(
+      "data.test.rows",
+      [](NodeSettings& s) -> int64_t& { return s.data.test_rows; }, 0, kMany,
+      "rows", "Rows that the test files must hold; 0: any number."));
+  return table;
+}
+
+std::vector<Setting> PartitionTable() {
+  std::vector<Setting> table;
+  table.push_back(Choice<std::string>(
+      "data.partition.kind",
+      [](NodeSettings& s) -> std::string& { return s.data.partition.kind; },
+      {{"none", "none"},
+       {"iid", "iid"},
+       {"dirichlet", "dirichlet"},
+       {"classes", "classes"}},
+      "For experiments in which all nodes have the same files: which rows are "
+      "this node's. none: all; iid: an equal random part; dirichlet: each "
+      "class split by Dir(theta); classes: rows of a few classes only."));
+  table.push_back(Integer(
+      "data.partition.count",
+      [](NodeSettings& s) -> int64_t& { return s.data.partition.count; }, 1,
+      100000, "parts",
+      "Parts the rows are split into, the same on all nodes."));
+  table.push_back(Integer(
+      "data.partition.index",
+      [](NodeSettings& s) -> int64_t& { return s.data.partition.index; }, 0,
+      99999, "", "This node's part, from 0; below data.partition.count."));
+  table.push_back(Seed(
+      "data.partition.seed",
+      [](NodeSettings& s) -> uint64_t& { return s.data.partition.seed; },
+      "Seed of the split, the same on all nodes."));
+  table.push_back(Positive(
+      "data.partition.theta",
+      [](NodeSettings& s) -> double& { return s.data.partition.theta; },
+      "dirichlet: concentration; the smaller, the more the parts differ."));
+  table.push_back(Integer(
+      "data.partition.classes_per_node",
+      [](NodeSettings& s) -> int64_t& {
+        return s.data.partition.classes_per_node;
+      },
+      1, 65536, "classes", "classes: how many classes a part holds."));
+  return table;
+}
+
+std::vector<Setting> RestTable() {
+  std::vector<Setting> table;
+  table.push_back(Text(
+      "compute.device",
+      [](NodeSettings& s) -> std::string& { return s.compute.device; },
+      "cpu, cuda or cuda:N", Device,
+      "Where gradients are computed. cuda needs a LibTorch that has it."));
+  table.push_back(Integer(
+      "compute.threads",
+      [](NodeSettings& s) -> int64_t& { return s.compute.threads; }, 0, 1024,
+      "threads",
+      "Threads of one gradient; 0: as many as the cgroup's CPU quota allows."));
+  table.push_back(Size(
+      "limits.max_model_bytes",
+      [](NodeSettings& s) -> uint64_t& { return s.limits.max_model_bytes; },
+      1024, "A model that takes more (as fp32) is refused, from peers too."));
+  table.push_back(Integer(
+      "limits.max_concurrent_transfers",
+      [](NodeSettings& s) -> int64_t& {
+        return s.limits.max_concurrent_transfers;
+      },
+      1, 1024, "models",
+      "Models that may be on their way in and out at once; the rest wait."));
+  table.push_back(Choice<LogLevel>(
+      "log.level", [](NodeSettings& s) -> LogLevel& { return s.log.level; },
+      {{"debug", LogLevel::kDebug},
+       {"info", LogLevel::kInfo},
+       {"warning", LogLevel::kWarning},
+       {"error", LogLevel::kError}},
+      "The least grave messages that are still written."));
+  table.push_back(Choice<LogFormat>(
+      "log.format", [](NodeSettings& s) -> LogFormat& { return s.log.format; },
+      {{"text", LogFormat::kText}, {"json", LogFormat::kJson}},
+      "How a line of the log is written; the log goes to stderr."));
+  table.push_back(Text(
+      "run.plan", [](NodeSettings& s) -> std::string& { return s.run.plan; },
+      "a path, or \"\" for none", AnyText,
+      "A run plan (YAML) to adopt when the state folder holds none. Without, "
+      "the node waits for dflctl plan apply."));
+  table.push_back(Flag(
+      "run.autostart", [](NodeSettings& s) -> bool& { return s.run.autostart; },
+      "Train as soon as there is a plan, without dflctl train start."));
+  return table;
+}
+
+const std::vector<Setting>& Table() {
+  static const std::vector<Setting>& table = *[] {
+    auto* all = new std::vector<Setting>();
+    for (auto part :
+         {NodeTable, PlaneTable, DataTable, PartitionTable, RestTable}) {
+      for (Setting& setting : part()) all->push_back(std::move(setting));
+    }
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace
+
+absl::Span<const Setting> SettingsTable() { return Table(); }
+
+absl::Span<const SettingSection> SettingSections() {
+  static const std::vector<SettingSection>& sections =
+      *new std::vector<SettingSection>{
+          {"peer", "The plane between daemons."},
+          {"control", "The plane between dflctl and this daemon."},
+          {"data",
+           "What this node trains and is evaluated on. It never leaves."},
+          {"data.train", "Training files."},
+          {"data.test", "Test files."},
+          {"data.partition", "A share of common files, for experiments."},
+          {"compute", "Processor and threads of the training."},
+          {"limits", "Bounds on what others may make this node do."},
+          {"log", "What is written to stderr."},
+          {"run", "What the daemon does by itself after it started."},
+      };
+  return sections;
+}
+
+const Setting* FindSetting(absl::string_view key) {
+  for (const Setting& setting : Table()) {
+    if (setting.key == key) return &setting;
+  }
+  return nullptr;
+}
+
+std::string EnvironmentName(absl::string_view key) {
+  return absl::StrCat(
+      "DFLD_", absl::AsciiStrToUpper(absl::StrReplaceAll(key, {{".", "_"}})));
+}
+
+}  // namespace dfl::config

@@ -1,0 +1,53 @@
+// Small texts as values, and values as texts that read back the same.
+// Room-internal.
+#ifndef DFL_CONFIG_VALUES_H_
+#define DFL_CONFIG_VALUES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace dfl::config {
+
+// All give nullopt for anything but the whole text in the form shown.
+std::optional<int64_t> ReadInteger(absl::string_view text);    // -7
+std::optional<uint64_t> ReadUnsigned(absl::string_view text);  // 7
+std::optional<double> ReadNumber(absl::string_view text);  // 0.5, 1e-3; finite
+std::optional<bool> ReadFlag(absl::string_view text);  // on off yes no true ...
+std::optional<uint64_t> ReadSize(absl::string_view text);  // 64MiB 2GB 4096
+std::optional<absl::Duration> ReadDuration(absl::string_view text);  // 1h30m
+
+std::string WriteNumber(double value);           // shortest that reads back
+std::string WriteSize(uint64_t bytes);           // "64MiB" where it is whole
+std::string WriteDuration(absl::Duration time);  // "1h30m", "500ms"
+// `text` as a YAML scalar, quoted where YAML needs it. In flow lists too.
+std::string WriteText(absl::string_view text);
+// "[a, b]".
+std::string WriteList(absl::Span<const std::string> items);
+
+// "a, b or c".
+std::string Either(absl::Span<const std::string> choices);
+// `text` in double quotes, printable and cut to about 60 characters.
+std::string Quoted(absl::string_view text);
+
+// Collects mistakes to report them together.
+class Mistakes {
+ public:
+  void Add(std::string line) { lines_.push_back(std::move(line)); }
+  bool empty() const { return lines_.empty(); }
+  // OK, or INVALID_ARGUMENT with the first ten, a line each.
+  absl::Status ToStatus() const;
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+}  // namespace dfl::config
+
+#endif  // DFL_CONFIG_VALUES_H_

@@ -1,0 +1,47 @@
+// YAML text as a plain tree that knows its lines. Room-internal: the only way
+// yaml-cpp is used, and the only place that meets its exceptions.
+//
+// Taken: one document of maps, lists and scalars. Refused, with the line:
+// doubled keys, keys that are no scalars, aliases and anchors (a few lines of
+// them can stand for gigabytes), tags, a second document, nesting beyond
+// kMaxYamlDepth.
+#ifndef DFL_CONFIG_YAML_TREE_H_
+#define DFL_CONFIG_YAML_TREE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace dfl::config {
+
+inline constexpr int kMaxYamlDepth = 32;
+
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kList, kMap };
+
+  Kind kind = Kind::kNull;
+  int line = 1;  // where it begins, from 1
+  // kScalar: its text. Inside a map this is a value; see `key`.
+  std::string text;
+  // The key under which the node stands in a map; "" elsewhere.
+  std::string key;
+  int key_line = 1;
+  // kList: its elements; kMap: its values, in the file's order.
+  std::vector<YamlNode> items;
+
+  // The value of `name` in a map; null when absent.
+  const YamlNode* Find(absl::string_view name) const;
+};
+
+// Errors: INVALID_ARGUMENT "FILE:LINE: ...". An empty document is kNull.
+absl::StatusOr<YamlNode> ParseYaml(absl::string_view text,
+                                   absl::string_view file_name);
+
+// What `node` is, for an error: "\"abc\"", "a list", "a section", "nothing".
+std::string Describe(const YamlNode& node);
+
+}  // namespace dfl::config
+
+#endif  // DFL_CONFIG_YAML_TREE_H_
