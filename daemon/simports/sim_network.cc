@@ -14,7 +14,7 @@ namespace {
 absl::Duration TransmissionTime(int64_t bytes, double rate) {
   if (rate <= 0) return absl::ZeroDuration();
   return absl::Nanoseconds(
-      static_cast<int64_t>(static_cast<double>(bytes) / rate * 1e9));
+      static_cast<int64_t>(static_cast<double>(bytes) * 1e9 / rate));
 }
 
 absl::Duration Uniform(absl::Duration bound, Rng& rng) {
