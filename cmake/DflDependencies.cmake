@@ -16,8 +16,11 @@ pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd)
 
 find_program(DFL_CCACHE ccache)
 if(DFL_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER "${DFL_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${DFL_CCACHE}")
+  # Paths are taken relative to the source folder, so that clones share.
+  set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}"
+               CCACHE_NOHASHDIR=1 "${DFL_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 if(DFL_TORCH)

@@ -82,7 +82,7 @@ cause() {
       return
     fi
   done <<'REASONS'
-^sudo: |Permission denied|are you root@the rights are missing; run it as root, or as a user whom sudo lets in
+^sudo: |are you root@the rights are missing; run it as root, or as a user whom sudo lets in
 Temporary failure resolving|Could not resolve@no name server answers; is this machine on a network?
 Could not connect|Network is unreachable|[Cc]onnection timed out|Connection refused|Unable to connect|Connection failed@the package server cannot be reached; check the network and any proxy set in /etc/apt
 No space left|have enough free space@the disk is full; all packages together take about 3 GB
@@ -123,25 +123,41 @@ log="$(mktemp -t dfl-install-deps.XXXXXX)"
 trap 'rm -f "$log"' EXIT
 
 # apt ARGUMENT...: apt-get; its output goes to the log, but for a line of
-# progress each 10 %.
+# progress each 10 %. The shell is there since sudo closes descriptors beyond
+# standard error, and apt would close the one of its status for dpkg's scripts.
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get \
+  # shellcheck disable=SC2016
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C \
+    sh -c 'exec apt-get "$@" 3>&1' sh \
     -q -y -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 \
-    -o APT::Status-Fd=1 -o Acquire::http::Timeout=30 -o Acquire::Retries=2 \
-    "$@" </dev/null 2>&1 | awk -F: -v log_file="$log" '
-      $1 != "dlstatus" && $1 != "pmstatus" { print >> log_file; next }
-      {
-        step = $1 int($3 / 10)
-        if (step != last) {
-          printf "  %3d %%  %s\n", $3, $1 == "dlstatus" ? "downloading" : $4
-          fflush()
-        }
-        last = step
-      }' >&2
+    -o APT::Status-Fd=3 -o Acquire::http::Timeout=30 -o Acquire::Retries=2 \
+    "$@" </dev/null 2>&1 | show_progress
 }
 
+# Lines of apt's status are KIND:PACKAGE:PERCENT:TEXT.
+show_progress() {
+  local line kind percent text last=
+  while IFS= read -r line; do
+    IFS=: read -r kind _ percent text <<<"$line"
+    case "$kind" in
+      dlstatus) text=downloading ;;
+      pmstatus) ;;
+      *) printf '%s\n' "$line" >>"$log" && continue ;;
+    esac
+    percent="${percent%%.*}"
+    if [[ "$kind$((percent / 10))" != "$last" ]]; then
+      printf '  %3d %%  %s\n' "$percent" "$text" >&2
+    fi
+    last="$kind$((percent / 10))"
+  done
+}
+
+# give_up TEXT...: shows apt's own complaints, keeps its whole output, and ends.
 give_up() {
-  grep -E '^(E|W|Err|dpkg|sudo): ?|^E:|No space' "$log" | tail -n 5 >&2 || true
+  grep -E -B 4 '^(E|W|Err|dpkg|sudo): ?|No space' "$log" | tail -n 20 >&2 ||
+    true
+  trap - EXIT
+  say "apt's whole output is in $log"
   die "$*"
 }
 

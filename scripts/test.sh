@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, and passes all tests.
 #
-# Usage: scripts/test.sh [--preset NAME] [--all] [--no-install]
+# Usage: scripts/test.sh [--preset NAME] [--labels A,B | --all] [--no-install]
 #
 #   --preset NAME   dev (the default), release, asan or tsan; CMakePresets.json
 #                   says what each is. The build is in build/NAME.
+#   --labels A,B    builds and runs only the tests that carry one of these
+#                   labels: unit, golden, threaded.
 #   --all           also the tests labelled `large` (gigabytes, minutes).
 #   --no-install    asks no package manager; the build then tells what it lacks.
 #
@@ -14,17 +16,31 @@
 
 preset=dev
 install=1
-exclude=(--label-exclude '^large$')
+targets=()
+choice=(--label-exclude '^large$')
 while (($#)); do
   case "$1" in
     -h | --help) show_help && exit 0 ;;
-    --preset)
-      (($# > 1)) || usage_error "--preset needs a name"
-      preset="$2"
-      shift
+    --preset | --labels)
+      (($# > 1)) || usage_error "$1 needs a value"
+      set -- "$1=$2" "${@:3}"
+      continue
       ;;
     --preset=*) preset="${1#*=}" ;;
-    --all) exclude=() ;;
+    --labels=*)
+      IFS=, read -ra labels <<<"${1#*=}"
+      targets=(dfl_rooms)
+      for label in "${labels[@]}"; do
+        case "$label" in
+          unit | golden | threaded) targets+=("${label}_tests") ;;
+          *) usage_error "unknown label '$label'; allowed: unit, golden," \
+            "threaded" ;;
+        esac
+      done
+      ((${#labels[@]})) || usage_error "--labels needs a value"
+      choice=(--label-regex "^($(IFS='|' && printf '%s' "${labels[*]}"))\$")
+      ;;
+    --all) choice=() ;;
     --no-install) install= ;;
     *) usage_error "unknown argument '$1'" ;;
   esac
@@ -36,13 +52,13 @@ case "$preset" in
 esac
 
 sections=(build run test)
-# TSan is clang's here.
+# The tsan preset is built by clang.
 [[ $preset != tsan ]] || sections+=(lint)
 [[ -z $install ]] || "$ROOT/scripts/install-deps.sh" "${sections[@]}"
 configure "$preset"
-build "$preset"
+build "$preset" "${targets[@]}"
 say "runs the tests of build/$preset"
 run ctest --test-dir "$ROOT/build/$preset" --output-on-failure \
-  --no-tests=error "${exclude[@]}" ||
+  --no-tests=error --parallel "$(nproc)" "${choice[@]}" ||
   die "not all tests passed, see above. One of them again, in full:" \
     "ctest --test-dir build/$preset -R NAME -V"
