@@ -1,6 +1,7 @@
 // CIFAR-10's binary version: rows of 3073 bytes, a label and the red, green and
 // blue planes of 32 x 32. https://www.cs.toronto.edu/~kriz/cifar.html
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

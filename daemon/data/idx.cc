@@ -1,6 +1,7 @@
 // IDX: 4 bytes 0 0 type rank, then `rank` big-endian 32-bit extents, then the
 // values. https://yann.lecun.org/exdb/mnist
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

@@ -11,6 +11,7 @@
 #include "daemon/data/data_error.h"
 #include "daemon/data/readers.h"
 #include "daemon/data/spec_checks.h"
+#include "daemon/data/text.h"
 
 namespace dfl {
 namespace data {
@@ -124,6 +125,16 @@ absl::Status ValidateSpec(const DataSpec& spec) {
       return Refused("label_values",
                      absl::StrCat(spec.label_values.size(), " values"),
                      absl::StrCat("at most ", kMaxClasses));
+    }
+    std::set<std::string> seen;
+    for (const std::string& spelling : spec.label_values) {
+      std::string canonical;
+      int64_t integer;
+      CanonicalLabel(spelling, &canonical, &integer);
+      if (spelling.empty() || !seen.insert(canonical).second) {
+        return Refused("label_values", Quoted(spelling),
+                       "each class once, none empty");
+      }
     }
   }
   if (spec.features < 0) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,7 +91,8 @@ class HeaderParser {
   uint64_t Offset() const {
     return base_ + static_cast<uint64_t>(rest_.data() - text_.data());
   }
-  absl::Status Wrong(absl::string_view allowed) const {
+  absl::Status Wrong(absl::string_view allowed) {
+    SkipSpace();
     return WrongContent(
         file_, AtByte(Offset()),
         rest_.empty() ? std::string("the header ends")
@@ -125,6 +127,7 @@ class HeaderParser {
   }
 
   absl::Status TakeType() {
+    SkipSpace();
     const uint64_t at = Offset();
     if (Peek() == '[') return Wrong("a plain type, no record");
     DFL_ASSIGN_OR_RETURN(const std::string name, String());

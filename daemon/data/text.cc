@@ -144,13 +144,21 @@ const char* ParseFiniteFloat(absl::string_view token, float* value) {
   return nullptr;
 }
 
+bool CanonicalLabel(absl::string_view token, std::string* canonical,
+                    int64_t* integer) {
+  *integer = 0;
+  const bool is_integer = ParseIntegerLabel(token, integer);
+  *canonical = is_integer ? absl::StrCat(*integer) : std::string(token);
+  return is_integer;
+}
+
 LabelCollector::LabelCollector(const DataSpec& spec) : spec_(spec) {
   for (size_t i = 0; i < spec.label_values.size(); ++i) {
-    const std::string& spelling = spec.label_values[i];
     Value value{static_cast<int64_t>(i), false, 0, ""};
-    value.is_integer = ParseIntegerLabel(spelling, &value.integer);
-    values_.emplace(value.is_integer ? absl::StrCat(value.integer) : spelling,
-                    value);
+    std::string canonical;
+    value.is_integer =
+        CanonicalLabel(spec.label_values[i], &canonical, &value.integer);
+    values_.emplace(std::move(canonical), std::move(value));
   }
 }
 
@@ -159,15 +167,13 @@ absl::Status LabelCollector::Add(absl::string_view token,
                                  int64_t column) {
   auto found = values_.find(token);
   if (found == values_.end()) {
-    Value value{static_cast<int64_t>(values_.size()), false, 0,
-                absl::StrCat(path, ": ", AtColumn(line, column))};
     if (token.empty()) {
       return WrongContent(path, AtColumn(line, column), "the label is missing",
                           "a label in every row");
     }
-    value.is_integer = ParseIntegerLabel(token, &value.integer);
-    const std::string canonical =
-        value.is_integer ? absl::StrCat(value.integer) : std::string(token);
+    std::string canonical;
+    int64_t integer;
+    const bool is_integer = CanonicalLabel(token, &canonical, &integer);
     found = values_.find(canonical);
     if (found == values_.end()) {
       if (!spec_.label_values.empty()) {
@@ -182,7 +188,9 @@ absl::Status LabelCollector::Add(absl::string_view token,
             absl::StrCat("at most ", kMaxClasses,
                          " different labels; is this the label column?"));
       }
-      found = values_.emplace(canonical, std::move(value)).first;
+      Value value{static_cast<int64_t>(values_.size()), is_integer, integer,
+                  absl::StrCat(path, ": ", AtColumn(line, column))};
+      found = values_.emplace(std::move(canonical), std::move(value)).first;
     }
   }
   ids_.push_back(found->second.id);

@@ -58,6 +58,11 @@ bool ParseNumber(absl::string_view token, double* value);
 // `token` as a finite float32. Returns null, or why not ("is not a number").
 const char* ParseFiniteFloat(absl::string_view token, float* value);
 
+// The one form of a label's spelling: "+1", "1" and "1.0" are "1"; a word is
+// itself. `*integer` is its value when it returns true.
+bool CanonicalLabel(absl::string_view token, std::string* canonical,
+                    int64_t* integer);
+
 // Turns spellings of labels into numbers 0..classes-1; see
 // DataSpec::label_values for the rules.
 class LabelCollector {
