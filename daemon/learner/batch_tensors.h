@@ -1,0 +1,46 @@
+// The tensors of one mini-batch, filled in place: memory is taken once for the
+// largest batch seen.
+#ifndef DFL_LEARNER_BATCH_TENSORS_H_
+#define DFL_LEARNER_BATCH_TENSORS_H_
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "daemon/data/dataset.h"
+#include "daemon/data/standardizer.h"
+
+namespace dfl::learner {
+
+class BatchTensors {
+ public:
+  // `input` is the shape of one row as the model takes it.
+  BatchTensors(std::vector<int64_t> input, at::Device device);
+
+  // Rows `rows` of `view`. What the previous call filled is overwritten, so
+  // nothing may still need it.
+  void Fill(const data::DatasetView& view, absl::Span<const int64_t> rows,
+            const data::Standardizer& standardizer);
+
+  const at::Tensor& input() const { return input_; }      // [rows, input...]
+  const at::Tensor& answers() const { return answers_; }  // [rows]
+  // Labels of the rows; empty for regression.
+  absl::Span<const int64_t> labels() const { return labels_; }
+
+ private:
+  std::vector<int64_t> shape_;  // of one row
+  int64_t row_size_;
+  at::Device device_;
+  std::vector<int64_t> labels_;
+  std::vector<float> targets_;
+  at::Tensor memory_;  // [capacity, input...] on the CPU
+  at::Tensor input_;
+  at::Tensor answers_;
+};
+
+}  // namespace dfl::learner
+
+#endif  // DFL_LEARNER_BATCH_TENSORS_H_

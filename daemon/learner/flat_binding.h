@@ -1,0 +1,90 @@
+// Ties a module's tensors to flat vectors: parameters and floating-point
+// buffers become views of them, gradients views of the gradient vector.
+#ifndef DFL_LEARNER_FLAT_BINDING_H_
+#define DFL_LEARNER_FLAT_BINDING_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/learner/module.h"
+#include "daemon/ports/learner.h"
+
+namespace dfl::learner {
+
+// Call order: Create; Bind once; then for each gradient BeginGradient, forward
+// and backward, EndGradient; for each evaluation BeginEvaluation. Members throw
+// what LibTorch throws.
+class FlatBinding {
+ public:
+  // Lays the tensors out in the given order. A tensor that shares its memory
+  // with an earlier one (tied weights) shares its place.
+  // Errors: INVALID_ARGUMENT for a tensor that is not a dense float32, or
+  // overlaps an earlier one in part; the text names it and what is allowed.
+  static absl::StatusOr<FlatBinding> Create(
+      const std::vector<NamedTensor>& parameters,
+      const std::vector<NamedTensor>& buffers);
+
+  const std::vector<ports::TensorInfo>& parameters() const {
+    return parameters_.infos;
+  }
+  const std::vector<ports::TensorInfo>& buffers() const {
+    return buffers_.infos;
+  }
+  int64_t parameter_count() const { return parameters_.size; }
+  int64_t buffer_count() const { return buffers_.size; }
+
+  // Sizes are those above (checked); the memory outlives the tensors. `staged`:
+  // the views are of vectors on the tensors' device, copied from and to the
+  // given ones as a whole. Values are not touched.
+  void Bind(absl::Span<float> parameters, absl::Span<float> gradient,
+            absl::Span<float> buffers, bool staged);
+
+  // `flat` (sizes as above, checked) as tensors, one for each of Create's, in
+  // its order and shapes, to be read while `flat` lives.
+  std::vector<at::Tensor> ParameterViews(absl::Span<const float> flat) const;
+  std::vector<at::Tensor> BufferViews(absl::Span<const float> flat) const;
+
+  // The module sees the flat values; the gradient is zero.
+  void BeginGradient();
+  // The flat gradient and buffers have what backward and forward left.
+  // Errors: INTERNAL when a view was lost.
+  absl::Status EndGradient();
+  // The module sees the flat values.
+  void BeginEvaluation();
+
+ private:
+  struct Slot {
+    at::Tensor tensor;
+    int64_t offset;
+  };
+  struct Layout {
+    std::vector<ports::TensorInfo> infos;
+    std::vector<Slot> slots;  // ties included
+    int64_t size = 0;
+  };
+
+  FlatBinding() = default;
+  static absl::StatusOr<Layout> Lay(const std::vector<NamedTensor>& tensors,
+                                    const char* what);
+  static std::vector<at::Tensor> Views(const Layout& layout,
+                                       absl::Span<const float> flat);
+
+  Layout parameters_;
+  Layout buffers_;
+  bool staged_ = false;
+  at::Tensor host_parameters_;  // views of the given memory
+  at::Tensor host_gradient_;
+  at::Tensor host_buffers_;
+  at::Tensor flat_parameters_;  // what the module's tensors are views of
+  at::Tensor flat_gradient_;
+  at::Tensor flat_buffers_;
+};
+
+}  // namespace dfl::learner
+
+#endif  // DFL_LEARNER_FLAT_BINDING_H_

@@ -1,0 +1,38 @@
+// The losses a model can be trained with, as means over the rows of a batch.
+#ifndef DFL_LEARNER_LOSSES_H_
+#define DFL_LEARNER_LOSSES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "daemon/learner/model_spec.h"
+
+namespace dfl::learner {
+
+// Whether outputs of this shape for `rows` rows can be used.
+// Errors: INVALID_ARGUMENT says what is allowed. One output for two classes
+// goes with hinge, logistic and mse: its sign is the class.
+absl::Status CheckOutputs(const ResolvedSpec& spec, int64_t rows,
+                          absl::Span<const int64_t> shape);
+
+// A scalar. `answers` [rows]: labels (int64), or targets (float32) where
+// classes is 0. Of outputs f and label y of one row:
+//   cross-entropy  ln sum_j e^f_j - f_y
+//   hinge          sum over j != y of max(0, 1 - f_y + f_j) (Weston and
+//                  Watkins); one output: max(0, 1 - s f), s = -1 or 1
+//   mse            mean over j of (f_j - [j = y])^2; one output: (f - s)^2;
+//                  regression: (f - target)^2
+//   logistic       sum over j of ln(1 + e^(-s_j f_j)), s_j = 1 for j = y, else
+//                  -1; one output: ln(1 + e^(-s f))
+at::Tensor MeanLoss(const ResolvedSpec& spec, const at::Tensor& outputs,
+                    const at::Tensor& answers);
+
+// [rows] int64: the class with the largest output, or the sign's.
+at::Tensor Predictions(const at::Tensor& outputs);
+
+}  // namespace dfl::learner
+
+#endif  // DFL_LEARNER_LOSSES_H_

@@ -1,0 +1,20 @@
+// Where LibTorch's exceptions end: every call into it from the learner's
+// interface goes through Guarded.
+#ifndef DFL_LEARNER_TORCH_ERRORS_H_
+#define DFL_LEARNER_TORCH_ERRORS_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace dfl::learner {
+
+// Runs `body` and returns its status, or INTERNAL "`what`: the operator's
+// message" for an exception of LibTorch's (RESOURCE_EXHAUSTED for memory).
+absl::Status Guarded(absl::string_view what,
+                     const std::function<absl::Status()>& body);
+
+}  // namespace dfl::learner
+
+#endif  // DFL_LEARNER_TORCH_ERRORS_H_

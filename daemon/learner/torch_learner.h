@@ -1,0 +1,101 @@
+// Learner on LibTorch: the node's models, their gradients and their evaluation.
+// This header needs no LibTorch header, and no exception of LibTorch's passes
+// it.
+//
+// The module's tensors are views of the flat buffers given to Bind: `backward`
+// accumulates straight into the node's gradient, and what the algorithm writes
+// into the parameters is what the next forward sees. No optimiser; steps are
+// the algorithm's. With device "cuda" the module has flat vectors of its own on
+// the device and each call makes one copy each way.
+//
+// Settings of the process that creating a learner changes: LibTorch's intra-op
+// and inter-op threads and, where OpenBLAS is loaded, its threads. The last
+// learner created wins, so one process should give all the same.
+//
+// Same bits on one machine with threads = 1, whatever else runs; no more is
+// promised (docs/architecture.md). A TorchScript model that draws random
+// numbers itself (dropout) takes them from LibTorch's global generator, which
+// is therefore seeded anew for each of its gradients; models of ours never
+// touch it.
+#ifndef DFL_LEARNER_TORCH_LEARNER_H_
+#define DFL_LEARNER_TORCH_LEARNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "daemon/core/run_plan.h"
+#include "daemon/data/dataset.h"
+#include "daemon/data/standardizer.h"
+#include "daemon/ports/learner.h"
+
+namespace dfl::learner {
+
+struct LearnerData {
+  explicit LearnerData(data::DatasetView train_rows)
+      : train(std::move(train_rows)) {}
+
+  // The node's own rows, at least one.
+  data::DatasetView train;
+  // Empty: nothing to evaluate on. Its rows have the shape of `train`'s.
+  absl::optional<data::DatasetView> test;
+  // Of both.
+  data::Standardizer standardizer;
+};
+
+struct LearnerOptions {
+  // "cpu", or "cuda" where LibTorch has it.
+  std::string device = "cpu";
+  // LibTorch's intra-op threads, >= 1.
+  int threads = 1;
+  // Of mini-batches and dropout; differs between nodes.
+  uint64_t data_seed = 1;
+};
+
+// Builds the model that `spec` names for this data. A TorchScript file is read
+// and tried on one batch of zeros.
+// Errors, naming what was found and what is allowed:
+//   INVALID_ARGUMENT     the spec, alone or against the data; a file that is no
+//                        TorchScript, has nothing to train, a trained tensor
+//                        that is not float32, or does not fit input and classes
+//   NOT_FOUND, PERMISSION_DENIED  the file
+//   FAILED_PRECONDITION  device "cuda" and this LibTorch has none
+//   RESOURCE_EXHAUSTED   memory
+//   INTERNAL             LibTorch failed; the text is the operator's
+absl::StatusOr<std::unique_ptr<ports::Learner>> CreateTorchLearner(
+    const core::ModelSpec& spec, LearnerData data,
+    const LearnerOptions& options);
+
+// What a learner of a TorchScript model can do besides: write the model as a
+// file that LibTorch and PyTorch load. Not concurrently with the learner's
+// other calls.
+class TorchScriptExporter {
+ public:
+  virtual ~TorchScriptExporter() = default;
+
+  // Takes the next bytes of the file; an error ends the export.
+  using Sink = std::function<absl::Status(absl::string_view)>;
+
+  // The loaded model with `parameters` [n] and `buffers` [b] (a snapshot, or
+  // the bound ones) in place of its own; integer buffers and frozen parameters
+  // as they stand. Needs memory for one more model.
+  // Errors: INVALID_ARGUMENT for other sizes; the sink's; INTERNAL.
+  virtual absl::Status ExportTorchScript(absl::Span<const float> parameters,
+                                         absl::Span<const float> buffers,
+                                         const Sink& sink) = 0;
+};
+
+// The exporter of a learner made by CreateTorchLearner, or null when its model
+// is no TorchScript. Lives as long as the learner.
+TorchScriptExporter* AsTorchScriptExporter(ports::Learner& learner);
+
+}  // namespace dfl::learner
+
+#endif  // DFL_LEARNER_TORCH_LEARNER_H_
