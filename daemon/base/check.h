@@ -13,11 +13,11 @@ namespace dfl {
 
 }  // namespace dfl
 
-#define DFL_CHECK(condition)                                  \
-  do {                                                        \
-    if (!(condition)) {                                       \
-      ::dfl::CheckFailed(#condition, __FILE__, __LINE__);     \
-    }                                                         \
+#define DFL_CHECK(condition)                              \
+  do {                                                    \
+    if (!(condition)) {                                   \
+      ::dfl::CheckFailed(#condition, __FILE__, __LINE__); \
+    }                                                     \
   } while (false)
 
 #endif  // DFL_BASE_CHECK_H_

@@ -36,8 +36,8 @@ constexpr Tables MakeTables() {
 constexpr Tables kTables = MakeTables();
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) uint32_t ExtendHardware(
-    uint32_t crc_of_a, absl::string_view b) {
+__attribute__((target("sse4.2"))) uint32_t ExtendHardware(uint32_t crc_of_a,
+                                                          absl::string_view b) {
   const char* p = b.data();
   size_t left = b.size();
   uint64_t crc = crc_of_a ^ 0xFFFFFFFFu;

@@ -10,9 +10,9 @@ absl::Status ValidateNodeName(absl::string_view name) {
     return absl::InvalidArgumentError("a node name must not be empty");
   }
   if (name.size() > 63) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "node name \"", name.substr(0, 20), "...\" has ", name.size(),
-        " characters; at most 63 are allowed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("node name \"", name.substr(0, 20), "...\" has ",
+                     name.size(), " characters; at most 63 are allowed"));
   }
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];

@@ -23,9 +23,7 @@ class NodeId {
   friend bool operator==(const NodeId& a, const NodeId& b) {
     return a.name_ == b.name_;
   }
-  friend bool operator!=(const NodeId& a, const NodeId& b) {
-    return !(a == b);
-  }
+  friend bool operator!=(const NodeId& a, const NodeId& b) { return !(a == b); }
   friend bool operator<(const NodeId& a, const NodeId& b) {
     return a.name_ < b.name_;
   }

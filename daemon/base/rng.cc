@@ -55,10 +55,9 @@ uint64_t Rng::Below(uint64_t bound) {
 }
 
 Rng Rng::Fork(absl::string_view purpose) const {
-  return Rng(DeriveSeed(
-      Mix64(state_[0]) ^ Mix64(state_[1] + 1) ^ Mix64(state_[2] + 2) ^
-          Mix64(state_[3] + 3),
-      purpose));
+  return Rng(DeriveSeed(Mix64(state_[0]) ^ Mix64(state_[1] + 1) ^
+                            Mix64(state_[2] + 2) ^ Mix64(state_[3] + 3),
+                        purpose));
 }
 
 }  // namespace dfl

@@ -46,9 +46,7 @@ class Rng {
   uint64_t Below(uint64_t bound);
 
   // Uniform in [0, 1) with 53 bits.
-  double Uniform() {
-    return static_cast<double>(Next() >> 11) * 0x1.0p-53;
-  }
+  double Uniform() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 
   // True with probability p.
   bool Bernoulli(double p) { return Uniform() < p; }

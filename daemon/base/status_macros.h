@@ -22,10 +22,10 @@ inline absl::Status Annotate(const absl::Status& status,
 
 }  // namespace dfl
 
-#define DFL_RETURN_IF_ERROR(expr)                   \
-  do {                                              \
-    absl::Status dfl_status_ = (expr);              \
-    if (!dfl_status_.ok()) return dfl_status_;      \
+#define DFL_RETURN_IF_ERROR(expr)              \
+  do {                                         \
+    absl::Status dfl_status_ = (expr);         \
+    if (!dfl_status_.ok()) return dfl_status_; \
   } while (false)
 
 #define DFL_STATUS_CONCAT_INNER_(a, b) a##b

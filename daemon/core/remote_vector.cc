@@ -23,8 +23,8 @@ PlainRemoteVector::PlainRemoteVector(int64_t n,
 }
 
 void PlainRemoteVector::AddDifference(CoordinateRange range,
-                                      absl::Span<const float> own,
-                                      float weight, absl::Span<float> sum,
+                                      absl::Span<const float> own, float weight,
+                                      absl::Span<float> sum,
                                       absl::Span<int32_t> counts) {
   const bool counting = !counts.empty();
   const auto add = [&](int64_t i, float value) {
@@ -37,8 +37,8 @@ void PlainRemoteVector::AddDifference(CoordinateRange range,
     }
     return;
   }
-  auto it = std::lower_bound(coordinates_.begin(), coordinates_.end(),
-                             range.begin);
+  auto it =
+      std::lower_bound(coordinates_.begin(), coordinates_.end(), range.begin);
   for (; it != coordinates_.end() && *it < range.end; ++it) {
     add(*it - range.begin, values_[it - coordinates_.begin()]);
   }

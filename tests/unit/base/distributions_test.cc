@@ -14,7 +14,8 @@ TEST(ExpLog, AgreeWithTheLibraryWithin1e13) {
     EXPECT_NEAR(Exp(x) / std::exp(x), 1.0, 1e-13) << x;
   }
   for (double x = 1e-300; x < 1e300; x *= 3.7) {
-    EXPECT_NEAR(Log(x), std::log(x), 1e-13 * std::fmax(1, std::fabs(std::log(x))))
+    EXPECT_NEAR(Log(x), std::log(x),
+                1e-13 * std::fmax(1, std::fabs(std::log(x))))
         << x;
   }
   EXPECT_EQ(Log(1.0), 0.0);

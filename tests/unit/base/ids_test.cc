@@ -17,8 +17,7 @@ TEST(ValidateNodeName, TakesHostLikeNames) {
 TEST(ValidateNodeName, SaysWhichCharacterIsWrong) {
   const absl::Status status = ValidateNodeName("box 7");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              testing::HasSubstr("character 4"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("character 4"));
   EXPECT_FALSE(ValidateNodeName("").ok());
   EXPECT_FALSE(ValidateNodeName("-a").ok());
   EXPECT_FALSE(ValidateNodeName(std::string(64, 'a')).ok());
