@@ -243,11 +243,38 @@ class Loader {
           origins_["data.partition.count"], ")"));
     }
     if (AnyBroken("data.")) return;
+    CheckStandardise();
     if (!settings.data.train_paths.empty()) {
       CheckData(settings.data.TrainSpec(), "data.train");
     }
     if (!settings.data.test_paths.empty()) {
       CheckData(settings.data.TestSpec(), "data.test");
+    }
+  }
+
+  void CheckStandardise() {
+    const StandardiseSettings& standardise = loaded_.settings.data.standardise;
+    if (standardise.mean.size() != standardise.std.size()) {
+      mistakes_.Add(absl::StrCat(origins_["data.standardise.std"],
+                                 ": data.standardise.std: found ",
+                                 standardise.std.size(),
+                                 " numbers; allowed: as many as in "
+                                 "data.standardise.mean, ",
+                                 standardise.mean.size(), " (",
+                                 origins_["data.standardise.mean"], ")"));
+    }
+    std::vector<std::string> given;
+    if (standardise.per != StandardiseSettings::Per::kNone) {
+      given.push_back("data.standardise.per");
+    }
+    if (!standardise.mean.empty()) given.push_back("data.standardise.mean");
+    if (!standardise.file.empty()) given.push_back("data.standardise.file");
+    if (given.size() > 1) {
+      mistakes_.Add(absl::StrCat(origins_[given[1]], ": ", given[1],
+                                 ": found beside ", given[0], " (",
+                                 origins_[given[0]],
+                                 "); allowed: one of per, mean with std, and "
+                                 "file"));
     }
   }
 
@@ -257,7 +284,7 @@ class Loader {
     const absl::Status status = data::ValidateSpec(spec);
     if (status.ok()) return;
     absl::string_view message = status.message();
-    std::string key(set);
+    std::string key = absl::StrCat(set, ".paths");
     if (absl::ConsumePrefix(&message, "data ")) {
       const size_t colon = message.find(':');
       const std::string field(message.substr(0, colon));
@@ -269,11 +296,8 @@ class Loader {
         break;
       }
     }
-    const auto origin = origins_.find(key);
-    const std::string text = absl::StrCat(
-        origin == origins_.end() ? origins_[absl::StrCat(set, ".paths")]
-                                 : origin->second,
-        ": ", key, ": ", message);
+    const std::string text =
+        absl::StrCat(origins_[key], ": ", key, ": ", message);
     // Both sets have the format in common; one mistake is told once.
     if (told_.insert(text).second) mistakes_.Add(text);
   }

@@ -52,6 +52,19 @@ struct ControlSettings {
   std::vector<std::string> listen;
 };
 
+// How features are shifted and scaled, bytes having been divided by 255: by
+// numbers given here or in a file, by those of this node's own training rows, or
+// not at all. At most one of the three is set.
+struct StandardiseSettings {
+  enum class Per { kNone, kAll, kChannel, kFeature };
+
+  Per per = Per::kNone;  // of the node's own rows
+  // One number for all, one a channel, or one a feature; as many in both.
+  std::vector<float> mean;
+  std::vector<float> std;
+  std::string file;  // CSV with the columns mean and std, a line a feature
+};
+
 struct DataSettings {
   // Format, labels and shape of both sets. Its `paths` and `rows` are unused.
   data::DataSpec common;
@@ -59,8 +72,7 @@ struct DataSettings {
   int64_t train_rows = 0;  // that the training files must hold; 0: any
   std::vector<std::string> test_paths;  // empty: nothing to evaluate on
   int64_t test_rows = 0;
-  // Subtract the training rows' mean and divide by their deviation.
-  bool standardise = true;
+  StandardiseSettings standardise;
   // Which of the training rows are this node's.
   core::PartitionSpec partition;
 

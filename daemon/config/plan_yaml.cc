@@ -280,6 +280,10 @@ class PlanReader {
               [](const core::MemberSpec& a, const core::MemberSpec& b) {
                 return a.node < b.node;
               });
+    // Later errors count the members as sorted.
+    for (size_t i = 0; i < plan_.members.size(); ++i) {
+      lines_[Element("members", i)] = first_line[plan_.members[i].node];
+    }
   }
 
   void ReadModel(const YamlNode& root) {

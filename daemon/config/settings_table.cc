@@ -1,6 +1,7 @@
 #include "daemon/config/settings_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -293,6 +295,36 @@ Setting IntegerList(std::string key, Place<std::vector<int64_t>> place,
   return setting;
 }
 
+Setting NumberList(std::string key, Place<std::vector<float>> place,
+                   std::string allowed, bool no_negatives, std::string help) {
+  Setting setting =
+      Named(std::move(key), "", std::move(allowed), std::move(help));
+  setting.is_list = true;
+  setting.set = [place, no_negatives](const RawValue& value,
+                                      NodeSettings& settings) {
+    std::vector<float> numbers;
+    for (const std::string& item : Elements(value)) {
+      float number = 0;
+      if (!absl::SimpleAtof(item, &number) || !std::isfinite(number) ||
+          (no_negatives && number < 0)) {
+        return NotAllowed(absl::StrCat(Quoted(item), " is not allowed"));
+      }
+      numbers.push_back(number);
+    }
+    place(settings) = std::move(numbers);
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    return absl::StrCat("[",
+                        absl::StrJoin(Look(place, settings), ", ",
+                                      [](std::string* out, float number) {
+                                        out->append(WriteNumber(number));
+                                      }),
+                        "]");
+  };
+  return setting;
+}
+
 Setting WithNote(Setting setting, std::string default_note) {
   setting.default_note = std::move(default_note);
   return setting;
@@ -477,11 +509,6 @@ std::vector<Setting> DataTable() {
       "data.max_bytes",
       [](NodeSettings& s) -> uint64_t& { return s.data.common.max_bytes; },
       4096, "A data set that takes more memory than this is refused."));
-  table.push_back(Flag(
-      "data.standardise",
-      [](NodeSettings& s) -> bool& { return s.data.standardise; },
-      "Subtract the training rows' mean and divide by their deviation: per "
-      "feature, or per channel of images."));
   table.push_back(TextList(
       "data.train.paths",
       [](NodeSettings& s) -> std::vector<std::string>& {
@@ -506,6 +533,44 @@ std::vector<Setting> DataTable() {
       "data.test.rows",
       [](NodeSettings& s) -> int64_t& { return s.data.test_rows; }, 0, kMany,
       "rows", "Rows that the test files must hold; 0: any number."));
+  return table;
+}
+
+std::vector<Setting> StandardiseTable() {
+  using Per = StandardiseSettings::Per;
+  std::vector<Setting> table;
+  table.push_back(Choice<Per>(
+      "data.standardise.per",
+      [](NodeSettings& s) -> Per& { return s.data.standardise.per; },
+      {{"none", Per::kNone},
+       {"all", Per::kAll},
+       {"channel", Per::kChannel},
+       {"feature", Per::kFeature}},
+      "Take mean and deviation from this node's own training rows: one pair "
+      "for "
+      "all values, one a channel of images or one a feature. Nodes with "
+      "different rows then scale differently; give numbers below to have them "
+      "agree."));
+  table.push_back(NumberList(
+      "data.standardise.mean",
+      [](NodeSettings& s) -> std::vector<float>& {
+        return s.data.standardise.mean;
+      },
+      "numbers: one, one a channel or one a feature", false,
+      "What is subtracted, in the units after bytes became [0, 1]."));
+  table.push_back(NumberList(
+      "data.standardise.std",
+      [](NodeSettings& s) -> std::vector<float>& {
+        return s.data.standardise.std;
+      },
+      "numbers of at least 0, as many as data.standardise.mean; 0 counts as 1",
+      true, "What is divided by."));
+  table.push_back(Text(
+      "data.standardise.file",
+      [](NodeSettings& s) -> std::string& { return s.data.standardise.file; },
+      "a path, or \"\" for none", AnyText,
+      "CSV with the columns mean and std and one line a feature, the same file "
+      "on all nodes."));
   return table;
 }
 
@@ -595,8 +660,8 @@ std::vector<Setting> RestTable() {
 const std::vector<Setting>& Table() {
   static const std::vector<Setting>& table = *[] {
     auto* all = new std::vector<Setting>();
-    for (auto part :
-         {NodeTable, PlaneTable, DataTable, PartitionTable, RestTable}) {
+    for (auto part : {NodeTable, PlaneTable, DataTable, StandardiseTable,
+                      PartitionTable, RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;
@@ -617,6 +682,9 @@ absl::Span<const SettingSection> SettingSections() {
            "What this node trains and is evaluated on. It never leaves."},
           {"data.train", "Training files."},
           {"data.test", "Test files."},
+          {"data.standardise",
+           "How features are shifted and scaled; bytes are first divided by "
+           "255. One of per, mean with std, and file, or none of them."},
           {"data.partition", "A share of common files, for experiments."},
           {"compute", "Processor and threads of the training."},
           {"limits", "Bounds on what others may make this node do."},

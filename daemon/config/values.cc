@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -35,6 +36,15 @@ constexpr SizeUnit kSizeUnits[] = {{"TiB", uint64_t{1} << 40},
 bool IsPlain(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
          c == '.' || c == '/' || c == '-' || c == '+';
+}
+
+// The shortest text that reads back as `value`.
+template <typename T>
+std::string Shortest(T value) {
+  char buffer[32];
+  const std::to_chars_result end =
+      std::to_chars(buffer, buffer + sizeof(buffer), value);
+  return std::string(buffer, end.ptr);
 }
 
 }  // namespace
@@ -96,12 +106,8 @@ std::optional<absl::Duration> ReadDuration(absl::string_view text) {
   return value;
 }
 
-std::string WriteNumber(double value) {
-  char buffer[32];
-  const std::to_chars_result end =
-      std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return std::string(buffer, end.ptr);
-}
+std::string WriteNumber(double value) { return Shortest(value); }
+std::string WriteNumber(float value) { return Shortest(value); }
 
 std::string WriteSize(uint64_t bytes) {
   if (bytes == 0) return "0";

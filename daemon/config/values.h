@@ -23,7 +23,8 @@ std::optional<bool> ReadFlag(absl::string_view text);  // on off yes no true ...
 std::optional<uint64_t> ReadSize(absl::string_view text);  // 64MiB 2GB 4096
 std::optional<absl::Duration> ReadDuration(absl::string_view text);  // 1h30m
 
-std::string WriteNumber(double value);           // shortest that reads back
+std::string WriteNumber(double value);  // shortest that reads back
+std::string WriteNumber(float value);
 std::string WriteSize(uint64_t bytes);           // "64MiB" where it is whole
 std::string WriteDuration(absl::Duration time);  // "1h30m", "500ms"
 // `text` as a YAML scalar, quoted where YAML needs it. In flow lists too.

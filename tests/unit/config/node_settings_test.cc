@@ -1,0 +1,378 @@
+#include "daemon/config/node_settings.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/config/settings_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace dfl::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+SettingsSources Sources(std::string text = "") {
+  SettingsSources sources;
+  sources.files.push_back({"dfld.yaml", std::move(text)});
+  sources.host_name = "host-1";
+  return sources;
+}
+
+std::string ErrorOf(const SettingsSources& sources) {
+  const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+  if (loaded.ok()) return "OK";
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(loaded.status().message());
+}
+
+std::string ErrorOf(const std::string& text) { return ErrorOf(Sources(text)); }
+
+const EffectiveSetting& Effective(const LoadedSettings& loaded,
+                                  const std::string& key) {
+  for (const EffectiveSetting& entry : loaded.effective) {
+    if (entry.key == key) return entry;
+  }
+  ADD_FAILURE() << key << " is not listed";
+  return loaded.effective[0];
+}
+
+TEST(NodeSettings, DefaultsAreThoseOfAService) {
+  const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(Sources());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->settings.name, "host-1");
+  EXPECT_EQ(loaded->settings.state_dir, "/var/lib/dfld");
+  EXPECT_EQ(loaded->settings.control.socket, "/run/dfld/control.sock");
+  EXPECT_THAT(loaded->settings.peer.listen, ElementsAre("0.0.0.0:7600"));
+  EXPECT_EQ(loaded->effective.size(), SettingsTable().size());
+  for (const EffectiveSetting& entry : loaded->effective) {
+    EXPECT_EQ(entry.origin, "default");
+  }
+}
+
+TEST(NodeSettings, DefaultsOfAPersonsOwnSession) {
+  SettingsSources sources = Sources();
+  sources.is_root = false;
+  sources.environment = {{"HOME", "/home/ada"},
+                         {"XDG_RUNTIME_DIR", "/run/user/1000"}};
+  absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_EQ(loaded->settings.state_dir, "/home/ada/.local/state/dfld");
+  EXPECT_EQ(loaded->settings.control.socket,
+            "/run/user/1000/dfld/control.sock");
+  EXPECT_THAT(ControlSocketCandidates(sources.environment, false),
+              ElementsAre("/run/user/1000/dfld/control.sock",
+                          "/run/dfld/control.sock"));
+  EXPECT_THAT(ControlSocketCandidates({}, true),
+              ElementsAre("/run/dfld/control.sock"));
+
+  // A service without root: systemd names the folders.
+  sources.environment["STATE_DIRECTORY"] = "/var/lib/other:/var/lib/second";
+  sources.environment["RUNTIME_DIRECTORY"] = "/run/other";
+  loaded = LoadNodeSettings(sources);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_EQ(loaded->settings.state_dir, "/var/lib/other");
+  EXPECT_EQ(loaded->settings.control.socket, "/run/other/control.sock");
+}
+
+TEST(NodeSettings, FlagBeatsEnvironmentBeatsFolderBeatsFile) {
+  SettingsSources sources = Sources(
+      "name: file\nlog: {level: debug, format: json}\ncompute:\n  threads: 1\n"
+      "peers: [a:1, b:2]\n");
+  sources.files.push_back(
+      {"conf.d/10.yaml", "name: folder\ncompute: {threads: 2}\npeers: [c:3]"});
+  sources.files.push_back({"conf.d/20.yaml", "compute: {threads: 3}\n"});
+  sources.environment = {{"DFLD_COMPUTE_THREADS", "4"}, {"DFLD_NAME", "env"}};
+  sources.flags = {{"name", "flag"}};
+  const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->settings.name, "flag");
+  EXPECT_EQ(loaded->settings.compute.threads, 4);
+  EXPECT_EQ(loaded->settings.log.level, LogLevel::kDebug);
+  EXPECT_THAT(loaded->settings.peers, ElementsAre("c:3"));  // replaced
+  EXPECT_EQ(Effective(*loaded, "name").origin, "flag --name");
+  EXPECT_EQ(Effective(*loaded, "compute.threads").origin,
+            "environment DFLD_COMPUTE_THREADS");
+  EXPECT_EQ(Effective(*loaded, "peers").origin, "conf.d/10.yaml:3");
+  EXPECT_EQ(Effective(*loaded, "peers").value, "[\"c:3\"]");
+  EXPECT_EQ(Effective(*loaded, "log.format").origin, "dfld.yaml:2");
+  EXPECT_EQ(Effective(*loaded, "log.format").value, "json");
+}
+
+TEST(NodeSettings, ListsComeFromCommasAndRepeatedFlags) {
+  SettingsSources sources = Sources("peers: a:1, b:2\n");
+  absl::StatusOr<NodeSettings> settings = ParseNodeSettings(sources);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_THAT(settings->peers, ElementsAre("a:1", "b:2"));
+  sources.flags = {{"peers", "c:3"}, {"peers", "d:4,e:5"}};
+  settings = ParseNodeSettings(sources);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_THAT(settings->peers, ElementsAre("c:3", "d:4", "e:5"));
+  sources.flags = {{"peers", ""}};
+  settings = ParseNodeSettings(sources);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_THAT(settings->peers, IsEmpty());
+}
+
+TEST(NodeSettings, EveryKindOfValueIsRead) {
+  const absl::StatusOr<NodeSettings> settings = ParseNodeSettings(
+      Sources("name: box-7\n"
+              "state_dir: /srv/dfld\n"
+              "security: insecure\n"
+              "peer: {listen: ['[::]:0'], advertise: 'box-7.site:7600'}\n"
+              "control: {socket: /tmp/c.sock, listen: ['127.0.0.1:7601']}\n"
+              "data:\n"
+              "  format: csv\n"
+              "  classes: 3\n"
+              "  label_values: [cat, dog, 'the, third']\n"
+              "  shape: [1, 8, 8]\n"
+              "  label_column: species\n"
+              "  drop_columns: [id]\n"
+              "  header: yes\n"
+              "  delimiter: tab\n"
+              "  max_bytes: 64MiB\n"
+              "  train: {paths: [a.csv, b.csv], rows: 100}\n"
+              "  test: {paths: [t.csv]}\n"
+              "  standardise: {mean: [0.5], std: [0.25]}\n"
+              "  partition: {kind: dirichlet, count: 4, index: 3, seed: 9, "
+              "theta: 0.3}\n"
+              "compute: {device: 'cuda:1', threads: 2}\n"
+              "limits: {max_model_bytes: 1GiB, max_concurrent_transfers: 2}\n"
+              "log: {level: warning, format: json}\n"
+              "run: {plan: plan.yaml, autostart: on}\n"));
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->security, Security::kInsecure);
+  EXPECT_EQ(settings->peer.advertise, "box-7.site:7600");
+  EXPECT_THAT(settings->control.listen, ElementsAre("127.0.0.1:7601"));
+  const data::DataSpec train = settings->data.TrainSpec();
+  EXPECT_EQ(train.format, data::Format::kCsv);
+  EXPECT_THAT(train.paths, ElementsAre("a.csv", "b.csv"));
+  EXPECT_EQ(train.rows, 100);
+  EXPECT_EQ(train.header, data::Header::kYes);
+  EXPECT_EQ(train.delimiter, '\t');
+  EXPECT_EQ(train.max_bytes, uint64_t{64} << 20);
+  EXPECT_THAT(train.shape, ElementsAre(1, 8, 8));
+  EXPECT_THAT(train.label_values, ElementsAre("cat", "dog", "the, third"));
+  EXPECT_THAT(settings->data.TestSpec().paths, ElementsAre("t.csv"));
+  EXPECT_EQ(settings->data.TestSpec().rows, 0);
+  EXPECT_THAT(settings->data.standardise.mean, ElementsAre(0.5f));
+  EXPECT_EQ(settings->data.partition.kind, "dirichlet");
+  EXPECT_EQ(settings->data.partition.index, 3);
+  EXPECT_EQ(settings->data.partition.theta, 0.3);
+  EXPECT_EQ(settings->compute.device, "cuda:1");
+  EXPECT_EQ(settings->limits.max_model_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(settings->log.level, LogLevel::kWarning);
+  EXPECT_TRUE(settings->run.autostart);
+}
+
+// File and line, key, value found, what is allowed.
+TEST(NodeSettings, RefusesBadValuesWithPlaceValueAndWhatIsAllowed) {
+  struct Case {
+    const char* text;
+    std::vector<const char*> parts;
+  };
+  for (const Case& c : {
+           Case{"name: ok\ncompute:\n  threads: many\n",
+                {"dfld.yaml:3: compute.threads: found \"many\"", "no integer",
+                 "allowed: an integer from 0 to 1024"}},
+           Case{"compute: {threads: -1}",
+                {"dfld.yaml:1: compute.threads: found \"-1\"; allowed: an "
+                 "integer from 0 to 1024"}},
+           Case{"security: insecur",
+                {"dfld.yaml:1: security: found \"insecur\"",
+                 "did you mean insecure?", "allowed: tls or insecure"}},
+           Case{"limits:\n  max_model_bytes: 4gib\n",
+                {"dfld.yaml:2: limits.max_model_bytes: found \"4gib\"",
+                 "512MiB"}},
+           Case{"run: {autostart: maybe}",
+                {"run.autostart: found \"maybe\"; allowed: on or off"}},
+           Case{"peers: [a:1, b]",
+                {"dfld.yaml:1: peers: found [\"a:1\", b]: \"b\": it has no "
+                 "port",
+                 "allowed: host:port"}},
+           Case{"peers: ['0.0.0.0:7600']", {"no address to reach"}},
+           Case{"peers: ['a:0']", {"port 0 cannot be dialled"}},
+           Case{"peer: {advertise: '[::]:7600'}",
+                {"peer.advertise: found \"[::]:7600\"", "no address to reach"}},
+           Case{"name: 'box 7'",
+                {"name: found \"box 7\"", "character 4", "allowed: 1 to 63"}},
+           Case{"control: {socket: run.sock}",
+                {"control.socket: found \"run.sock\"; allowed: an absolute "
+                 "path of at most 107"}},
+           Case{"compute: {device: gpu}",
+                {"compute.device: found \"gpu\"; allowed: cpu, cuda or "
+                 "cuda:N"}},
+           Case{"data: {partition: {theta: 0}}",
+                {"data.partition.theta: found \"0\"; allowed: a number above "
+                 "0"}},
+           Case{"data: {partition: {count: 4, index: 4}}",
+                {"dfld.yaml:1: data.partition.index: found 4; allowed: 0 to 3",
+                 "data.partition.count is 4"}},
+           Case{"data: {shape: [1, 0]}", {"data.shape: found [1, 0]", "\"0\""}},
+           Case{"data: {delimiter: ab}",
+                {"data.delimiter: found \"ab\"; allowed: one character"}},
+           Case{"data:\n  format: idx\n  train: {paths: [a]}\n",
+                {"dfld.yaml:3: data.train.paths: ", "allowed: "}},
+           Case{"data:\n  task: regression\n  train: {paths: [a, b]}\n",
+                {"dfld.yaml:2: data.task: ", "regression"}},
+           Case{"data: {standardise: {mean: [0.1, 0.2], std: [1]}}",
+                {"data.standardise.std: found 1 numbers",
+                 "as many as in data.standardise.mean, 2"}},
+           Case{"data: {standardise: {per: all, file: x.csv}}",
+                {"data.standardise.file: found beside data.standardise.per"}},
+           Case{"state_dir:\n",
+                {"dfld.yaml:1: state_dir: found nothing; allowed: a path; "
+                 "remove the line"}},
+           Case{"name: [a]", {"name: found [a]", "a list is not taken here"}},
+           Case{"name: {a: b}", {"name: found a section"}},
+           Case{"peers: [[a]]", {"peers: found a list of more than values"}},
+           Case{"control: 5",
+                {"dfld.yaml:1: control: found \"5\"; allowed: a section of "
+                 "socket or listen"}},
+           Case{"- a\n", {"dfld.yaml:1: found a list"}},
+       }) {
+    const std::string error = ErrorOf(c.text);
+    for (const char* part : c.parts) {
+      EXPECT_THAT(error, HasSubstr(part)) << c.text;
+    }
+  }
+}
+
+TEST(NodeSettings, UnknownNamesAreRefusedWithTheNearest) {
+  EXPECT_EQ(ErrorOf("name: a\ncontrol:\n  sokcet: /x\n"),
+            "dfld.yaml:3: control.sokcet: unknown setting; did you mean "
+            "control.socket?");
+  EXPECT_THAT(ErrorOf("contrl: {socket: /x}"),
+              HasSubstr("dfld.yaml:1: contrl: unknown setting; did you mean "
+                        "control?"));
+  EXPECT_THAT(ErrorOf("log: {xyzzyxyzzy: 1}"),
+              HasSubstr("allowed in log: level or format"));
+
+  SettingsSources sources = Sources();
+  sources.environment = {{"DFLD_LOG_LEVL", "info"}};
+  EXPECT_EQ(ErrorOf(sources),
+            "environment DFLD_LOG_LEVL: no setting has this variable; did you "
+            "mean DFLD_LOG_LEVEL?");
+  sources.environment = {{"DFLD_LOG_LEVEL", "loud"}};
+  EXPECT_EQ(ErrorOf(sources),
+            "environment DFLD_LOG_LEVEL: log.level: found \"loud\"; allowed: "
+            "debug, info, warning or error");
+  sources.environment.clear();
+  sources.flags = {{"log.level", "loud"}};
+  EXPECT_THAT(ErrorOf(sources), HasSubstr("flag --log.level: log.level: "));
+}
+
+TEST(NodeSettings, VariablesThatKubernetesSetsAreNotTakenForSettings) {
+  SettingsSources sources = Sources();
+  sources.environment = {{"DFLD_SERVICE_HOST", "10.0.0.1"},
+                         {"DFLD_SERVICE_PORT_PEER", "7600"},
+                         {"DFLD_PORT", "tcp://10.0.0.1:7600"},
+                         {"DFLD_PORT_7600_TCP", "tcp://10.0.0.1:7600"},
+                         {"DFLD_PORT_7600_TCP_ADDR", "10.0.0.1"},
+                         {"DFLD_PEER_SERVICE_HOST", "10.0.0.2"},
+                         {"DFLD_CONFIG", "dfld.yaml"},
+                         {"DFLDX", "not ours"}};
+  EXPECT_EQ(ErrorOf(sources), "OK");
+}
+
+TEST(NodeSettings, SeveralMistakesAreToldTogether) {
+  const std::string error = ErrorOf(
+      "nam: x\nlog: {level: loud}\ncompute:\n  threads: none\n  devic: cpu\n");
+  EXPECT_THAT(error, HasSubstr("dfld.yaml:1: nam: "));
+  EXPECT_THAT(error, HasSubstr("\ndfld.yaml:2: log.level: "));
+  EXPECT_THAT(error, HasSubstr("\ndfld.yaml:4: compute.threads: "));
+  EXPECT_THAT(error, HasSubstr("\ndfld.yaml:5: compute.devic: "));
+}
+
+TEST(NodeSettings, ABadHostNameSaysToSetOne) {
+  SettingsSources sources = Sources();
+  sources.host_name = "-odd";
+  EXPECT_THAT(ErrorOf(sources), HasSubstr("found the host's name \"-odd\""));
+  EXPECT_THAT(ErrorOf(sources), HasSubstr("; set name"));
+  sources.flags = {{"name", "fine"}};
+  EXPECT_EQ(ErrorOf(sources), "OK");
+}
+
+std::string StartError(const std::string& text) {
+  const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(Sources(text));
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  const absl::Status status = CheckStartable(*loaded);
+  return status.ok() ? "OK" : std::string(status.message());
+}
+
+TEST(CheckStartable, PlainTextMustBeAskedForInSoManyWords) {
+  const std::string data = "data: {train: {paths: [a, b]}}\n";
+  EXPECT_THAT(StartError(data),
+              HasSubstr("default: peer.listen: found [\"0.0.0.0:7600\"] with "
+                        "security: tls (default)"));
+  EXPECT_THAT(StartError(data), HasSubstr("set security: insecure"));
+  EXPECT_THAT(StartError(data + "security: tls\npeer: {listen: []}\n"
+                                "control: {listen: ['127.0.0.1:1']}\n"),
+              HasSubstr("dfld.yaml:4: control.listen: "));
+  EXPECT_THAT(StartError(data + "peer: {listen: []}\npeers: ['a:1']\n"),
+              HasSubstr("dfld.yaml:3: peers: "));
+  EXPECT_EQ(StartError(data + "peer: {listen: []}\n"), "OK");
+  EXPECT_EQ(StartError(data + "security: insecure\n"), "OK");
+}
+
+TEST(CheckStartable, DataToTrainOnMustBeThere) {
+  EXPECT_THAT(StartError("security: insecure\n"),
+              HasSubstr("default: data.train.paths: found []; allowed: the "
+                        "files to train on"));
+}
+
+TEST(SettingsTable, NamesAreUniqueAndDefaultsAreAllowed) {
+  std::set<std::string> keys;
+  std::set<std::string> variables;
+  const NodeSettings defaults;
+  for (const Setting& setting : SettingsTable()) {
+    EXPECT_TRUE(keys.insert(setting.key).second) << setting.key;
+    EXPECT_TRUE(variables.insert(EnvironmentName(setting.key)).second)
+        << setting.key;
+    EXPECT_THAT(setting.help, Not(IsEmpty())) << setting.key;
+    EXPECT_THAT(setting.allowed, Not(IsEmpty())) << setting.key;
+    EXPECT_FALSE(setting.key.find("_port") != std::string::npos ||
+                 setting.key.find("service_") != std::string::npos)
+        << setting.key << " would be taken for a variable of Kubernetes";
+    if (setting.key == "name") continue;  // the host's, when loaded
+    std::string yaml;
+    const size_t dot = setting.key.find_last_of('.');
+    SettingsSources sources;
+    sources.host_name = "host-1";
+    // As the file would have it: "a: {b: {c: value}}".
+    std::string key = setting.key;
+    std::string end;
+    for (size_t at = key.find('.'); at != std::string::npos;
+         at = key.find('.', at)) {
+      key.replace(at, 1, ": {");
+      end += "}";
+    }
+    (void)dot;
+    yaml = key + ": " + setting.get(defaults) + end + "\n";
+    sources.files.push_back({"f", yaml});
+    const absl::StatusOr<NodeSettings> read = ParseNodeSettings(sources);
+    ASSERT_TRUE(read.ok()) << yaml << read.status();
+    EXPECT_EQ(setting.get(*read), setting.get(defaults)) << yaml;
+  }
+}
+
+TEST(NodeSettings, AnyBytesGiveSettingsOrAnError) {
+  const std::string sample =
+      "name: a\npeers: [a:1, b:2]\ndata:\n  shape: [1, 2]\n  delimiter: ';'\n";
+  for (size_t at = 0; at < sample.size(); ++at) {
+    (void)LoadNodeSettings(Sources(sample.substr(0, at)));
+    for (const int flip : {0x01, 0x10, 0x80}) {
+      std::string bytes = sample;
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+      (void)LoadNodeSettings(Sources(bytes));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dfl::config

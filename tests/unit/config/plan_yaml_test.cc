@@ -1,0 +1,269 @@
+#include "daemon/config/plan_yaml.h"
+
+#include <string>
+#include <vector>
+
+#include "daemon/base/sha256.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace dfl::config {
+namespace {
+
+using core::IntRange;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kFull[] = R"(# A plan with everything.
+version: 7
+run: run-1
+seed: 18446744073709551615
+members:
+  - d
+  - {name: a, rows: 100}
+  - b
+  - c
+model:
+  kind: mlp
+  classes: 10
+  input: [784]
+  hidden: [256, 128]
+  dropout: 0.25
+  loss: cross-entropy
+  l2: 1e-4
+batch_size: 16
+algorithm:
+  name: pame
+  knobs:
+    nu: 0.5
+    p: 0.1
+    kappa: [5, 10]
+    sigma0: 5
+    gamma: 1.0005
+topology:
+  kind: explicit
+  edges:
+    - [a, b]
+    - [b, c]
+    - [c, d]
+  weights: metropolis
+codec: {coordinates: random, values: int8, rate: 0.2}
+evaluation: {every_steps: 100, examples: 0}
+stop:
+  steps: 4000
+  time: 1h30m
+  loss_below: 0.01
+  accuracy_above: 0.99
+deadline: {exchange: 500ms}
+nodes:
+  a:
+    knobs: {nu: 1, kappa: 7}
+  d:
+    knobs:
+      kappa: 20..30
+)";
+
+core::RunPlan MustParse(const std::string& text) {
+  absl::StatusOr<core::RunPlan> plan = ParsePlan(text, "plan.yaml");
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *std::move(plan) : core::RunPlan();
+}
+
+std::string ErrorOf(const std::string& text) {
+  const absl::StatusOr<core::RunPlan> plan = ParsePlan(text, "plan.yaml");
+  if (plan.ok()) return "OK";
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(plan.status().message());
+}
+
+TEST(PlanYaml, ReadsEveryKey) {
+  const core::RunPlan plan = MustParse(kFull);
+  EXPECT_EQ(plan.version, 7u);
+  EXPECT_EQ(plan.run_id, "run-1");
+  EXPECT_EQ(plan.seed, 18446744073709551615u);
+  ASSERT_EQ(plan.members.size(), 4u);
+  EXPECT_EQ(plan.members[0].node.name(), "a");  // sorted
+  EXPECT_EQ(plan.members[0].rows, 100);
+  EXPECT_EQ(plan.members[3].node.name(), "d");
+  EXPECT_EQ(plan.model.kind, "mlp");
+  EXPECT_THAT(plan.model.hidden, ElementsAre(256, 128));
+  EXPECT_EQ(plan.model.dropout, 0.25);
+  EXPECT_EQ(plan.model.l2, 1e-4);
+  EXPECT_EQ(plan.batch_size, 16);
+  EXPECT_EQ(plan.algorithm.knobs.at("nu"), core::KnobValue(0.5));
+  EXPECT_EQ(plan.algorithm.knobs.at("sigma0"), core::KnobValue(5.0));
+  EXPECT_EQ(plan.algorithm.knobs.at("kappa"), core::KnobValue(IntRange{5, 10}));
+  ASSERT_EQ(plan.topology.edges.size(), 3u);
+  EXPECT_EQ(plan.topology.edges[2].second.name(), "d");
+  EXPECT_EQ(plan.codec.format.values, core::ValueType::kInt8);
+  EXPECT_EQ(plan.codec.rate, 0.2);
+  EXPECT_EQ(plan.evaluation.examples, 0);
+  EXPECT_EQ(plan.stop.time, absl::Minutes(90));
+  EXPECT_EQ(plan.deadline.exchange, absl::Milliseconds(500));
+  EXPECT_EQ(plan.nodes.at(NodeId("a")).knobs.at("kappa"),
+            core::KnobValue(IntRange{7, 7}));
+  EXPECT_EQ(plan.nodes.at(NodeId("d")).knobs.at("kappa"),
+            core::KnobValue(IntRange{20, 30}));
+}
+
+TEST(PlanYaml, WhatIsLeftOutHasItsDefault) {
+  const core::RunPlan plan = MustParse("members: [a]\nmodel:\n");
+  const core::RunPlan defaults;
+  EXPECT_EQ(plan.version, 0u);
+  EXPECT_EQ(plan.run_id, "");
+  EXPECT_TRUE(plan.model == defaults.model);
+  EXPECT_EQ(plan.algorithm.name, "pame");
+  EXPECT_TRUE(plan.algorithm.knobs.empty());
+  EXPECT_EQ(plan.stop.time, absl::InfiniteDuration());
+}
+
+// The text says all that the struct holds, so equal texts mean equal plans.
+TEST(PlanYaml, WritingAndReadingGivesTheSameText) {
+  const std::vector<std::string> texts = {
+      kFull,
+      "members: [a]\n",
+      "members: [a, b]\nalgorithm: {name: d-psgd}\ntopology: {kind: ring}\n",
+      "members: [a, b, c]\nalgorithm: {name: local}\n"
+      "topology: {kind: erdos-renyi, edge_probability: 0.7}\n",
+      "members: [a, b]\nmodel: {kind: torchscript, path: '/srv/my model.pt', "
+      "classes: 2}\n",
+      "members: [a, b]\nalgorithm: {name: d-psgd}\n"
+      "topology: {kind: explicit, edges: [[a, b]], weights: explicit, "
+      "matrix: [[0.1, 0.9], [0.9, 0.1]]}\n",
+      "members: [a, null-1]\nstop: {time: inf}\nnodes: {a: {}}\n",
+  };
+  for (const std::string& text : texts) {
+    const std::string once = WritePlan(MustParse(text));
+    const std::string twice = WritePlan(MustParse(once));
+    EXPECT_EQ(once, twice) << text;
+  }
+  const core::RunPlan full = MustParse(WritePlan(MustParse(kFull)));
+  EXPECT_EQ(full.nodes.size(), 2u);
+  EXPECT_EQ(full.members[0].rows, 100);
+  EXPECT_EQ(full.stop.accuracy_above, 0.99);
+  EXPECT_EQ(full.algorithm.knobs.at("gamma"), core::KnobValue(1.0005));
+}
+
+TEST(PlanYaml, TheHashIsOfWhatThePlanSaysAndNotOfHowItIsSpelt) {
+  const core::RunPlan plan = MustParse("members: [a, b]\nseed: 3\n");
+  EXPECT_EQ(PlanHash(plan), Sha256Hex(WritePlan(plan)));
+  EXPECT_EQ(PlanHash(plan),
+            PlanHash(MustParse("seed: 3  # the same\nmembers:\n- b\n- a\n")));
+  EXPECT_NE(PlanHash(plan), PlanHash(MustParse("members: [a, b]\nseed: 4\n")));
+}
+
+// File and line, key, value found, what is allowed.
+TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
+  struct Case {
+    const char* text;
+    std::vector<const char*> parts;
+  };
+  for (const Case& c : {
+           Case{"members: [a]\nalgoritm: {name: pame}\n",
+                {"plan.yaml:2: algoritm: unknown key; did you mean algorithm? "
+                 "allowed: version, run"}},
+           Case{"members: [a]\nnetwork: {delay: 5ms}\n",
+                {"plan.yaml:2: network: unknown key"}},
+           Case{"members: [a]\nmodel:\n  kind: cnn\n  widht: 3\n",
+                {"plan.yaml:4: model.widht: unknown key"}},
+           Case{"members: [a]\nalgorithm: {name: pama}\n",
+                {"plan.yaml:2: algorithm.name: ", "\"pama\"",
+                 "did you mean \"pame\"?"}},
+           Case{"members: [a]\nalgorithm:\n  knobs:\n    kapa: 5\n",
+                {"plan.yaml:4: algorithm.knobs.kapa: unknown key; did you mean "
+                 "kappa?"}},
+           Case{"members: [a]\nalgorithm:\n  knobs:\n    nu: 1.5\n",
+                {"plan.yaml:4: algorithm.knobs.nu: 1.5", "(0, 1]"}},
+           Case{"members: [a]\nalgorithm:\n  knobs:\n    nu: half\n",
+                {"plan.yaml:4: algorithm.knobs.nu: \"half\" is not a number",
+                 "allowed: (0, 1]"}},
+           Case{"members: [a]\nalgorithm:\n  knobs:\n    kappa: [10, 5]\n",
+                {"plan.yaml:4: algorithm.knobs.kappa: [10, 5] is empty"}},
+           Case{"members: [a]\nalgorithm: {knobs: {kappa: {lo: 1}}}\n",
+                {"algorithm.knobs.kappa: found a section; allowed: integer"}},
+           Case{"members: [a]\nnodes:\n  a:\n    knobs:\n      nu: 0\n",
+                {"plan.yaml:5: nodes.a.knobs.nu: 0"}},
+           Case{"members: [a, b]\nnodes:\n  c: {knobs: {nu: 1}}\n",
+                {"plan.yaml:3: nodes.c: ", "\"c\" is no member"}},
+           Case{"members: [a, b]\ntopology:\n  kind: rign\n",
+                {"plan.yaml:3: topology.kind: \"rign\"",
+                 "did you mean \"ring\"?"}},
+           Case{"members: [a, b]\ntopology:\n  edges: [[a]]\n",
+                {"plan.yaml:3: topology.edges[0]: found a list; allowed: a "
+                 "list of pairs"}},
+           Case{"members: [a, b]\ncodec:\n  values: fp8\n",
+                {"plan.yaml:3: codec.values: found \"fp8\"; allowed: fp32, "
+                 "fp16, bf16 or int8"}},
+           Case{"members: [a, b]\ncodec:\n  rate: 2\n",
+                {"plan.yaml:3: codec.rate: 2 is not allowed; allowed: (0, "
+                 "1]"}},
+           Case{"members: [a]\nbatch_size: 0\n",
+                {"plan.yaml:2: batch_size: 0"}},
+           Case{"members: [a]\nbatch_size: 1.5\n",
+                {"plan.yaml:2: batch_size: found \"1.5\"; allowed: an "
+                 "integer"}},
+           Case{"members: [a]\nstop:\n  time: 2\n",
+                {"plan.yaml:3: stop.time: found \"2\"; allowed: a duration"}},
+           Case{"members: [a]\ndeadline: {exchange: -1s}\n",
+                {"plan.yaml:2: deadline.exchange: "}},
+           Case{"members: [a]\nseed: -1\n",
+                {"plan.yaml:2: seed: found \"-1\"; allowed: an integer from "
+                 "0"}},
+           Case{"members:\n- a\n- b\n- a\n",
+                {"plan.yaml:4: members[2]: found \"a\" a second time, first in "
+                 "line 2"}},
+           Case{"members:\n- a\n- 'b c'\n",
+                {"plan.yaml:3: members[1]: found \"b c\"", "character 2"}},
+           Case{"members:\n- z\n- {name: a, rows: -5}\n- b\n",
+                {"plan.yaml:3: members[0].rows: -5"}},
+           Case{"members: a\n", {"plan.yaml:1: members: found \"a\""}},
+           Case{"members: []\n", {"plan.yaml:1: members: none are named"}},
+           Case{"batch_size: 3\n", {"plan.yaml:1: members: none are named"}},
+           Case{"- a\n",
+                {"plan.yaml:1: plan: found a list; allowed: a "
+                 "section"}},
+           Case{"", {"plan.yaml:1: members: none"}},
+           Case{"members: [a\n", {"plan.yaml:", "not YAML"}},
+       }) {
+    const std::string error = ErrorOf(c.text);
+    for (const char* part : c.parts) {
+      EXPECT_THAT(error, HasSubstr(part)) << c.text;
+    }
+  }
+}
+
+TEST(PlanYaml, SeveralMistakesAreToldTogether) {
+  const std::string error = ErrorOf(
+      "members: [a]\nbatch_size: x\nstop:\n  steps: y\n  time: z\nextra: 1\n");
+  EXPECT_THAT(error, HasSubstr("plan.yaml:2: batch_size: "));
+  EXPECT_THAT(error, HasSubstr("\nplan.yaml:4: stop.steps: "));
+  EXPECT_THAT(error, HasSubstr("\nplan.yaml:5: stop.time: "));
+  EXPECT_THAT(error, HasSubstr("plan.yaml:6: extra: "));
+}
+
+TEST(PlanYaml, RefusesAPlanThatIsTooLong) {
+  EXPECT_THAT(ErrorOf(std::string(kMaxPlanBytes + 1, '#')),
+              StartsWith("plan.yaml:1: plan: found 8388609 bytes; allowed: at "
+                         "most 8388608"));
+}
+
+TEST(PlanYaml, EveryTruncationAndFlipGivesAPlanOrAnError) {
+  const std::string sample = kFull;
+  for (size_t at = 0; at < sample.size(); ++at) {
+    (void)ParsePlan(sample.substr(0, at), "plan.yaml");
+    std::string bytes = sample;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
+    const absl::StatusOr<core::RunPlan> plan = ParsePlan(bytes, "plan.yaml");
+    if (!plan.ok()) {
+      EXPECT_THAT(std::string(plan.status().message()),
+                  StartsWith("plan.yaml:"));
+    } else {
+      const std::string once = WritePlan(*plan);
+      EXPECT_EQ(WritePlan(MustParse(once)), once);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dfl::config
