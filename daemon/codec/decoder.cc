@@ -1,0 +1,162 @@
+#include "daemon/codec/decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/checksum.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/codec/value_code.h"
+
+namespace dfl::codec {
+namespace {
+
+absl::Status CheckTrailer(const EncodedHeader& header, absl::string_view body) {
+  if (static_cast<int64_t>(body.size()) != header.body_bytes()) {
+    return absl::DataLossError(
+        absl::StrCat("the message body has ", body.size(),
+                     " bytes; its header announces ", header.body_bytes()));
+  }
+  const auto payload = static_cast<size_t>(header.payload_bytes);
+  uint32_t announced;
+  std::memcpy(&announced, body.data() + payload, sizeof(announced));
+  if (ExtendCrc32c(ChecksumOfHeader(header), body.substr(0, payload)) !=
+      announced) {
+    return absl::DataLossError(
+        "the checksum of the message body is wrong: it was damaged on the way "
+        "or belongs to another header");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Assembler::Assembler(const EncodedHeader& header) : header_(header) {
+  body_.reserve(static_cast<size_t>(header.body_bytes()));
+}
+
+absl::Status Assembler::Append(int64_t offset, absl::string_view bytes) {
+  if (offset != received()) {
+    return absl::OutOfRangeError(absl::StrCat("a chunk starts at byte ", offset,
+                                              "; ", received(),
+                                              " are here: continue there"));
+  }
+  if (static_cast<int64_t>(bytes.size()) > header_.body_bytes() - received()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a chunk of ", bytes.size(), " bytes at ", offset,
+                     " passes the end of the body, which its header put at ",
+                     header_.body_bytes()));
+  }
+  body_.append(bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(
+    const EncodedHeader& header, std::string body) {
+  DFL_RETURN_IF_ERROR(CheckTrailer(header, body));
+  const absl::string_view bytes = body;
+  const auto index_bytes = static_cast<size_t>(header.index_bytes());
+  DFL_RETURN_IF_ERROR(
+      CheckValues(header.format.values, bytes.data() + index_bytes, header.s));
+  FlatVector buffers(static_cast<size_t>(header.buffer_length));
+  const size_t buffers_at =
+      index_bytes + static_cast<size_t>(header.value_bytes());
+  if (!buffers.empty()) {
+    std::memcpy(buffers.data(), bytes.data() + buffers_at, buffers.size() * 4);
+  }
+  for (size_t l = 0; l < buffers.size(); ++l) {
+    if (!std::isfinite(buffers[l])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("buffer entry ", l, " is ", buffers[l],
+                       "; only finite values are taken"));
+    }
+  }
+  std::optional<CoordinateSet> set;
+  switch (header.format.coordinates) {
+    case core::Coordinates::kDense:
+      break;
+    case core::Coordinates::kRandom:
+      set = CoordinateSet::Random(header.n, header.s, header.seed);
+      break;
+    case core::Coordinates::kTopK: {
+      DFL_ASSIGN_OR_RETURN(
+          set, CoordinateSet::DecodeIndices(header.n, header.s,
+                                            bytes.substr(0, index_bytes)));
+      break;
+    }
+  }
+  return std::unique_ptr<DecodedMessage>(new DecodedMessage(
+      header, std::move(body), std::move(set), std::move(buffers)));
+}
+
+DecodedMessage::DecodedMessage(const EncodedHeader& header, std::string body,
+                               std::optional<CoordinateSet> set,
+                               FlatVector buffers)
+    : header_(header),
+      body_(std::move(body)),
+      set_(std::move(set)),
+      buffers_(std::move(buffers)),
+      rounding_seed_(RoundingSeed(header.seed)) {}
+
+void DecodedMessage::AddDifference(core::CoordinateRange range,
+                                   absl::Span<const float> own, float weight,
+                                   absl::Span<float> sum,
+                                   absl::Span<int32_t> counts) {
+  DFL_CHECK(0 <= range.begin && range.begin <= range.end &&
+            range.end <= header_.n);
+  const auto length = static_cast<size_t>(range.size());
+  DFL_CHECK(own.size() == length && sum.size() == length &&
+            (counts.empty() || counts.size() == length));
+  DifferenceSink sink;
+  sink.begin = range.begin;
+  sink.own = own.data();
+  sink.weight = weight;
+  sink.sum = sum.data();
+  sink.counts = counts.empty() ? nullptr : counts.data();
+
+  std::array<uint32_t, kBlock> coordinates;
+  CoordinateSet::Cursor cursor;
+  ValueRun run;
+  run.values = values();
+  run.rounding_seed = rounding_seed_;
+  run.q = range.begin;
+  int64_t end = range.end;
+  if (set_.has_value()) {
+    run.q = set_->Rank(range.begin);
+    end = set_->Rank(range.end);
+    cursor = set_->From(range.begin);
+    run.coordinates = coordinates.data();
+  }
+  while (run.q < end) {
+    run.count = std::min(kBlock - run.q % kBlock, end - run.q);
+    run.first = run.q;  // of consecutive ones, when dense
+    if (set_.has_value()) {
+      set_->Take(&cursor, absl::MakeSpan(coordinates.data(),
+                                         static_cast<size_t>(run.count)));
+    }
+    AddDifferences(header_.format.values, run, sink);
+    run.q += run.count;
+  }
+}
+
+absl::Status DecodedMessage::CopyDense(absl::Span<float> out) const {
+  DFL_CHECK(static_cast<int64_t>(out.size()) == header_.n);
+  if (header_.format.coordinates != core::Coordinates::kDense) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the message carries ", header_.s, " of ", header_.n,
+                     " parameters (", ToString(header_.format.coordinates),
+                     "); a whole model comes only in a dense message"));
+  }
+  for (int64_t q = 0; q < header_.n; q += kBlock) {
+    const int64_t count = std::min(kBlock, header_.n - q);
+    DecodeRun(header_.format.values, values(), q,
+              out.subspan(static_cast<size_t>(q), static_cast<size_t>(count)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace dfl::codec

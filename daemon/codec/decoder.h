@@ -1,0 +1,104 @@
+// Bytes to a vector that an algorithm can mix with. Total: any bytes give a
+// message or an error, never a crash. Bounded: nothing is allocated before the
+// sizes have been checked against the receiver's own model.
+//
+// The way of a message:
+//   ParseHeader, CheckHeader (header.h)
+//   Assembler   collects the body from chunks
+//   OpenMessage checks it and gives a DecodedMessage
+#ifndef DFL_CODEC_DECODER_H_
+#define DFL_CODEC_DECODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
+#include "daemon/codec/coordinate_set.h"
+#include "daemon/codec/header.h"
+#include "daemon/core/remote_vector.h"
+
+namespace dfl::codec {
+
+// Puts a body together. Chunks come in order and without gaps; where they are
+// cut makes no difference. A transfer that was interrupted goes on at
+// received(). Thread-compatible.
+class Assembler {
+ public:
+  // `header` has passed CheckHeader(): its body's size is reserved at once.
+  explicit Assembler(const EncodedHeader& header);
+
+  // Errors, which leave everything as it was:
+  //   OUT_OF_RANGE      `offset` is not received(): ask again from there.
+  //   INVALID_ARGUMENT  the body would get longer than announced.
+  absl::Status Append(int64_t offset, absl::string_view bytes);
+
+  int64_t received() const { return static_cast<int64_t>(body_.size()); }
+  bool complete() const { return received() == header_.body_bytes(); }
+  const EncodedHeader& header() const { return header_; }
+
+  // The body, complete or not; the Assembler is empty then.
+  std::string Take() { return std::move(body_); }
+
+ private:
+  EncodedHeader header_;
+  std::string body_;
+};
+
+// A checked message. Holds the body (values are read in place), n/8 bytes
+// when it is not dense, and a copy of the buffers.
+class DecodedMessage : public core::RemoteVector {
+ public:
+  const EncodedHeader& header() const { return header_; }
+
+  int64_t size() const override { return header_.n; }
+  int64_t carried() const override { return header_.s; }
+
+  // See core::RemoteVector. Any order of ranges costs the same: a range starts
+  // by counting at most 4,096 bits. Thread-safe against itself.
+  void AddDifference(core::CoordinateRange range, absl::Span<const float> own,
+                     float weight, absl::Span<float> sum,
+                     absl::Span<int32_t> counts) override;
+
+  // The floating-point module buffers, [header().buffer_length].
+  absl::Span<const float> buffers() const { return buffers_; }
+
+  // The whole model, for a node that takes its neighbour's over. `out` has n
+  // entries.
+  // Errors: FAILED_PRECONDITION  the message is not dense; `out` is untouched.
+  absl::Status CopyDense(absl::Span<float> out) const;
+
+ private:
+  friend absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(
+      const EncodedHeader& header, std::string body);
+
+  DecodedMessage(const EncodedHeader& header, std::string body,
+                 std::optional<CoordinateSet> set, FlatVector buffers);
+
+  const char* values() const { return body_.data() + header_.index_bytes(); }
+
+  EncodedHeader header_;
+  std::string body_;
+  std::optional<CoordinateSet> set_;  // empty when dense
+  FlatVector buffers_;
+  uint64_t rounding_seed_;
+};
+
+// Checks a body against its header, which has passed ParseHeader() and
+// CheckHeader().
+// Errors:
+//   DATA_LOSS         the body is too short or long, or its checksum is wrong.
+//   INVALID_ARGUMENT  the checksum is right but the contents are not: a value,
+//                     scale or buffer entry is not finite, or a coordinate is
+//                     out of range. Not made by an honest encoder.
+absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(
+    const EncodedHeader& header, std::string body);
+
+}  // namespace dfl::codec
+
+#endif  // DFL_CODEC_DECODER_H_

@@ -1,0 +1,262 @@
+#include "daemon/codec/encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/checksum.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/codec/value_code.h"
+
+namespace dfl::codec {
+namespace {
+
+// Indices and buffers are written in pieces of up to this many bytes.
+constexpr size_t kPieceBytes = 1024;
+
+// The first of `values` whose magnitude is beyond `largest` or not a number.
+absl::Status CheckMagnitudes(absl::Span<const float> values, float largest,
+                             absl::string_view what) {
+  const auto limit = std::bit_cast<int32_t>(largest);
+  const auto bad = [limit](float v) {
+    return (std::bit_cast<int32_t>(v) & 0x7FFFFFFF) > limit;
+  };
+  constexpr size_t kRun = 4096;
+  for (size_t begin = 0; begin < values.size(); begin += kRun) {
+    const size_t end = std::min(values.size(), begin + kRun);
+    int32_t any = 0;
+    for (size_t l = begin; l < end; ++l) any |= bad(values[l]) ? 1 : 0;
+    if (any == 0) continue;
+    for (size_t l = begin; l < end; ++l) {
+      if (!bad(values[l])) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          what, " ", l, " is ", values[l], "; only finite values up to ",
+          largest,
+          " can be sent in this format: the model has diverged, take a "
+          "smaller step size or start again from a checkpoint"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInput(const EncoderInput& input) {
+  const auto n = static_cast<int64_t>(input.values.size());
+  if (n < 1 || n > kMaxVectorLength) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a vector of ", n,
+                     " values cannot be sent; allowed: 1 "
+                     "to ",
+                     kMaxVectorLength));
+  }
+  if (static_cast<int64_t>(input.buffers.size()) > kMaxVectorLength) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(input.buffers.size(),
+                     " buffer entries cannot be sent; "
+                     "allowed: up to ",
+                     kMaxVectorLength));
+  }
+  if (input.format.coordinates != core::Coordinates::kDense &&
+      (input.sent < 1 || input.sent > n)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot send ", input.sent, " of ", n, " values; allowed: 1 to ", n));
+  }
+  if (!input.reference.empty() &&
+      (input.format.coordinates != core::Coordinates::kTopK ||
+       input.reference.size() != input.values.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a reference of ", input.reference.size(), " values came with ", n,
+        " values as ", ToString(input.format.coordinates),
+        "; allowed: none, or for topk one of the same length"));
+  }
+  DFL_RETURN_IF_ERROR(CheckMagnitudes(
+      input.values, LargestMagnitude(input.format.values), "parameter"));
+  return CheckMagnitudes(
+      input.buffers, LargestMagnitude(core::ValueType::kFp32), "buffer entry");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Create(
+    const EncoderInput& input) {
+  DFL_RETURN_IF_ERROR(CheckInput(input));
+  EncodedHeader header;
+  header.format = input.format;
+  header.n = static_cast<int64_t>(input.values.size());
+  header.s = header.n;
+  header.seed = input.seed;
+  header.buffer_length = static_cast<int64_t>(input.buffers.size());
+  std::optional<CoordinateSet> set;
+  std::string indices;
+  switch (input.format.coordinates) {
+    case core::Coordinates::kDense:
+      break;
+    case core::Coordinates::kRandom:
+      header.s = input.sent;
+      set = CoordinateSet::Random(header.n, header.s, input.seed);
+      break;
+    case core::Coordinates::kTopK:
+      header.s = input.sent;
+      set = CoordinateSet::LargestDifferences(input.values, input.reference,
+                                              header.s);
+      indices = set->EncodeIndices();
+      break;
+  }
+  header.payload_bytes = static_cast<int64_t>(indices.size()) +
+                         header.value_bytes() + 4 * header.buffer_length;
+  return std::unique_ptr<Encoder>(
+      new Encoder(input, header, std::move(set), std::move(indices)));
+}
+
+Encoder::Encoder(const EncoderInput& input, EncodedHeader header,
+                 std::optional<CoordinateSet> set, std::string indices)
+    : input_(input),
+      header_(header),
+      set_(std::move(set)),
+      indices_(std::move(indices)),
+      rounding_seed_(RoundingSeed(input.seed)),
+      checksum_(ChecksumOfHeader(header)) {
+  input_.reference = {};
+  if (set_.has_value()) cursor_ = set_->From(0);
+  if (input_.keep_sent) {
+    sent_.coordinates.reserve(static_cast<size_t>(header_.s));
+    sent_.values.reserve(static_cast<size_t>(header_.s));
+  }
+  SkipEmptySections();
+}
+
+void Encoder::SkipEmptySections() {
+  const auto next = [this](Section section) {
+    section_ = section;
+    section_position_ = 0;
+  };
+  if (section_ == Section::kIndices && section_position_ == indices_.size()) {
+    next(Section::kValues);
+  }
+  if (section_ == Section::kValues &&
+      section_position_ == static_cast<size_t>(header_.s)) {
+    next(Section::kBuffers);
+  }
+  if (section_ == Section::kBuffers &&
+      section_position_ == input_.buffers.size() * 4) {
+    next(Section::kTrailer);
+  }
+}
+
+size_t Encoder::PieceBytes() const {
+  switch (section_) {
+    case Section::kIndices:
+      return std::min(kPieceBytes, indices_.size() - section_position_);
+    case Section::kValues:
+      return static_cast<size_t>(ValueBytes(
+          header_.format.values,
+          std::min(kBlock,
+                   header_.s - static_cast<int64_t>(section_position_))));
+    case Section::kBuffers:
+      return std::min(kPieceBytes,
+                      input_.buffers.size() * 4 - section_position_);
+    case Section::kTrailer:
+      return static_cast<size_t>(kTrailerBytes);
+    case Section::kEnd:
+      return 0;
+  }
+  DFL_CHECK(false);
+}
+
+void Encoder::WritePiece(char* out) {
+  const size_t bytes = PieceBytes();
+  switch (section_) {
+    case Section::kIndices:
+      std::memcpy(out, indices_.data() + section_position_, bytes);
+      section_position_ += bytes;
+      break;
+    case Section::kValues:
+      WriteValues(out);
+      break;
+    case Section::kBuffers:
+      std::memcpy(out,
+                  reinterpret_cast<const char*>(input_.buffers.data()) +
+                      section_position_,
+                  bytes);
+      section_position_ += bytes;
+      break;
+    case Section::kTrailer:
+      std::memcpy(out, &checksum_, sizeof(checksum_));
+      section_ = Section::kEnd;
+      return;
+    case Section::kEnd:
+      return;
+  }
+  checksum_ = ExtendCrc32c(checksum_, absl::string_view(out, bytes));
+  SkipEmptySections();
+}
+
+void Encoder::WriteValues(char* out) {
+  const auto q = static_cast<int64_t>(section_position_);
+  const auto count = static_cast<size_t>(std::min(kBlock, header_.s - q));
+  std::array<uint32_t, kBlock> coordinates;
+  std::array<float, kBlock> gathered;
+  absl::Span<const float> values;
+  if (set_.has_value()) {
+    set_->Take(&cursor_, absl::MakeSpan(coordinates.data(), count));
+    for (size_t k = 0; k < count; ++k) {
+      gathered[k] = input_.values[coordinates[k]];
+    }
+    values = absl::MakeConstSpan(gathered.data(), count);
+  } else {
+    values = input_.values.subspan(section_position_, count);
+  }
+  EncodeBlock(header_.format.values, rounding_seed_, q, values, out);
+  if (input_.keep_sent) {
+    for (size_t k = 0; k < count; ++k) {
+      sent_.coordinates.push_back(
+          set_.has_value() ? coordinates[k] : static_cast<uint32_t>(q + k));
+    }
+    sent_.values.resize(sent_.values.size() + count);
+    // One block on its own is a message whose values start there.
+    DecodeRun(header_.format.values, out, 0,
+              absl::MakeSpan(sent_.values).last(count));
+  }
+  section_position_ += count;
+}
+
+std::string Encoder::Next(int64_t max_bytes) {
+  DFL_CHECK(max_bytes >= 1);
+  std::string chunk;
+  chunk.resize(static_cast<size_t>(
+      std::min(max_bytes, header_.body_bytes() - position_)));
+  size_t filled = 0;
+  while (filled < chunk.size()) {
+    const size_t room = chunk.size() - filled;
+    if (rest_position_ < rest_.size()) {
+      const size_t take = std::min(room, rest_.size() - rest_position_);
+      std::memcpy(&chunk[filled], rest_.data() + rest_position_, take);
+      rest_position_ += take;
+      filled += take;
+      continue;
+    }
+    const size_t piece = PieceBytes();
+    DFL_CHECK(piece > 0);
+    if (piece <= room) {
+      WritePiece(&chunk[filled]);
+      filled += piece;
+    } else {
+      rest_.resize(piece);
+      rest_position_ = 0;
+      WritePiece(rest_.data());
+    }
+  }
+  position_ += static_cast<int64_t>(chunk.size());
+  return chunk;
+}
+
+SentValues Encoder::TakeSent() {
+  DFL_CHECK(input_.keep_sent && done());
+  return std::move(sent_);
+}
+
+}  // namespace dfl::codec

@@ -1,0 +1,112 @@
+// Vector to bytes, chunk by chunk from the caller's snapshot: a dense model of
+// 1 GB is never held a second time as bytes.
+//
+// Memory: nothing of order n for dense; n/8 bytes for random coordinates; for
+// top-k the list of coordinates (at most 2 bytes each, see index_code.h)
+// besides, and 8 bytes a coordinate when what was sent is kept for an
+// EdgeReference.
+#ifndef DFL_CODEC_ENCODER_H_
+#define DFL_CODEC_ENCODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/codec/coordinate_set.h"
+#include "daemon/codec/header.h"
+#include "daemon/core/message_format.h"
+
+namespace dfl::codec {
+
+struct EncoderInput {
+  core::MessageFormat format;
+  // s, in [1, n]: core::SentCoordinates(rate, n). Not looked at when dense.
+  int64_t sent = 0;
+  // Fresh for every message; the same in both directions of an edge where
+  // mixing is symmetric.
+  uint64_t seed = 0;
+  // [n], 1 <= n <= kMaxVectorLength.
+  absl::Span<const float> values;
+  // Floating-point module buffers, sent as they are; may be empty.
+  absl::Span<const float> buffers;
+  // Top-k only: [n], or empty for all zero. See EdgeReference.
+  absl::Span<const float> reference;
+  // Whether TakeSent() is wanted: for top-k.
+  bool keep_sent = false;
+};
+
+// What a message carries, as its receiver decodes it.
+struct SentValues {
+  std::vector<uint32_t> coordinates;  // increasing
+  std::vector<float> values;
+};
+
+// Call order: Create, then Next until done(), then TakeSent if wanted.
+// Thread-compatible. The spans of the input are read until done(); `reference`
+// only by Create.
+class Encoder {
+ public:
+  // Errors: INVALID_ARGUMENT
+  //   n or `sent` out of range, a span of the wrong length;
+  //   a value or buffer entry that is infinite or not a number, or for int8
+  //   beyond 2^126: the first one is named. All n are looked at, also those
+  //   that would not be sent: such a model must not be mixed with.
+  static absl::StatusOr<std::unique_ptr<Encoder>> Create(
+      const EncoderInput& input);
+
+  const EncodedHeader& header() const { return header_; }
+  // SerializeHeader(header()), to travel ahead of the body.
+  std::string header_bytes() const { return SerializeHeader(header_); }
+  // Header and body.
+  int64_t total_bytes() const { return header_.total_bytes(); }
+
+  // The next `max_bytes` bytes of the body, fewer only at its end. Where
+  // chunks are cut makes no difference to the bytes. Requires max_bytes >= 1.
+  std::string Next(int64_t max_bytes);
+
+  // Bytes of the body handed out so far.
+  int64_t position() const { return position_; }
+  bool done() const { return position_ == header_.body_bytes(); }
+
+  // What was sent. Requires keep_sent and done(); gives it away.
+  SentValues TakeSent();
+
+ private:
+  // What the body is made of, a piece at a time.
+  enum class Section { kIndices, kValues, kBuffers, kTrailer, kEnd };
+
+  Encoder(const EncoderInput& input, EncodedHeader header,
+          std::optional<CoordinateSet> set, std::string indices);
+
+  // Bytes of the next piece; 0 at the end.
+  size_t PieceBytes() const;
+  // Writes it at `out`. The checksum must cover all before it.
+  void WritePiece(char* out);
+  void WriteValues(char* out);
+  // Moves on while the current section has nothing left.
+  void SkipEmptySections();
+
+  EncoderInput input_;
+  EncodedHeader header_;
+  std::optional<CoordinateSet> set_;  // empty when dense
+  CoordinateSet::Cursor cursor_;
+  std::string indices_;
+  uint64_t rounding_seed_;
+  SentValues sent_;
+
+  Section section_ = Section::kIndices;
+  size_t section_position_ = 0;  // bytes, values, entries, or 0
+  uint32_t checksum_;            // of all pieces written
+  std::string rest_;             // of a piece that a chunk's end cut
+  size_t rest_position_ = 0;
+  int64_t position_ = 0;
+};
+
+}  // namespace dfl::codec
+
+#endif  // DFL_CODEC_ENCODER_H_
