@@ -320,7 +320,7 @@ absl::StatusOr<std::vector<int64_t>> ReadLabels(const DataSpec& spec,
         if (!(number >= 0 && number < static_cast<double>(limit)) ||
             number != std::floor(number)) {
           return WrongContent(array.stream->name(), PlaceOf(array, i),
-                              absl::StrCat("label ", value),
+                              absl::StrCat("label ", +value),
                               absl::StrCat("integers 0 to ", limit - 1));
         }
         out.push_back(static_cast<int64_t>(value));

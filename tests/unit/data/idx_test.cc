@@ -97,6 +97,11 @@ TEST(Idx, SaysWhatIsMissing) {
               {"/nowhere/images", "check the path"});
   ExpectWrong(Load(SpecOf(testing::TempDir(), labels)),
               {testing::TempDir(), "a folder", "a plain file"});
+  // Not waited for.
+  const std::string pipe = WriteFile("pipe", "");
+  ASSERT_EQ(::unlink(pipe.c_str()), 0);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ExpectWrong(Load(SpecOf(pipe, labels)), {pipe, "not a plain file"});
   DataSpec one = SpecOf(labels, labels);
   one.paths.pop_back();
   ExpectWrong(Load(one), {"idx", "1 paths", "2 (features, then labels)"});

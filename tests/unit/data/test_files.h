@@ -170,12 +170,13 @@ inline void ExpectCut(const absl::StatusOr<Dataset>& result,
   ExpectError(result.status(), absl::StatusCode::kDataLoss, {"allowed: "});
 }
 
-// Every proper prefix of `bytes`, written as `name`, is refused by
-// load(path) with an error that names the file.
+// Every proper prefix of `bytes` of at least `from` bytes, written as `name`, is
+// refused by load(path) as cut short, with an error that names the file.
 template <typename LoadFn>
 void ExpectEveryTruncationRefused(const std::string& name,
-                                  absl::string_view bytes, LoadFn load) {
-  for (size_t n = 0; n < bytes.size(); ++n) {
+                                  absl::string_view bytes, LoadFn load,
+                                  size_t from = 0) {
+  for (size_t n = from; n < bytes.size(); ++n) {
     const std::string path = WriteFile(name, bytes.substr(0, n));
     const absl::StatusOr<Dataset> result = load(path);
     ASSERT_EQ(result.status().code(), absl::StatusCode::kDataLoss)
