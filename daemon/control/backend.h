@@ -8,7 +8,8 @@
 //   done      is called exactly once, on any thread, from inside the call or
 //             later. It may be called after the caller has gone; it is quick.
 //   Lifetime  outlives the ControlServer. Sources, sinks and subscriptions are
-//             destroyed before the server's destructor returns.
+//             destroyed before the server's destructor returns, but for a sink
+//             whose Commit is still running: that one goes after its `done`.
 //   Errors    absl codes as listed; the text says what, why, and what to do
 //             next. They reach the caller unchanged.
 #ifndef DFL_CONTROL_BACKEND_H_

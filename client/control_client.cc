@@ -1,0 +1,446 @@
+#include "client/control_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/proto_types.h"
+#include "client/retry.h"
+#include "client/target.h"
+#include "dfl/control/v1/control.grpc.pb.h"
+
+namespace dfl {
+namespace client {
+namespace {
+
+namespace pb = dfl::control::v1;
+
+constexpr int64_t kPartBytes = int64_t{1} << 20;
+constexpr int kMaxMessageBytes = 16 << 20;
+constexpr std::chrono::milliseconds kStopPoll(100);
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+}
+
+std::chrono::system_clock::time_point After(absl::Duration time) {
+  // Beyond a year is no deadline that anybody waits for.
+  const absl::Duration bounded = std::min(time, absl::Hours(24 * 365));
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(
+             absl::ToChronoNanoseconds(bounded));
+}
+
+// Cancels a stream when the user wants to stop, or when the first message did
+// not come in time.
+class Watchdog {
+ public:
+  Watchdog(grpc::ClientContext& context, absl::Duration first_message,
+           std::function<bool()> stop_requested)
+      : context_(context),
+        first_by_(std::chrono::steady_clock::now() +
+                  absl::ToChronoNanoseconds(
+                      std::min(first_message, absl::Hours(24 * 365)))),
+        stop_requested_(std::move(stop_requested)),
+        thread_([this] { Run(); }) {}
+
+  ~Watchdog() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  void MessageCame() { came_ = true; }
+  bool stopped() const { return stopped_; }
+  bool timed_out() const { return timed_out_; }
+
+ private:
+  void Run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!done_) {
+      if (stop_requested_ && stop_requested_()) {
+        stopped_ = true;
+      } else if (!came_ && std::chrono::steady_clock::now() >= first_by_) {
+        timed_out_ = true;
+      }
+      if (stopped_ || timed_out_) {
+        context_.TryCancel();
+        return;
+      }
+      changed_.wait_for(lock, kStopPoll);
+    }
+  }
+
+  grpc::ClientContext& context_;
+  const std::chrono::steady_clock::time_point first_by_;
+  const std::function<bool()> stop_requested_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::atomic<bool> came_{false};
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> timed_out_{false};
+  std::thread thread_;
+};
+
+class GrpcControlClient : public ControlClient {
+ public:
+  GrpcControlClient(Target target, ClientOptions options)
+      : target_(std::move(target)), options_(options) {
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+    // Control goes straight to the named daemon, never through a proxy.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+    // A channel of one's own: a client made later tries at once.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    // Retries are counted here.
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    stub_ = pb::ControlService::NewStub(grpc::CreateCustomChannel(
+        target_.text, grpc::InsecureChannelCredentials(), arguments));
+  }
+
+  const std::string& target() const override { return target_.text; }
+
+  absl::StatusOr<client::Version> Version() override {
+    pb::GetVersionResponse response;
+    absl::Status status =
+        Repeat(&Stub::GetVersion, pb::GetVersionRequest(), response);
+    if (!status.ok()) return status;
+    client::Version out;
+    out.version = response.version();
+    out.control_protocol = response.control_protocol_version();
+    out.peer_protocol = response.peer_protocol_version();
+    out.oldest_peer_protocol = response.oldest_peer_protocol_version() != 0
+                                   ? response.oldest_peer_protocol_version()
+                                   : response.peer_protocol_version();
+    out.node = response.node();
+    out.libraries.assign(response.libraries().begin(),
+                         response.libraries().end());
+    return out;
+  }
+
+  absl::StatusOr<DaemonStatus> Status() override {
+    pb::GetStatusResponse response;
+    absl::Status status =
+        Repeat(&Stub::GetStatus, pb::GetStatusRequest(), response);
+    if (!status.ok()) return status;
+    return FromProto(response.status());
+  }
+
+  absl::Status Watch(absl::Duration interval,
+                     std::function<bool(const WatchUpdate&)> on_update,
+                     std::function<bool()> stop_requested) override {
+    pb::WatchRequest request;
+    request.set_interval_seconds(absl::ToDoubleSeconds(interval));
+    grpc::ClientContext context;
+    const auto reader = stub_->Watch(&context, request);
+    Watchdog watchdog(context, options_.timeout, std::move(stop_requested));
+    pb::WatchResponse response;
+    bool left = false;
+    while (!left && reader->Read(&response)) {
+      watchdog.MessageCame();
+      left = !on_update(FromProto(response));
+    }
+    if (left) context.TryCancel();
+    const absl::Status status = FromGrpc(reader->Finish());
+    if (left || watchdog.stopped()) return absl::OkStatus();
+    if (watchdog.timed_out()) return TimedOut();
+    // A stream has no other good end than the watcher's own.
+    return Explain(status.ok() ? absl::UnavailableError("the stream ended")
+                               : status);
+  }
+
+  absl::StatusOr<PlanDocument> Plan() override {
+    pb::GetPlanResponse response;
+    absl::Status status =
+        Repeat(&Stub::GetPlan, pb::GetPlanRequest(), response);
+    if (!status.ok()) return status;
+    PlanDocument out;
+    out.yaml = response.yaml();
+    out.version = response.version();
+    out.version_in_force = response.version_in_force();
+    out.run_id = response.run_id();
+    return out;
+  }
+
+  absl::StatusOr<ApplyPlanResult> ApplyPlan(
+      const ApplyPlanOptions& options) override {
+    pb::ApplyPlanRequest request;
+    request.set_yaml(options.yaml);
+    if (options.expected_version.has_value()) {
+      request.set_expected_version(*options.expected_version);
+    }
+    request.set_dry_run(options.dry_run);
+    pb::ApplyPlanResponse response;
+    absl::Status status = options.dry_run
+                              ? Repeat(&Stub::ApplyPlan, request, response)
+                              : Once(&Stub::ApplyPlan, request, response);
+    if (!status.ok()) return status;
+    ApplyPlanResult out;
+    out.version = response.version();
+    out.run_id = response.run_id();
+    out.warnings.assign(response.warnings().begin(), response.warnings().end());
+    if (response.has_facts()) out.facts = FromProto(response.facts());
+    out.unchanged = response.unchanged();
+    return out;
+  }
+
+  absl::StatusOr<Phase> Train(TrainAction action) override {
+    pb::TrainRequest request;
+    switch (action) {
+      case TrainAction::kStart:
+        request.set_action(pb::TRAIN_ACTION_START);
+        break;
+      case TrainAction::kPause:
+        request.set_action(pb::TRAIN_ACTION_PAUSE);
+        break;
+      case TrainAction::kResume:
+        request.set_action(pb::TRAIN_ACTION_RESUME);
+        break;
+      case TrainAction::kStop:
+        request.set_action(pb::TRAIN_ACTION_STOP);
+        break;
+    }
+    pb::TrainResponse response;
+    absl::Status status = Once(&Stub::Train, request, response);
+    if (!status.ok()) return status;
+    return FromProto(response.phase());
+  }
+
+  absl::StatusOr<client::Peers> Peers() override {
+    pb::ListPeersResponse response;
+    absl::Status status =
+        Repeat(&Stub::ListPeers, pb::ListPeersRequest(), response);
+    if (!status.ok()) return status;
+    client::Peers out;
+    for (const pb::PeerAddress& address : response.addresses()) {
+      out.addresses.push_back(FromProto(address));
+    }
+    for (const pb::PeerStatus& peer : response.peers()) {
+      out.peers.push_back(FromProto(peer));
+    }
+    return out;
+  }
+
+  absl::StatusOr<bool> AddPeer(const std::string& address) override {
+    pb::AddPeerRequest request;
+    request.set_address(address);
+    pb::AddPeerResponse response;
+    absl::Status status = Once(&Stub::AddPeer, request, response);
+    if (!status.ok()) return status;
+    return !response.already_there();
+  }
+
+  absl::Status RemovePeer(const std::string& address) override {
+    pb::RemovePeerRequest request;
+    request.set_address(address);
+    pb::RemovePeerResponse response;
+    return Once(&Stub::RemovePeer, request, response);
+  }
+
+  absl::StatusOr<std::vector<Setting>> Settings() override {
+    pb::GetSettingsResponse response;
+    absl::Status status =
+        Repeat(&Stub::GetSettings, pb::GetSettingsRequest(), response);
+    if (!status.ok()) return status;
+    std::vector<Setting> out;
+    for (const pb::Setting& setting : response.settings()) {
+      out.push_back({setting.key(), setting.value(), setting.origin()});
+    }
+    return out;
+  }
+
+  absl::StatusOr<ExportResult> ExportModel(
+      ModelFormat format,
+      std::function<absl::Status(absl::string_view data, int64_t total_bytes)>
+          write) override {
+    pb::BeginExportRequest begin;
+    begin.set_format(ToProto(format));
+    pb::BeginExportResponse opened;
+    absl::Status status = Once(&Stub::BeginExport, begin, opened);
+    if (!status.ok()) return status;
+    const TransferEnd end(*this, opened.token());
+    for (int64_t offset = 0; offset < opened.total_bytes();) {
+      pb::ReadExportRequest request;
+      request.set_token(opened.token());
+      request.set_offset(offset);
+      request.set_max_bytes(kPartBytes);
+      pb::ReadExportResponse part;
+      status = Repeat(&Stub::ReadExport, request, part);
+      if (!status.ok()) return status;
+      const int64_t size = static_cast<int64_t>(part.data().size());
+      if (size == 0 || size > opened.total_bytes() - offset) {
+        return absl::DataLossError(absl::StrCat(
+            target_.text, ": the export gave ", size, " bytes at offset ",
+            offset, " of ", opened.total_bytes(), "; try again"));
+      }
+      status = write(part.data(), opened.total_bytes());
+      if (!status.ok()) return status;
+      offset += size;
+    }
+    return ExportResult{opened.total_bytes(), opened.step()};
+  }
+
+  absl::StatusOr<client::ImportResult> ImportModel(
+      ModelFormat format, int64_t total_bytes,
+      std::function<absl::StatusOr<std::string>(int64_t offset,
+                                                int64_t max_bytes)>
+          read) override {
+    pb::BeginImportRequest begin;
+    begin.set_format(ToProto(format));
+    begin.set_total_bytes(total_bytes);
+    pb::BeginImportResponse opened;
+    absl::Status status = Once(&Stub::BeginImport, begin, opened);
+    if (!status.ok()) return status;
+    const TransferEnd end(*this, opened.token());
+    for (int64_t offset = 0; offset < total_bytes;) {
+      absl::StatusOr<std::string> data =
+          read(offset, std::min(kPartBytes, total_bytes - offset));
+      if (!data.ok()) return data.status();
+      if (data->empty()) {
+        return absl::DataLossError(
+            absl::StrCat("the file ends at ", offset, " of ", total_bytes,
+                         " bytes; it was changed meanwhile, try again"));
+      }
+      pb::WriteImportRequest request;
+      request.set_token(opened.token());
+      request.set_offset(offset);
+      request.set_data(*std::move(data));
+      pb::WriteImportResponse part;
+      // The part that came last may come again.
+      status = Repeat(&Stub::WriteImport, request, part);
+      if (!status.ok()) return status;
+      offset = part.received_bytes();
+    }
+    pb::CommitImportRequest commit;
+    commit.set_token(opened.token());
+    pb::CommitImportResponse committed;
+    status = Once(&Stub::CommitImport, commit, committed);
+    if (!status.ok()) return status;
+    return client::ImportResult{committed.parameter_count(), committed.step()};
+  }
+
+ private:
+  using Stub = pb::ControlService::Stub;
+  template <typename Request, typename Response>
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
+                                        Response*);
+
+  // Frees what the daemon keeps for a transfer, whatever became of it.
+  class TransferEnd {
+   public:
+    TransferEnd(GrpcControlClient& client, std::string token)
+        : client_(client), token_(std::move(token)) {}
+    ~TransferEnd() {
+      pb::EndTransferRequest request;
+      request.set_token(token_);
+      pb::EndTransferResponse response;
+      // Best effort: the daemon forgets it by itself in a minute.
+      client_.Once(&Stub::EndTransfer, request, response).IgnoreError();
+    }
+    TransferEnd(const TransferEnd&) = delete;
+    TransferEnd& operator=(const TransferEnd&) = delete;
+
+   private:
+    GrpcControlClient& client_;
+    const std::string token_;
+  };
+
+  static pb::ModelFormat ToProto(ModelFormat format) {
+    return format == ModelFormat::kTorchScript ? pb::MODEL_FORMAT_TORCHSCRIPT
+                                               : pb::MODEL_FORMAT_SAFETENSORS;
+  }
+
+  template <typename Request, typename Response>
+  absl::Status Attempt(Method<Request, Response> method, const Request& request,
+                       Response& response, absl::Duration timeout) {
+    grpc::ClientContext context;
+    context.set_deadline(After(timeout));
+    response.Clear();
+    return FromGrpc((stub_.get()->*method)(&context, request, &response));
+  }
+
+  // A call that changes something.
+  template <typename Request, typename Response>
+  absl::Status Once(Method<Request, Response> method, const Request& request,
+                    Response& response) {
+    return Explain(Attempt(method, request, response, options_.timeout));
+  }
+
+  // A call that may as well be made twice.
+  template <typename Request, typename Response>
+  absl::Status Repeat(Method<Request, Response> method, const Request& request,
+                      Response& response) {
+    RetryPolicy policy;
+    policy.max_attempts = std::max(options_.max_attempts, 1);
+    return Explain(RetryUnavailable(
+        policy, options_.timeout,
+        [&](absl::Duration left) {
+          return Attempt(method, request, response, left);
+        },
+        [] { return absl::Now(); },
+        [](absl::Duration wait) { absl::SleepFor(wait); }));
+  }
+
+  absl::Status TimedOut() const {
+    return absl::DeadlineExceededError(absl::StrCat(
+        target_.text, ": no answer within ",
+        absl::FormatDuration(options_.timeout),
+        "; is the network there slow or the daemon stuck? a longer timeout "
+        "may help"));
+  }
+
+  absl::Status Explain(const absl::Status& status) const {
+    switch (status.code()) {
+      case absl::StatusCode::kUnavailable:
+        return ExplainUnavailable(target_, status);
+      case absl::StatusCode::kDeadlineExceeded:
+        // The daemon's own text says more than gRPC's.
+        if (status.message() != "Deadline Exceeded") return status;
+        return TimedOut();
+      case absl::StatusCode::kUnimplemented:
+        return absl::UnimplementedError(
+            absl::StrCat(target_.text, ": the daemon does not know this call (",
+                         status.message(),
+                         "); it is of another version, see `dflctl "
+                         "version`"));
+      default:
+        return status;
+    }
+  }
+
+  const Target target_;
+  const ClientOptions options_;
+  std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Connect(
+    absl::string_view target, ClientOptions options) {
+  absl::StatusOr<Target> parsed = ParseTarget(target);
+  if (!parsed.ok()) return parsed.status();
+  return std::unique_ptr<ControlClient>(
+      std::make_unique<GrpcControlClient>(*std::move(parsed), options));
+}
+
+}  // namespace client
+}  // namespace dfl

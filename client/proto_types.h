@@ -1,0 +1,22 @@
+// Messages of dfl.control.v1 as plain values. Not installed.
+#ifndef DFL_CLIENT_PROTO_TYPES_H_
+#define DFL_CLIENT_PROTO_TYPES_H_
+
+#include "client/types.h"
+#include "dfl/control/v1/control.pb.h"
+
+namespace dfl {
+namespace client {
+
+Phase FromProto(dfl::control::v1::Phase phase);
+PeerStatus FromProto(const dfl::control::v1::PeerStatus& in);
+NodeStatus FromProto(const dfl::control::v1::NodeStatus& in);
+DaemonStatus FromProto(const dfl::control::v1::DaemonStatus& in);
+WatchUpdate FromProto(const dfl::control::v1::WatchResponse& in);
+ModelFacts FromProto(const dfl::control::v1::ModelFacts& in);
+PeerAddress FromProto(const dfl::control::v1::PeerAddress& in);
+
+}  // namespace client
+}  // namespace dfl
+
+#endif  // DFL_CLIENT_PROTO_TYPES_H_

@@ -1,0 +1,67 @@
+// Unary calls whose answer comes later, from another thread, or never.
+//
+// Each is finished exactly once: by its answer, by its deadline, or because the
+// server goes down; whoever is second finds it taken and touches nothing.
+#ifndef DFL_CONTROL_PENDING_CALLS_H_
+#define DFL_CONTROL_PENDING_CALLS_H_
+
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "daemon/control/timers.h"
+
+namespace dfl::control {
+
+// Thread-safe. `timers` must outlive it; answers may come after its end.
+class PendingCalls {
+ public:
+  class Call {
+   public:
+    // True for the one caller that may fill the response and call Finish.
+    bool Take();
+    // After Take. Neither call nor response may be touched afterwards.
+    void Finish(const absl::Status& status);
+
+   private:
+    friend class PendingCalls;
+    // What outlives PendingCalls for the sake of late answers.
+    struct Registry {
+      absl::Mutex mutex;
+      bool closed ABSL_GUARDED_BY(mutex) = false;
+      std::set<std::shared_ptr<Call>> calls ABSL_GUARDED_BY(mutex);
+    };
+
+    std::shared_ptr<Registry> registry_;
+    std::weak_ptr<Call> self_;
+    grpc::ServerUnaryReactor* reactor_ = nullptr;
+    std::function<void(const absl::Status&)> on_finish_;
+  };
+
+  explicit PendingCalls(Timers& timers);
+  // As Close.
+  ~PendingCalls();
+
+  // `reactor` will be finished with DEADLINE_EXCEEDED after `timeout`.
+  // `on_finish` hears of the end, whichever it is.
+  std::shared_ptr<Call> Add(grpc::ServerUnaryReactor* reactor,
+                            absl::Duration timeout,
+                            std::function<void(const absl::Status&)> on_finish);
+
+  // Finishes every call, and all that are added later, with UNAVAILABLE.
+  void Close();
+
+ private:
+  Timers& timers_;
+  std::shared_ptr<Call::Registry> registry_;
+};
+
+}  // namespace dfl::control
+
+#endif  // DFL_CONTROL_PENDING_CALLS_H_

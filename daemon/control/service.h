@@ -1,0 +1,88 @@
+// The calls of dfl.control.v1, each checked, audited if it changes something,
+// and handed to Backend. Room-internal.
+#ifndef DFL_CONTROL_SERVICE_H_
+#define DFL_CONTROL_SERVICE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/control/backend.h"
+#include "daemon/control/control_server.h"
+#include "daemon/control/pending_calls.h"
+#include "daemon/control/transfers.h"
+#include "daemon/control/watch_hub.h"
+#include "dfl/control/v1/control.grpc.pb.h"
+
+namespace dfl::control {
+
+class Service final : public dfl::control::v1::ControlService::CallbackService {
+ public:
+  // All outlive it. `name_peer` makes a person's name of ServerContext::peer().
+  Service(Backend& backend, Timers& timers, const ControlServerOptions& options,
+          std::function<std::string(const std::string& peer)> name_peer);
+
+  // Ends watches, fails calls under way, frees transfers; later calls fail.
+  void Close();
+
+ private:
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  Reactor* GetVersion(Context*, const dfl::control::v1::GetVersionRequest*,
+                      dfl::control::v1::GetVersionResponse*) override;
+  Reactor* GetStatus(Context*, const dfl::control::v1::GetStatusRequest*,
+                     dfl::control::v1::GetStatusResponse*) override;
+  grpc::ServerWriteReactor<dfl::control::v1::WatchResponse>* Watch(
+      Context*, const dfl::control::v1::WatchRequest*) override;
+  Reactor* GetPlan(Context*, const dfl::control::v1::GetPlanRequest*,
+                   dfl::control::v1::GetPlanResponse*) override;
+  Reactor* ApplyPlan(Context*, const dfl::control::v1::ApplyPlanRequest*,
+                     dfl::control::v1::ApplyPlanResponse*) override;
+  Reactor* Train(Context*, const dfl::control::v1::TrainRequest*,
+                 dfl::control::v1::TrainResponse*) override;
+  Reactor* ListPeers(Context*, const dfl::control::v1::ListPeersRequest*,
+                     dfl::control::v1::ListPeersResponse*) override;
+  Reactor* AddPeer(Context*, const dfl::control::v1::AddPeerRequest*,
+                   dfl::control::v1::AddPeerResponse*) override;
+  Reactor* RemovePeer(Context*, const dfl::control::v1::RemovePeerRequest*,
+                      dfl::control::v1::RemovePeerResponse*) override;
+  Reactor* GetSettings(Context*, const dfl::control::v1::GetSettingsRequest*,
+                       dfl::control::v1::GetSettingsResponse*) override;
+  Reactor* BeginExport(Context*, const dfl::control::v1::BeginExportRequest*,
+                       dfl::control::v1::BeginExportResponse*) override;
+  Reactor* ReadExport(Context*, const dfl::control::v1::ReadExportRequest*,
+                      dfl::control::v1::ReadExportResponse*) override;
+  Reactor* BeginImport(Context*, const dfl::control::v1::BeginImportRequest*,
+                       dfl::control::v1::BeginImportResponse*) override;
+  Reactor* WriteImport(Context*, const dfl::control::v1::WriteImportRequest*,
+                       dfl::control::v1::WriteImportResponse*) override;
+  Reactor* CommitImport(Context*, const dfl::control::v1::CommitImportRequest*,
+                        dfl::control::v1::CommitImportResponse*) override;
+  Reactor* EndTransfer(Context*, const dfl::control::v1::EndTransferRequest*,
+                       dfl::control::v1::EndTransferResponse*) override;
+
+  // Answers at once.
+  static Reactor* Now(Context* context, const absl::Status& status);
+  // The same for a call that changes something.
+  Reactor* NowAudited(Context* context, std::string what,
+                      const absl::Status& status);
+  // Answers later; `what` = "" is not audited.
+  std::shared_ptr<PendingCalls::Call> Later(Context* context, Reactor* reactor,
+                                            std::string what);
+  std::string Who(Context* context) const;
+
+  Backend& backend_;
+  const ControlServerOptions& options_;
+  const std::function<std::string(const std::string& peer)> name_peer_;
+  PendingCalls pending_;
+  // Shared with answers that come after the end.
+  std::shared_ptr<Transfers> transfers_;
+  WatchHub watches_;
+};
+
+}  // namespace dfl::control
+
+#endif  // DFL_CONTROL_SERVICE_H_

@@ -1,0 +1,26 @@
+// What the daemon tells, as messages of dfl.control.v1. client/proto_types.h
+// reads them; tests/unit/control holds the two together.
+#ifndef DFL_CONTROL_STATUS_PROTO_H_
+#define DFL_CONTROL_STATUS_PROTO_H_
+
+#include "daemon/control/backend.h"
+#include "daemon/core/knobs.h"
+#include "daemon/ports/frames.h"
+#include "daemon/runtime/status.h"
+#include "dfl/control/v1/control.pb.h"
+
+namespace dfl::control {
+
+dfl::control::v1::Phase ToProto(ports::Phase phase);
+void ToProto(const core::KnobValue& value, dfl::control::v1::KnobValue& out);
+void ToProto(const runtime::PeerStatus& peer,
+             dfl::control::v1::PeerStatus& out);
+void ToProto(const runtime::NodeStatus& node,
+             dfl::control::v1::NodeStatus& out);
+void ToProto(const DaemonStatus& status, dfl::control::v1::DaemonStatus& out);
+void ToProto(const ModelFacts& facts, dfl::control::v1::ModelFacts& out);
+void ToProto(const PeerAddress& address, dfl::control::v1::PeerAddress& out);
+
+}  // namespace dfl::control
+
+#endif  // DFL_CONTROL_STATUS_PROTO_H_

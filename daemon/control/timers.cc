@@ -1,0 +1,66 @@
+#include "daemon/control/timers.h"
+
+#include <algorithm>
+
+namespace dfl::control {
+namespace {
+
+// absl waits by the wall clock, which may be set back meanwhile.
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
+
+}  // namespace
+
+Timers::Timers() : thread_([this] { Run(); }) {}
+
+Timers::~Timers() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.Signal();
+  }
+  thread_.join();
+}
+
+Timers::Id Timers::After(absl::Duration delay, std::function<void()> task) {
+  const auto at =
+      std::chrono::steady_clock::now() +
+      absl::ToChronoNanoseconds(std::max(delay, absl::ZeroDuration()));
+  absl::MutexLock lock(&mutex_);
+  const Id id(at, next_++);
+  tasks_.emplace(id, std::move(task));
+  changed_.Signal();
+  return id;
+}
+
+void Timers::Cancel(Id id) {
+  std::function<void()> dropped;
+  absl::MutexLock lock(&mutex_);
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end()) return;
+  dropped = std::move(found->second);
+  tasks_.erase(found);
+}
+
+void Timers::Run() {
+  while (true) {
+    std::function<void()> task;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (!stopping_) {
+        absl::Duration wait = kLongestWait;
+        if (!tasks_.empty()) {
+          wait = absl::FromChrono(tasks_.begin()->first.first -
+                                  std::chrono::steady_clock::now());
+          if (wait <= absl::ZeroDuration()) break;
+        }
+        changed_.WaitWithTimeout(&mutex_, std::min(wait, kLongestWait));
+      }
+      if (stopping_) return;
+      task = std::move(tasks_.begin()->second);
+      tasks_.erase(tasks_.begin());
+    }
+    task();
+  }
+}
+
+}  // namespace dfl::control

@@ -1,0 +1,51 @@
+// One thread that runs functions when their time has come, by the steady clock.
+//
+// Thread-safe. Functions run one at a time, in the order of their times, and
+// must be quick; they may call At and Cancel.
+#ifndef DFL_CONTROL_TIMERS_H_
+#define DFL_CONTROL_TIMERS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace dfl::control {
+
+class Timers {
+ public:
+  using Id = std::pair<std::chrono::steady_clock::time_point, uint64_t>;
+
+  Timers();
+  // What has not run yet never will.
+  ~Timers();
+  Timers(const Timers&) = delete;
+  Timers& operator=(const Timers&) = delete;
+
+  // Runs `task` after `delay` (<= 0: as soon as it can).
+  Id After(absl::Duration delay, std::function<void()> task)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Forgets a task that has not begun; does not wait for one that has.
+  void Cancel(Id id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::map<Id, std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace dfl::control
+
+#endif  // DFL_CONTROL_TIMERS_H_

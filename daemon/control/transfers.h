@@ -1,0 +1,94 @@
+// Exports and imports under way, by token. One that nobody uses for a while is
+// forgotten and its copy of the model freed.
+#ifndef DFL_CONTROL_TRANSFERS_H_
+#define DFL_CONTROL_TRANSFERS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "daemon/control/backend.h"
+#include "daemon/control/timers.h"
+
+namespace dfl::control {
+
+// Largest part of a file in one call.
+inline constexpr int64_t kMaxPartBytes = int64_t{1} << 20;
+
+// Thread-safe. `timers` must outlive it.
+class Transfers {
+ public:
+  Transfers(Timers& timers, absl::Duration idle_time, int max_transfers);
+  // As Clear.
+  ~Transfers();
+
+  // RESOURCE_EXHAUSTED when no further transfer may begin; ask before making
+  // the copy. The Add that follows is sure only then.
+  absl::Status CheckRoom() const;
+
+  // The token. Errors: RESOURCE_EXHAUSTED.
+  absl::StatusOr<std::string> AddExport(std::unique_ptr<ModelSource> source);
+  absl::StatusOr<std::string> AddImport(std::unique_ptr<ModelSink> sink,
+                                        int64_t total_bytes);
+
+  // Errors: NOT_FOUND for an unknown or forgotten token; OUT_OF_RANGE for an
+  // offset outside the file.
+  absl::StatusOr<std::string> Read(const std::string& token, int64_t offset,
+                                   int64_t max_bytes);
+
+  // Bytes received so far. The part that came last may come again.
+  // Errors: NOT_FOUND; OUT_OF_RANGE for a gap or beyond the announced length;
+  // INVALID_ARGUMENT for an overlong part.
+  absl::StatusOr<int64_t> Write(const std::string& token, int64_t offset,
+                                absl::string_view data);
+
+  // The sink of a complete import, which leaves the table.
+  // Errors: NOT_FOUND; FAILED_PRECONDITION when bytes are missing.
+  absl::StatusOr<std::shared_ptr<ModelSink>> TakeImport(
+      const std::string& token);
+
+  // Unknown is fine.
+  void End(const std::string& token);
+
+  void Clear();
+
+ private:
+  struct Transfer {
+    absl::Mutex mutex;  // one call at a time
+    std::unique_ptr<ModelSource> source ABSL_GUARDED_BY(mutex);
+    std::unique_ptr<ModelSink> sink ABSL_GUARDED_BY(mutex);
+    int64_t total_bytes ABSL_GUARDED_BY(mutex) = 0;
+    int64_t received ABSL_GUARDED_BY(mutex) = 0;
+    int64_t last_offset ABSL_GUARDED_BY(mutex) = 0;
+  };
+  struct Entry {
+    std::shared_ptr<Transfer> transfer;
+    std::chrono::steady_clock::time_point last_use;
+  };
+  struct Table {
+    absl::Mutex mutex;
+    std::map<std::string, Entry> entries ABSL_GUARDED_BY(mutex);
+  };
+
+  absl::StatusOr<std::string> Add(std::shared_ptr<Transfer> transfer);
+  absl::StatusOr<std::shared_ptr<Transfer>> Find(const std::string& token);
+  static void Sweep(Timers& timers, absl::Duration idle_time,
+                    std::weak_ptr<Table> table);
+
+  Timers& timers_;
+  const absl::Duration idle_time_;
+  const int max_transfers_;
+  std::shared_ptr<Table> table_;
+};
+
+}  // namespace dfl::control
+
+#endif  // DFL_CONTROL_TRANSFERS_H_
