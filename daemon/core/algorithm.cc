@@ -12,10 +12,10 @@
 
 namespace dfl::core {
 
-SeededDecisions::SeededDecisions(uint64_t seed)
+SeededDecisions::SeededDecisions(uint64_t seed, uint64_t stream)
     : seed_(seed),
-      neighbours_(DeriveSeed(seed, "neighbours")),
-      coordinates_(DeriveSeed(seed, "coordinates")) {}
+      neighbours_(DeriveSeed(seed, "neighbours", stream)),
+      coordinates_(DeriveSeed(seed, "coordinates", stream)) {}
 
 std::vector<NodeId> SeededDecisions::ChooseNeighbours(
     absl::Span<const NodeId> candidates, int64_t count) {

@@ -188,7 +188,9 @@ class Decisions {
 class SeededDecisions : public Decisions {
  public:
   // `seed` should differ between nodes: DeriveSeed(plan.seed, node name).
-  explicit SeededDecisions(uint64_t seed);
+  // `stream` gives other neighbours and coordinates (a restarted node must not
+  // repeat its own), while what is drawn once stays: DrawFrom ignores it.
+  explicit SeededDecisions(uint64_t seed, uint64_t stream = 0);
 
   std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
                                        int64_t count) override;

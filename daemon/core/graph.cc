@@ -64,10 +64,11 @@ Graph DrawErdosRenyi(Rng& rng, int64_t nodes, double probability) {
   int64_t b = 0;  // the pair before the first one
   while (a < nodes - 1) {
     double skip = std::floor(Log(1 - rng.Uniform()) / log_miss);
-    // Also what log_miss == 0 gives: p is too small to matter.
+    // Past the last pair; so is -infinity or NaN, which log_miss == 0 gives (a
+    // probability too small to matter).
     const double pairs =
         static_cast<double>(nodes) * static_cast<double>(nodes);
-    if (!(skip < pairs)) skip = pairs;
+    if (!(skip >= 0 && skip < pairs)) skip = pairs;
     b += 1 + static_cast<int64_t>(skip);
     while (a < nodes - 1 && b >= nodes) {
       b = b - nodes + a + 2;  // row a ends; row a + 1 starts at a + 2

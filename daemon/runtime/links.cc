@@ -1,0 +1,200 @@
+#include "daemon/runtime/links.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace dfl::runtime {
+
+using ports::LinkId;
+using ports::PeerIdentity;
+
+Links::Links(LinksOptions options, ports::Loop& loop,
+             ports::Transport& transport, ports::EventSink& events,
+             Listener& listener)
+    : options_(std::move(options)),
+      loop_(loop),
+      transport_(transport),
+      events_(events),
+      listener_(listener),
+      rng_(DeriveSeed(options_.seed, "links")) {
+  transport_.SetHandler(this);
+}
+
+Links::~Links() {
+  for (auto& [name, address] : addresses_) loop_.Cancel(address.timer);
+}
+
+absl::Status Links::AddAddress(const std::string& address) {
+  if (!addresses_.emplace(address, Address()).second) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(address, " is dialled already"));
+  }
+  Dial(address);
+  return absl::OkStatus();
+}
+
+absl::Status Links::RemoveAddress(const std::string& address) {
+  const auto it = addresses_.find(address);
+  if (it == addresses_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("no peer address ", address, " is known"));
+  }
+  loop_.Cancel(it->second.timer);
+  const NodeId node = it->second.node;
+  addresses_.erase(it);
+  const auto peer = peers_.find(node);
+  if (peer != peers_.end() && peer->second.link != 0) {
+    transport_.Close(peer->second.link,
+                     absl::CancelledError("the peer was removed"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || it->second.link == 0) {
+    return absl::NotFoundError(absl::StrCat(peer.name(), " is not linked"));
+  }
+  const int64_t size = ports::EncodedSize(frame);
+  absl::Status sent = transport_.Send(it->second.link, std::move(frame));
+  if (sent.ok()) it->second.bytes_sent += size;
+  return sent;
+}
+
+void Links::Disconnect(const NodeId& peer, const absl::Status& reason) {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || it->second.link == 0) return;
+  transport_.Close(it->second.link, reason);
+}
+
+bool Links::IsUp(const NodeId& peer) const {
+  const auto it = peers_.find(peer);
+  return it != peers_.end() && it->second.link != 0;
+}
+
+bool Links::Satisfied(const Address& address) const {
+  return !address.node.empty() && IsUp(address.node);
+}
+
+void Links::Dial(const std::string& name) {
+  const auto it = addresses_.find(name);
+  if (it == addresses_.end() || it->second.dialling || Satisfied(it->second)) {
+    return;
+  }
+  it->second.timer = 0;
+  it->second.dialling = true;
+  transport_.Dial(name);
+}
+
+void Links::DialLater(const std::string& name) {
+  const auto it = addresses_.find(name);
+  if (it == addresses_.end()) return;
+  Address& address = it->second;
+  // first, first x 2, ... up to longest; half of it is jitter.
+  absl::Duration backoff = options_.first_backoff;
+  for (int64_t i = 1; i < address.failures; ++i) {
+    backoff = std::min(backoff * 2, options_.longest_backoff);
+  }
+  backoff = backoff / 2 + backoff / 2 * rng_.Uniform();
+  loop_.Cancel(address.timer);
+  address.timer = loop_.After(backoff, [this, name] { Dial(name); });
+}
+
+void Links::OnDialFailed(const std::string& name, const absl::Status& status) {
+  const auto it = addresses_.find(name);
+  if (it == addresses_.end()) return;
+  Address& address = it->second;
+  address.dialling = false;
+  address.tried = true;
+  ++address.failures;
+  const std::string error(status.message());
+  // One report a change of state, not one an attempt.
+  if (error != address.last_error) {
+    address.last_error = error;
+    events_.Report(ports::PeerUnreachable{name, status});
+  }
+  DialLater(name);
+  listener_.OnAddressFailed(name);
+}
+
+bool Links::PrefersNew(const Peer& existing, const PeerIdentity& identity,
+                       bool dialled_by_us) const {
+  if (existing.incarnation != identity.incarnation) return true;
+  if (existing.dialled_by_us == dialled_by_us) return false;
+  // The link that the smaller id dialled stays.
+  return dialled_by_us == (options_.self < identity.node);
+}
+
+void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
+                     const std::string& dialled_address) {
+  const bool dialled_by_us = !dialled_address.empty();
+  if (dialled_by_us) {
+    const auto it = addresses_.find(dialled_address);
+    if (it == addresses_.end()) {  // removed meanwhile
+      transport_.Close(link, absl::CancelledError("the peer was removed"));
+      return;
+    }
+    it->second.dialling = false;
+    it->second.tried = true;
+    it->second.failures = 0;
+    it->second.last_error.clear();
+    it->second.node = identity.node;
+  }
+  Peer& peer = peers_[identity.node];
+  const bool restarted =
+      peer.incarnation != 0 && peer.incarnation != identity.incarnation;
+  if (peer.link != 0) {
+    if (!PrefersNew(peer, identity, dialled_by_us)) {
+      transport_.Close(link, absl::CancelledError("a second link"));
+      return;
+    }
+    const LinkId old = peer.link;
+    by_link_.erase(old);
+    peer.link = 0;
+    transport_.Close(old, absl::CancelledError("replaced by another link"));
+    listener_.OnPeerDown(identity.node,
+                         absl::CancelledError("replaced by another link"));
+  }
+  peer.link = link;
+  peer.incarnation = identity.incarnation;
+  peer.dialled_by_us = dialled_by_us;
+  peer.address = dialled_by_us ? dialled_address : identity.advertised;
+  peer.last_error.clear();
+  by_link_[link] = identity.node;
+  events_.Report(ports::LinkUp{identity.node, dialled_address});
+  listener_.OnPeerUp(identity.node, restarted);
+}
+
+void Links::OnFrame(LinkId link, ports::Frame frame) {
+  const auto it = by_link_.find(link);
+  if (it == by_link_.end()) return;  // closed meanwhile
+  const NodeId node = it->second;
+  peers_[node].bytes_received += ports::EncodedSize(frame);
+  listener_.OnPeerFrame(node, std::move(frame));
+}
+
+void Links::OnWritable(LinkId link) {
+  const auto it = by_link_.find(link);
+  if (it == by_link_.end()) return;
+  const NodeId node = it->second;
+  listener_.OnPeerWritable(node);
+}
+
+void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
+  const auto it = by_link_.find(link);
+  if (it == by_link_.end()) return;  // one that was not kept
+  const NodeId node = it->second;
+  by_link_.erase(it);
+  Peer& peer = peers_[node];
+  peer.link = 0;
+  peer.last_error = std::string(reason.message());
+  events_.Report(ports::LinkDown{node, reason});
+  listener_.OnPeerDown(node, reason);
+  for (auto& [name, address] : addresses_) {
+    if (address.node == node && !address.dialling) DialLater(name);
+  }
+}
+
+}  // namespace dfl::runtime

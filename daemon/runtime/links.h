@@ -1,0 +1,121 @@
+// Links: who is connected, one link a peer, and when to dial again.
+//
+// Addresses are dialled at once, and after a failure or a loss again with a
+// jittered, doubling back-off. Of two links to one peer the one that the
+// smaller id dialled stays, so both ends keep the same one. A peer that comes
+// back with a new incarnation replaces its old link.
+//
+// Loop only. Pure: all time and traffic goes through ports.
+#ifndef DFL_RUNTIME_LINKS_H_
+#define DFL_RUNTIME_LINKS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/rng.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/loop.h"
+#include "daemon/ports/transport.h"
+
+namespace dfl::runtime {
+
+struct LinksOptions {
+  NodeId self;
+  uint64_t seed = 1;  // of the jitter
+  absl::Duration first_backoff = absl::Milliseconds(200);
+  absl::Duration longest_backoff = absl::Seconds(10);
+};
+
+class Links : public ports::Transport::Handler {
+ public:
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // `restarted`: not the incarnation that was linked before.
+    virtual void OnPeerUp(const NodeId& peer, bool restarted) = 0;
+    virtual void OnPeerDown(const NodeId& peer, const absl::Status& reason) = 0;
+    virtual void OnPeerFrame(const NodeId& peer, ports::Frame frame) = 0;
+    virtual void OnPeerWritable(const NodeId& peer) = 0;
+    // An address was tried and nobody answered there.
+    virtual void OnAddressFailed(const std::string& address) = 0;
+  };
+
+  // What is known of one peer.
+  struct Peer {
+    ports::LinkId link = 0;  // 0: not linked
+    uint64_t incarnation = 0;
+    bool dialled_by_us = false;
+    std::string address;  // dialled, or as it advertises
+    std::string last_error;
+    int64_t bytes_sent = 0;
+    int64_t bytes_received = 0;
+  };
+
+  // What is known of one address that is dialled.
+  struct Address {
+    bool dialling = false;
+    int64_t failures = 0;  // in a row
+    ports::TimerId timer = 0;
+    NodeId node;  // who answered there last; may be empty
+    std::string last_error;
+    bool tried = false;  // at least one dial has ended
+  };
+
+  // All must outlive it; it becomes the transport's handler.
+  Links(LinksOptions options, ports::Loop& loop, ports::Transport& transport,
+        ports::EventSink& events, Listener& listener);
+  ~Links() override;
+
+  // Errors: ALREADY_EXISTS.
+  absl::Status AddAddress(const std::string& address);
+  // Stops dialling it and closes the link that came of it.
+  // Errors: NOT_FOUND.
+  absl::Status RemoveAddress(const std::string& address);
+
+  // Errors: NOT_FOUND when `peer` is not linked; otherwise the transport's.
+  absl::Status Send(const NodeId& peer, ports::Frame frame);
+
+  // Drops the link; it is dialled again after a back-off.
+  void Disconnect(const NodeId& peer, const absl::Status& reason);
+
+  bool IsUp(const NodeId& peer) const;
+  const std::map<NodeId, Peer>& peers() const { return peers_; }
+  const std::map<std::string, Address>& addresses() const { return addresses_; }
+
+  // ports::Transport::Handler
+  void OnLinkUp(ports::LinkId link, const ports::PeerIdentity& peer,
+                const std::string& dialled_address) override;
+  void OnDialFailed(const std::string& address,
+                    const absl::Status& status) override;
+  void OnFrame(ports::LinkId link, ports::Frame frame) override;
+  void OnWritable(ports::LinkId link) override;
+  void OnLinkDown(ports::LinkId link, const absl::Status& reason) override;
+
+ private:
+  void Dial(const std::string& address);
+  void DialLater(const std::string& address);
+  // The address's peer is linked, so there is nothing to dial.
+  bool Satisfied(const Address& address) const;
+  // Whether a second link to a peer should take the place of the first.
+  bool PrefersNew(const Peer& existing, const ports::PeerIdentity& identity,
+                  bool dialled_by_us) const;
+
+  const LinksOptions options_;
+  ports::Loop& loop_;
+  ports::Transport& transport_;
+  ports::EventSink& events_;
+  Listener& listener_;
+  Rng rng_;
+  std::map<NodeId, Peer> peers_;
+  std::map<ports::LinkId, NodeId> by_link_;
+  std::map<std::string, Address> addresses_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_LINKS_H_

@@ -1,0 +1,253 @@
+// Orders, phases and the plan. Steps are in node_steps.cc, joining in
+// node_join.cc, neighbours in node_exchange.cc, reporting in node_status.cc.
+#include "daemon/runtime/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/core/graph.h"
+#include "daemon/core/mixing.h"
+
+namespace dfl::runtime {
+
+using ports::Phase;
+
+Node::Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
+           ports::Worker& worker, ports::EventSink& events)
+    : options_(std::move(options)),
+      loop_(loop),
+      events_(events),
+      links_(LinksOptions{options_.self, options_.incarnation}, loop, transport,
+             events, *this),
+      transfers_(options_.transfers, loop, worker, links_, *this) {}
+
+Node::~Node() {
+  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
+  if (join_) loop_.Cancel(join_->timer);
+}
+
+void Node::SetPhase(Phase phase, const std::string& reason) {
+  phase_reason_ = reason;
+  if (phase == phase_) return;
+  const Phase from = phase_;
+  phase_ = phase;
+  if (Running()) {
+    progress_.Resume(loop_.Now());
+  } else {
+    progress_.Pause(loop_.Now());
+  }
+  events_.Report(ports::PhaseChanged{from, phase, reason});
+  TellState();
+}
+
+// ------------------------------------------------------------------ orders ----
+
+absl::Status Node::Start() {
+  if (phase_ != Phase::kIdle) return Resume();
+  if (!plan_) {
+    return absl::FailedPreconditionError(
+        "there is no run plan yet; apply one first: dflctl plan apply FILE");
+  }
+  if (initialised_) {  // an imported model
+    RestartAlgorithm(0);
+    BeginTraining("started from the imported model");
+  } else {
+    BeginJoin();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Node::Pause() {
+  if (!Running()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the node is ", ports::PhaseName(phase_),
+                     "; only a training node can be paused"));
+  }
+  wanted_ = Phase::kPaused;
+  return absl::OkStatus();
+}
+
+absl::Status Node::Resume() {
+  if (Running() || phase_ == Phase::kJoining) {
+    wanted_ = Phase::kIdle;
+    return absl::OkStatus();
+  }
+  if (phase_ == Phase::kIdle) {
+    return absl::FailedPreconditionError(
+        "nothing to resume; start the run first: dflctl train start");
+  }
+  if (!initialised_) {
+    BeginJoin();
+    return absl::OkStatus();
+  }
+  std::string why;
+  if (StopRuleMet(&why)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the stop rule is met (", why,
+        "); raise it in the plan first, e.g. dflctl set stop.steps=N"));
+  }
+  BeginTraining("resumed");
+  return absl::OkStatus();
+}
+
+absl::Status Node::Stop() {
+  switch (phase_) {
+    case Phase::kIdle:
+      return absl::FailedPreconditionError("nothing is running");
+    case Phase::kStopped:
+      return absl::OkStatus();
+    case Phase::kTraining:
+    case Phase::kDegraded:
+      wanted_ = Phase::kStopped;
+      return absl::OkStatus();
+    default:
+      EndJoin();
+      SetPhase(Phase::kStopped, "stopped by hand");
+      return absl::OkStatus();
+  }
+}
+
+void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
+  if (!initialised_) {
+    done(absl::FailedPreconditionError(
+        "the node has no model yet; start or import one first"));
+    return;
+  }
+  if (Settled()) {
+    done(TakeSnapshot());
+    return;
+  }
+  at_boundary_do_.push_back(
+      [this, done = std::move(done)] { done(TakeSnapshot()); });
+}
+
+void Node::ReplaceModel(std::shared_ptr<const Snapshot> model,
+                        std::function<void(absl::Status)> done) {
+  if (!trainer_) {
+    done(absl::FailedPreconditionError(
+        "there is no run plan yet, so no model to replace; apply one first: "
+        "dflctl plan apply FILE"));
+    return;
+  }
+  if (model->parameters.size() != parameters_.size() ||
+      model->buffers.size() != buffers_.size()) {
+    done(absl::InvalidArgumentError(absl::StrCat(
+        "the model has ", model->parameters.size(), " parameters and ",
+        model->buffers.size(), " buffer values; this run's has ",
+        parameters_.size(), " and ", buffers_.size())));
+    return;
+  }
+  auto replace = [this, model = std::move(model), done = std::move(done)] {
+    std::copy(model->parameters.begin(), model->parameters.end(),
+              parameters_.begin());
+    std::copy(model->buffers.begin(), model->buffers.end(), buffers_.begin());
+    ++generation_;
+    initialised_ = true;
+    done(absl::OkStatus());
+  };
+  if (phase_ == Phase::kJoining) {
+    EndJoin();
+    replace();
+    RestartAlgorithm(0);
+    BeginTraining("started from the imported model");
+    return;
+  }
+  if (at_boundary_) {
+    replace();
+  } else {
+    at_boundary_do_.push_back(std::move(replace));
+  }
+}
+
+// -------------------------------------------------------------------- plan ----
+
+absl::Status Node::SetPlan(core::RunPlan plan,
+                           std::unique_ptr<ports::Trainer> trainer) {
+  DFL_ASSIGN_OR_RETURN(core::NodePlan node,
+                       core::DeriveNodePlan(plan, options_.self));
+  if (!trainer && !trainer_ && !(pending_ && pending_->trainer)) {
+    return absl::FailedPreconditionError("the first plan needs a learner");
+  }
+  if (!trainer && pending_) trainer = std::move(pending_->trainer);
+  pending_ = PendingPlan{std::move(plan), std::move(node), std::move(trainer)};
+  if (at_boundary_ && !Running()) AdoptPending();
+  return absl::OkStatus();
+}
+
+void Node::AdoptPending() {
+  if (!pending_) return;
+  PendingPlan next = *std::move(pending_);
+  pending_.reset();
+  const bool new_run =
+      next.trainer || !plan_ || plan_->run_id != next.plan.run_id;
+  const bool new_algorithm =
+      !algorithm_ || plan_->algorithm.name != next.plan.algorithm.name;
+  const bool new_format =
+      plan_ && !(plan_->codec.format == next.plan.codec.format);
+  plan_ = std::move(next.plan);
+  node_plan_ = std::move(next.node);
+
+  std::vector<NodeId> members;
+  for (const core::MemberSpec& member : plan_->members) {
+    members.push_back(member.node);
+  }
+  // The gap is for people; past some hundreds of members it costs too much.
+  spectral_gap_ = 0;
+  if (members.size() <= 256) {
+    auto graph = core::BuildGraph(plan_->topology,
+                                  DeriveSeed(plan_->seed, "topology"), members);
+    if (graph.ok()) {
+      auto weights = core::BuildMixing(plan_->topology.weights, *graph,
+                                       plan_->topology.matrix);
+      if (weights.ok()) spectral_gap_ = core::SpectralGap(*weights);
+    }
+  }
+
+  if (new_run) {
+    EndJoin();
+    StopAlgorithm();
+    initialised_ = false;
+    gradients_ = 0;
+    evaluation_.reset();
+    evaluated_step_ = evaluated_rows_ = -1;
+    progress_ = Progress();
+    last_error_.clear();
+    wanted_ = Phase::kIdle;
+    if (next.trainer) InstallTrainer(std::move(next.trainer));
+    SetPhase(Phase::kIdle, "a new run");
+  } else if (algorithm_) {
+    if (new_algorithm) {
+      RestartAlgorithm(algorithm_->step());
+    } else {
+      Handle(core::PlanChanged{node_plan_});
+    }
+  }
+  if (new_run || new_format) {
+    for (auto& [peer, state] : peers_) state.sent.reset();
+  }
+  events_.Report(
+      ports::PlanAdopted{plan_->version, algorithm_ ? algorithm_->step() : 0});
+  TellState();
+  for (auto& [peer, state] : peers_) RefreshActive(peer);
+}
+
+void Node::InstallTrainer(std::unique_ptr<ports::Trainer> trainer) {
+  transfers_.Reset();
+  trainer_.reset();  // before its views go
+  const ports::ModelInfo& model = trainer->model();
+  parameters_.assign(model.parameter_count, 0.0F);
+  gradient_.assign(model.parameter_count, 0.0F);
+  buffers_.assign(model.buffer_count, 0.0F);
+  trainer_ = std::move(trainer);
+  const absl::Status bound =
+      trainer_->Bind(absl::MakeSpan(parameters_), absl::MakeSpan(gradient_),
+                     absl::MakeSpan(buffers_));
+  if (!bound.ok()) {
+    last_error_ = std::string(bound.message());
+    events_.Report(ports::LearnerFailed{0, bound});
+  }
+}
+
+}  // namespace dfl::runtime

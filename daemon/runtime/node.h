@@ -1,0 +1,299 @@
+// The node: events in, port calls out. The same class runs in dfld and, on
+// simulated ports, in tests and the simulator.
+//
+// It owns the flat vectors and the algorithm, carries out what the algorithm
+// asks for, and does at boundaries what may only be done there: adopt a plan,
+// jump to a later round, pause, stop, evaluate, hand out a snapshot.
+//
+//   idle --Start--> joining --> training <--> paused
+//                                  |  \--> degraded (training fails; it mixes
+//                                  |        and answers on, and tries again)
+//                                  +--> finished (stop rule) / stopped (by hand)
+//
+// In every phase with a model it answers asks. Loop only: construct, call and
+// destroy it on its loop.
+#ifndef DFL_RUNTIME_NODE_H_
+#define DFL_RUNTIME_NODE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
+#include "daemon/base/ids.h"
+#include "daemon/codec/edge_reference.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/run_plan.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/learner.h"
+#include "daemon/ports/loop.h"
+#include "daemon/ports/transport.h"
+#include "daemon/runtime/links.h"
+#include "daemon/runtime/progress.h"
+#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/status.h"
+#include "daemon/runtime/transfers.h"
+
+namespace dfl::runtime {
+
+struct NodeOptions {
+  NodeId self;
+  uint64_t incarnation = 1;  // never 0
+  TransfersOptions transfers;
+  // How long a starting node looks for a neighbour that is ahead.
+  absl::Duration join_within = absl::Seconds(2);
+  // A neighbour's model for a joiner may take long, but must keep moving.
+  absl::Duration join_stall = absl::Seconds(10);
+  // Between two tries after training failed.
+  absl::Duration degraded_retry = absl::Seconds(1);
+};
+
+class Node : private Links::Listener, private Transfers::Listener {
+ public:
+  // All ports must outlive it.
+  Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
+       ports::Worker& worker, ports::EventSink& events);
+  ~Node() override;
+
+  // Takes the plan over at the next boundary (at once when not training).
+  // `trainer` is given when the model or its data are new to this node, which
+  // starts a new run; null keeps the present one.
+  // Errors: INVALID_ARGUMENT as core::DeriveNodePlan; NOT_FOUND when this node
+  // is no member; FAILED_PRECONDITION without a trainer for the first plan.
+  absl::Status SetPlan(core::RunPlan plan,
+                       std::unique_ptr<ports::Trainer> trainer);
+
+  // Orders. Errors: FAILED_PRECONDITION names the phase and what is possible.
+  absl::Status Start();  // from idle; goes on from paused, stopped, finished
+  absl::Status Pause();
+  absl::Status Resume();
+  absl::Status Stop();
+
+  // Calls `done` once with a copy of the model, at a boundary.
+  // Errors: FAILED_PRECONDITION when there is no model yet.
+  void CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done);
+
+  // Replaces the model at a boundary. Before Start it is what the run starts
+  // from. `done` is called once.
+  // Errors: INVALID_ARGUMENT for other lengths; FAILED_PRECONDITION without a
+  // plan.
+  void ReplaceModel(std::shared_ptr<const Snapshot> model,
+                    std::function<void(absl::Status)> done);
+
+  // Addresses to dial.
+  Links& links() { return links_; }
+
+  NodeStatus Status() const;
+  ports::Phase phase() const { return phase_; }
+
+  // The plan in force or waiting; null: none.
+  const core::RunPlan* plan() const {
+    return pending_ ? &pending_->plan : (plan_ ? &*plan_ : nullptr);
+  }
+  const ports::ModelInfo* model() const {
+    return trainer_ ? &trainer_->model() : nullptr;
+  }
+
+  // The trained parameters, for tests on the loop.
+  absl::Span<const float> parameters() const { return parameters_; }
+
+ private:
+  struct PendingPlan {
+    core::RunPlan plan;
+    core::NodePlan node;
+    std::unique_ptr<ports::Trainer> trainer;
+  };
+  // What a peer last said of itself, and what happened with it.
+  struct PeerState {
+    ports::StateFrame state;
+    bool known = false;   // `state` came
+    bool active = false;  // as the algorithm was last told
+    int64_t models_sent = 0;
+    int64_t models_received = 0;
+    int64_t missed = 0;
+    int64_t rejected = 0;
+    bool pushing = false;                        // a push is under way
+    std::optional<Outgoing> next_push;           // and this one comes after it
+    std::unique_ptr<codec::EdgeReference> sent;  // top-k
+  };
+  struct PendingAsk {
+    NodeId from;
+    ports::AskFrame ask;
+  };
+  // Looking for a neighbour to start from.
+  struct Join {
+    absl::Time since;
+    ports::TimerId timer = 0;
+    uint64_t ask = 0;  // the ask that is out; 0: none
+    NodeId asked;
+    std::set<NodeId> tried;  // gave nothing
+  };
+
+  // Links::Listener
+  void OnPeerUp(const NodeId& peer, bool restarted) override;
+  void OnPeerDown(const NodeId& peer, const absl::Status& reason) override;
+  void OnPeerFrame(const NodeId& peer, ports::Frame frame) override;
+  void OnPeerWritable(const NodeId& peer) override;
+  void OnAddressFailed(const std::string& address) override;
+
+  // Transfers::Listener
+  bool Admit(const NodeId& from, const ports::TransferBegin& begin,
+             int64_t* parameters, int64_t* buffers,
+             Transfers::Refusal* refusal) override;
+  void OnModel(const NodeId& from, ports::TransferKind kind, uint64_t ask,
+               int64_t step,
+               std::unique_ptr<codec::DecodedMessage> message) override;
+  void OnTransferLost(const NodeId& from, ports::TransferKind kind,
+                      uint64_t ask, const std::string& why) override;
+  void OnBadMessage(const NodeId& from, ports::RefuseReason reason,
+                    const std::string& text) override;
+
+  // Frames of peers.
+  void OnState(const NodeId& peer, ports::StateFrame state);
+  void OnAsk(const NodeId& peer, const ports::AskFrame& ask);
+  void OnRefuse(const NodeId& peer, const ports::RefuseFrame& refuse);
+  // Why `peer` may not mix with us; nullopt: it may.
+  std::optional<Transfers::Refusal> Mismatch(const NodeId& peer,
+                                             bool same_algorithm) const;
+  ports::StateFrame MyState() const;
+  void TellState();
+  void HearStep(const NodeId& peer, int64_t step);
+  // A peer takes part in rounds: linked, in our run, and training.
+  bool Active(const NodeId& peer) const;
+  // Tells the algorithm when Active(peer) has changed.
+  void RefreshActive(const NodeId& peer);
+
+  // Phases.
+  void SetPhase(ports::Phase phase, const std::string& reason);
+  bool Running() const {
+    return phase_ == ports::Phase::kTraining ||
+           phase_ == ports::Phase::kDegraded;
+  }
+  bool Settled() const;
+
+  // Joining.
+  void BeginJoin();
+  void ContinueJoin();
+  void AskForState(const NodeId& peer);
+  void WatchJoin(uint64_t ask);
+  void JoinFailed(NodeId peer);
+  void TakeState(const NodeId& from, int64_t step,
+                 const codec::DecodedMessage& message);
+  void StartFresh();
+  void BeginTraining(const std::string& reason);
+  void EndJoin();
+
+  // Steps.
+  void ScheduleBoundary();
+  void OnBoundary();
+  void AdoptPending();
+  void InstallTrainer(std::unique_ptr<ports::Trainer> trainer);
+  void RestartAlgorithm(int64_t step);
+  void StopAlgorithm();
+  int64_t FurthestRound() const;
+  bool StopRuleMet(std::string* why) const;
+  bool EvaluationDue() const;
+  void Evaluate(int64_t rows, std::function<void()> then);
+  void Finish(const std::string& why);
+  void ServeAsks();
+  void ServeBoundary();
+
+  // Algorithm.
+  void Handle(core::Event event);
+  void Do(core::Action action);
+  void Do(const core::ComputeGradient& action);
+  void Do(const core::Ask& action);
+  void Do(const core::CancelAsk& action);
+  void Do(const core::Answer& action);
+  void Do(const core::Push& action);
+  void Do(const core::WakeAfter& action);
+  void Do(const core::CancelTimer& action);
+  void Do(const core::StepDone& action);
+  void OnGradient(absl::StatusOr<ports::GradientResult> result);
+  void MissAnswer(const NodeId& from, uint64_t ask);
+
+  // Models out.
+  SnapshotPtr TakeSnapshot();
+  void AnswerState(const PendingAsk& asked);
+  void StartPush(const NodeId& peer, Outgoing outgoing);
+  Outgoing MakeOutgoing(const NodeId& to, ports::TransferKind kind,
+                        core::MessageFormat format, double rate);
+  uint64_t EdgeSeed(const NodeId& peer, int64_t round) const;
+  // Ask ids on the wire: those of one algorithm object never meet another's.
+  uint64_t WireAsk(uint64_t ask) const { return (epoch_ << 32) | ask; }
+
+  const NodeOptions options_;
+  ports::Loop& loop_;
+  ports::EventSink& events_;
+  Links links_;
+  Transfers transfers_;
+
+  // The plan.
+  std::optional<core::RunPlan> plan_;
+  core::NodePlan node_plan_;
+  double spectral_gap_ = 0;
+  std::optional<PendingPlan> pending_;
+
+  // The model. Declared before the trainer and the algorithm, which hold views.
+  FlatVector parameters_;
+  FlatVector gradient_;
+  FlatVector buffers_;
+  bool initialised_ = false;
+  std::unique_ptr<ports::Trainer> trainer_;
+  std::unique_ptr<core::SeededDecisions> decisions_;
+  std::unique_ptr<core::Algorithm> algorithm_;
+  std::weak_ptr<const Snapshot> snapshot_;
+  int64_t snapshot_generation_ = -1;
+  int64_t generation_ = 0;  // counts changes of the parameters
+
+  // Progress.
+  ports::Phase phase_ = ports::Phase::kIdle;
+  std::string phase_reason_;
+  std::string last_error_;
+  bool at_boundary_ = true;  // parameters hold w^k and nothing is running
+  bool boundary_posted_ = false;
+  std::optional<ports::Evaluation> evaluation_;
+  int64_t evaluated_step_ = -1;
+  int64_t evaluated_rows_ = -1;  // asked for; 0: all
+  int64_t gradients_ = 0;        // of this run on this node, seeds dropout
+  // kPaused or kStopped: to become so at the next boundary; else kIdle.
+  ports::Phase wanted_ = ports::Phase::kIdle;
+  Progress progress_;
+  std::optional<Join> join_;
+  // Started fresh without having heard of everyone: the first neighbour of the
+  // run that is ahead of us still gives its model.
+  bool unconfirmed_start_ = false;
+
+  // Events that came up while one was being handled.
+  std::deque<core::Event> queue_;
+  bool handling_ = false;
+  uint64_t epoch_ = 0;  // of the algorithm object
+
+  // Exchange.
+  std::map<NodeId, PeerState> peers_;
+  std::map<uint64_t, std::set<NodeId>> asks_;  // out, by our ask id
+  uint64_t last_state_ask_ = 0;
+  std::map<uint64_t, ports::TimerId> timers_;  // the algorithm's
+  std::vector<PendingAsk> waiting_asks_;       // for settled parameters
+  std::vector<std::function<void()>> at_boundary_do_;
+  int64_t dense_bytes_sent_ = 0;
+  int64_t models_sent_ = 0;
+  int64_t models_received_ = 0;
+  int64_t missed_ = 0;
+  std::map<std::string, int64_t> rejected_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_NODE_H_

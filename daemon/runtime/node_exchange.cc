@@ -1,0 +1,453 @@
+// Neighbours: their frames, our asks, answers and pushes.
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/runtime/node.h"
+
+namespace dfl::runtime {
+
+using ports::AskPurpose;
+using ports::Phase;
+using ports::RefuseReason;
+using ports::TransferKind;
+
+namespace {
+
+// A wire ask id with epoch 0 asks for a state to start from.
+bool IsStateAsk(uint64_t wire_ask) { return (wire_ask >> 32) == 0; }
+
+}  // namespace
+
+// ------------------------------------------------------------------- links ----
+
+void Node::OnPeerUp(const NodeId& peer, bool restarted) {
+  PeerState& state = peers_[peer];
+  if (restarted) {
+    state.pushing = false;
+    state.next_push.reset();
+    state.sent.reset();
+  }
+  state.known = false;
+  (void)links_.Send(peer, MyState());
+  transfers_.OnPeerUp(peer, restarted);
+}
+
+void Node::OnPeerDown(const NodeId& peer, const absl::Status& /*reason*/) {
+  peers_[peer].known = false;
+  transfers_.OnPeerDown(peer);
+  RefreshActive(peer);
+  // Asks whose answer has not begun to arrive are lost with the link; one that
+  // is under way may be resumed, within the algorithm's deadline.
+  std::vector<uint64_t> lost;
+  for (const auto& [ask, asked] : asks_) {
+    if (asked.count(peer) > 0 &&
+        !transfers_.InboundMoved(peer, ask, absl::InfiniteDuration())) {
+      lost.push_back(ask);
+    }
+  }
+  for (const uint64_t ask : lost) MissAnswer(peer, ask);
+  waiting_asks_.erase(
+      std::remove_if(waiting_asks_.begin(), waiting_asks_.end(),
+                     [&](const PendingAsk& a) { return a.from == peer; }),
+      waiting_asks_.end());
+}
+
+void Node::OnPeerFrame(const NodeId& peer, ports::Frame frame) {
+  if (auto* state = std::get_if<ports::StateFrame>(&frame)) {
+    OnState(peer, std::move(*state));
+  } else if (const auto* ask = std::get_if<ports::AskFrame>(&frame)) {
+    OnAsk(peer, *ask);
+  } else if (const auto* refuse = std::get_if<ports::RefuseFrame>(&frame)) {
+    OnRefuse(peer, *refuse);
+  } else if (const auto* dropped = std::get_if<ports::CancelAskFrame>(&frame)) {
+    waiting_asks_.erase(
+        std::remove_if(waiting_asks_.begin(), waiting_asks_.end(),
+                       [&](const PendingAsk& a) {
+                         return a.from == peer && a.ask.ask == dropped->ask;
+                       }),
+        waiting_asks_.end());
+    transfers_.CancelOutbound(peer, dropped->ask);
+  } else if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
+    transfers_.OnBegin(peer, std::move(*begin));
+  } else if (auto* chunk = std::get_if<ports::Chunk>(&frame)) {
+    transfers_.OnChunk(peer, std::move(*chunk));
+  } else if (const auto* ack = std::get_if<ports::TransferAck>(&frame)) {
+    transfers_.OnAck(peer, *ack);
+  } else if (const auto* cancel = std::get_if<ports::TransferCancel>(&frame)) {
+    transfers_.OnCancel(peer, *cancel);
+  }
+}
+
+void Node::OnPeerWritable(const NodeId& peer) {
+  transfers_.OnPeerWritable(peer);
+}
+
+void Node::OnAddressFailed(const std::string& /*address*/) { ContinueJoin(); }
+
+// ------------------------------------------------------------------- state ----
+
+ports::StateFrame Node::MyState() const {
+  ports::StateFrame state;
+  if (plan_) {
+    state.run_id = plan_->run_id;
+    state.algorithm = plan_->algorithm.name;
+    state.plan_version = plan_->version;
+  }
+  if (trainer_) state.fingerprint = trainer_->model().fingerprint;
+  state.step = algorithm_ ? algorithm_->step() : 0;
+  state.phase = phase_;
+  return state;
+}
+
+void Node::TellState() {
+  const ports::StateFrame state = MyState();
+  for (const auto& [peer, link] : links_.peers()) {
+    if (link.link != 0) (void)links_.Send(peer, state);
+  }
+}
+
+void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
+  PeerState& state = peers_[peer];
+  state.state = std::move(frame);
+  state.known = true;
+  if (unconfirmed_start_ && !join_ && !Mismatch(peer, false)) {
+    if (algorithm_ && state.state.step > algorithm_->step()) {
+      join_ = Join();  // carried out at the next boundary
+    } else {
+      unconfirmed_start_ = false;
+    }
+  }
+  RefreshActive(peer);
+  ContinueJoin();
+}
+
+void Node::HearStep(const NodeId& peer, int64_t step) {
+  ports::StateFrame& state = peers_[peer].state;
+  state.step = std::max(state.step, step);
+}
+
+std::optional<Transfers::Refusal> Node::Mismatch(const NodeId& peer,
+                                                 bool same_algorithm) const {
+  using Refusal = Transfers::Refusal;
+  const auto it = peers_.find(peer);
+  if (!plan_ || !trainer_ || it == peers_.end() || !it->second.known) {
+    return Refusal{RefuseReason::kNotReady, "no run here yet"};
+  }
+  const ports::StateFrame& state = it->second.state;
+  if (state.run_id != plan_->run_id) {
+    return Refusal{RefuseReason::kOtherRun,
+                   absl::StrCat("this node is in run ", plan_->run_id,
+                                ", the peer in run ",
+                                state.run_id.empty() ? "none" : state.run_id)};
+  }
+  if (state.fingerprint != trainer_->model().fingerprint) {
+    return Refusal{
+        RefuseReason::kOtherModel,
+        absl::StrCat("this node's model has the fingerprint ",
+                     trainer_->model().fingerprint.substr(0, 12),
+                     ", the peer's ", state.fingerprint.substr(0, 12))};
+  }
+  if (same_algorithm && state.algorithm != plan_->algorithm.name) {
+    return Refusal{RefuseReason::kOtherAlgorithm,
+                   absl::StrCat("this node runs ", plan_->algorithm.name,
+                                ", the peer ", state.algorithm)};
+  }
+  return std::nullopt;
+}
+
+bool Node::Active(const NodeId& peer) const {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || !it->second.known || !links_.IsUp(peer)) {
+    return false;
+  }
+  const Phase phase = it->second.state.phase;
+  return (phase == Phase::kTraining || phase == Phase::kDegraded) &&
+         !Mismatch(peer, true);
+}
+
+void Node::RefreshActive(const NodeId& peer) {
+  PeerState& state = peers_[peer];
+  const bool active = Active(peer);
+  if (active == state.active) return;
+  state.active = active;
+  if (active) {
+    Handle(core::PeerUp{peer});
+  } else {
+    Handle(core::PeerDown{peer});
+  }
+}
+
+// -------------------------------------------------------------------- asks ----
+
+void Node::OnAsk(const NodeId& peer, const ports::AskFrame& ask) {
+  HearStep(peer, ask.step);
+  std::optional<Transfers::Refusal> refusal =
+      Mismatch(peer, ask.purpose == AskPurpose::kMix);
+  if (!refusal && !initialised_) {
+    refusal = Transfers::Refusal{RefuseReason::kNotReady, "no model here yet"};
+  }
+  if (refusal) {
+    (void)links_.Send(
+        peer, ports::RefuseFrame{ask.ask, refusal->reason, refusal->text});
+    ++rejected_[ports::RefuseReasonName(refusal->reason)];
+    return;
+  }
+  // One ask of a peer at a time: a newer one replaces it.
+  for (PendingAsk& waiting : waiting_asks_) {
+    if (waiting.from == peer && waiting.ask.purpose == ask.purpose) {
+      waiting.ask = ask;
+      return;
+    }
+  }
+  waiting_asks_.push_back(PendingAsk{peer, ask});
+  if (!handling_) ServeAsks();
+}
+
+// Asks are answered whenever the parameters hold w^k, training or not.
+void Node::ServeAsks() {
+  while (!waiting_asks_.empty() && Settled() && !handling_) {
+    const PendingAsk asked = std::move(waiting_asks_.front());
+    waiting_asks_.erase(waiting_asks_.begin());
+    if (asked.ask.purpose == AskPurpose::kState || !algorithm_) {
+      AnswerState(asked);
+    } else {
+      Handle(core::AskArrived{asked.from, asked.ask.ask});
+    }
+  }
+}
+
+void Node::AnswerState(const PendingAsk& asked) {
+  Outgoing outgoing =
+      MakeOutgoing(asked.from, TransferKind::kAnswer, core::MessageFormat{}, 1);
+  outgoing.ask = asked.ask.ask;
+  transfers_.Send(std::move(outgoing));
+}
+
+void Node::OnRefuse(const NodeId& peer, const ports::RefuseFrame& refuse) {
+  if (asks_.count(refuse.ask) == 0) return;
+  events_.Report(ports::MessageRejected{
+      peer, refuse.reason, absl::StrCat("our ask: ", refuse.text)});
+  MissAnswer(peer, refuse.ask);
+}
+
+void Node::MissAnswer(const NodeId& from, uint64_t ask) {
+  const auto it = asks_.find(ask);
+  if (it == asks_.end() || it->second.erase(from) == 0) return;
+  if (it->second.empty()) asks_.erase(it);
+  if (IsStateAsk(ask)) {
+    JoinFailed(from);
+    return;
+  }
+  ++peers_[from].missed;
+  ++missed_;
+  if ((ask >> 32) == epoch_) {
+    Handle(core::AnswerMissing{from, ask & 0xFFFFFFFF});
+  }
+}
+
+void Node::Do(const core::Ask& action) {
+  const uint64_t wire = WireAsk(action.ask);
+  for (const NodeId& peer : action.peers) {
+    asks_[wire].insert(peer);
+  }
+  const ports::AskFrame frame{wire, AskPurpose::kMix, algorithm_->step()};
+  for (const NodeId& peer : action.peers) {
+    if (Mismatch(peer, true) || !links_.Send(peer, frame).ok()) {
+      MissAnswer(peer, wire);
+    }
+  }
+}
+
+void Node::Do(const core::CancelAsk& action) {
+  const uint64_t wire = WireAsk(action.ask);
+  const auto it = asks_.find(wire);
+  if (it == asks_.end()) return;
+  const std::set<NodeId> outstanding = std::move(it->second);
+  asks_.erase(it);
+  for (const NodeId& peer : outstanding) {
+    ++peers_[peer].missed;
+    ++missed_;
+    transfers_.CancelInbound(peer, wire);
+    (void)links_.Send(peer, ports::CancelAskFrame{wire});
+  }
+  events_.Report(ports::NeighboursMissed{
+      algorithm_->step(), static_cast<int64_t>(outstanding.size()), 0});
+}
+
+// ------------------------------------------------------------- models out ----
+
+SnapshotPtr Node::TakeSnapshot() {
+  SnapshotPtr present = snapshot_.lock();
+  if (present && snapshot_generation_ == generation_) return present;
+  auto copy = std::make_shared<Snapshot>();
+  copy->parameters = parameters_;
+  copy->buffers = buffers_;
+  copy->step = algorithm_ ? algorithm_->step() : 0;
+  snapshot_ = copy;
+  snapshot_generation_ = generation_;
+  return copy;
+}
+
+Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
+                            core::MessageFormat format, double rate) {
+  Outgoing outgoing;
+  outgoing.to = to;
+  outgoing.kind = kind;
+  outgoing.format = format;
+  outgoing.snapshot = TakeSnapshot();
+  outgoing.step = outgoing.snapshot->step;
+  const auto n = static_cast<int64_t>(parameters_.size());
+  outgoing.sent_coordinates = format.coordinates == core::Coordinates::kDense
+                                  ? n
+                                  : core::SentCoordinates(rate, n);
+  const int64_t dense_bytes =
+      4 * static_cast<int64_t>(parameters_.size() + buffers_.size());
+  outgoing.done = [this, to,
+                   dense_bytes](const absl::StatusOr<codec::SentValues>& r) {
+    if (!r.ok()) return;
+    ++models_sent_;
+    ++peers_[to].models_sent;
+    dense_bytes_sent_ += dense_bytes;
+  };
+  return outgoing;
+}
+
+void Node::Do(const core::Answer& action) {
+  Outgoing outgoing = MakeOutgoing(action.to, TransferKind::kAnswer,
+                                   plan_->codec.format, action.rate);
+  outgoing.ask = action.ask;
+  outgoing.seed = action.seed;
+  transfers_.Send(std::move(outgoing));
+}
+
+// The coordinates of symmetric mixing: one name for an edge and a round, the
+// same in both directions, so that unsent coordinates do not move the mean.
+uint64_t Node::EdgeSeed(const NodeId& peer, int64_t round) const {
+  const NodeId& a = std::min(options_.self, peer);
+  const NodeId& b = std::max(options_.self, peer);
+  return DeriveSeed(DeriveSeed(DeriveSeed(plan_->seed, a.name()), b.name()),
+                    "edge", round);
+}
+
+void Node::Do(const core::Push& action) {
+  for (const NodeId& peer : action.peers) {
+    if (!Active(peer)) continue;
+    Outgoing outgoing = MakeOutgoing(peer, TransferKind::kPush,
+                                     plan_->codec.format, plan_->codec.rate);
+    outgoing.step = action.round;
+    outgoing.seed = EdgeSeed(peer, action.round);
+    PeerState& state = peers_[peer];
+    // A slow link carries what it can: the newest waits, older ones are
+    // replaced.
+    if (state.pushing) {
+      state.next_push = std::move(outgoing);
+    } else {
+      StartPush(peer, std::move(outgoing));
+    }
+  }
+}
+
+void Node::StartPush(const NodeId& peer, Outgoing outgoing) {
+  PeerState& state = peers_[peer];
+  state.pushing = true;
+  const bool top_k = outgoing.format.coordinates == core::Coordinates::kTopK;
+  if (top_k) {
+    if (!state.sent ||
+        state.sent->values().size() != outgoing.snapshot->parameters.size()) {
+      state.sent = std::make_unique<codec::EdgeReference>(
+          static_cast<int64_t>(outgoing.snapshot->parameters.size()));
+    }
+    outgoing.reference = state.sent->values();
+  }
+  outgoing.done = [this, peer, top_k, count = std::move(outgoing.done)](
+                      const absl::StatusOr<codec::SentValues>& result) {
+    count(result);
+    PeerState& after = peers_[peer];
+    after.pushing = false;
+    if (top_k && result.ok() && after.sent) after.sent->Commit(*result);
+    if (after.next_push) {
+      Outgoing next = *std::move(after.next_push);
+      after.next_push.reset();
+      StartPush(peer, std::move(next));
+    }
+  };
+  transfers_.Send(std::move(outgoing));
+}
+
+// -------------------------------------------------------------- models in ----
+
+bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
+                 int64_t* parameters, int64_t* buffers,
+                 Transfers::Refusal* refusal) {
+  *parameters = static_cast<int64_t>(parameters_.size());
+  *buffers = static_cast<int64_t>(buffers_.size());
+  if (begin.kind == TransferKind::kAnswer) {
+    const auto it = asks_.find(begin.ask);
+    if (it != asks_.end() && it->second.count(from) > 0) return true;
+    *refusal = {RefuseReason::kNotReady, "the answer is not wanted any more"};
+    return false;
+  }
+  if (auto mismatch = Mismatch(from, true)) {
+    *refusal = *std::move(mismatch);
+    ++rejected_[ports::RefuseReasonName(refusal->reason)];
+    return false;
+  }
+  HearStep(from, begin.step);
+  const bool neighbour =
+      std::any_of(node_plan_.neighbours.begin(), node_plan_.neighbours.end(),
+                  [&](const core::Neighbour& n) { return n.node == from; });
+  if (!neighbour) {
+    *refusal = {RefuseReason::kNotANeighbour, "no edge in this node's plan"};
+    ++rejected_[ports::RefuseReasonName(refusal->reason)];
+    return false;
+  }
+  if (!Running() && phase_ != Phase::kPaused) {
+    *refusal = {RefuseReason::kNotReady,
+                absl::StrCat("this node is ", ports::PhaseName(phase_))};
+    return false;
+  }
+  return true;
+}
+
+void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
+                   int64_t step,
+                   std::unique_ptr<codec::DecodedMessage> message) {
+  ++models_received_;
+  ++peers_[from].models_received;
+  core::RemoteModel model;
+  model.step = step;
+  if (kind == TransferKind::kPush) {
+    model.buffers.assign(message->buffers().begin(), message->buffers().end());
+    model.parameters = std::move(message);
+    Handle(core::PushArrived{from, std::move(model)});
+    return;
+  }
+  const auto it = asks_.find(ask);
+  if (it == asks_.end() || it->second.erase(from) == 0) return;
+  if (it->second.empty()) asks_.erase(it);
+  HearStep(from, step);
+  if (IsStateAsk(ask)) {
+    if (join_ && join_->ask == ask) TakeState(from, step, *message);
+    return;
+  }
+  if ((ask >> 32) != epoch_) return;
+  model.buffers.assign(message->buffers().begin(), message->buffers().end());
+  model.parameters = std::move(message);
+  Handle(core::AnswerArrived{from, ask & 0xFFFFFFFF, std::move(model)});
+}
+
+void Node::OnTransferLost(const NodeId& from, TransferKind kind, uint64_t ask,
+                          const std::string& /*why*/) {
+  if (kind == TransferKind::kAnswer) MissAnswer(from, ask);
+}
+
+void Node::OnBadMessage(const NodeId& from, RefuseReason reason,
+                        const std::string& text) {
+  ++rejected_[ports::RefuseReasonName(reason)];
+  ++peers_[from].rejected;
+  events_.Report(ports::MessageRejected{from, reason, text});
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,275 @@
+// Steps: what happens at boundaries, and what the algorithm asks for.
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "daemon/runtime/node.h"
+
+namespace dfl::runtime {
+
+using ports::Phase;
+
+bool Node::Settled() const {
+  return initialised_ && (!algorithm_ || algorithm_->parameters_settled());
+}
+
+// -------------------------------------------------------------- boundaries ----
+
+void Node::ScheduleBoundary() {
+  if (boundary_posted_) return;
+  boundary_posted_ = true;
+  loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    boundary_posted_ = false;
+    OnBoundary();
+  });
+}
+
+void Node::OnBoundary() {
+  if (!at_boundary_) return;
+  AdoptPending();
+  ServeBoundary();
+  if (!Running()) return;
+  if (wanted_ != Phase::kIdle) {
+    const Phase wanted = std::exchange(wanted_, Phase::kIdle);
+    SetPhase(wanted,
+             wanted == Phase::kPaused ? "paused by hand" : "stopped by hand");
+    return;
+  }
+  std::string why;
+  if (StopRuleMet(&why)) {
+    Finish(why);
+    return;
+  }
+  if (unconfirmed_start_ && join_) {
+    ContinueJoin();
+    return;
+  }
+  const int64_t furthest = FurthestRound();
+  if (furthest > algorithm_->step()) algorithm_->JumpTo(furthest);
+  if (EvaluationDue()) {
+    Evaluate(plan_->evaluation.examples, [this] { ScheduleBoundary(); });
+    return;
+  }
+  at_boundary_ = false;
+  Handle(core::StepBegins{});
+}
+
+// The furthest round of the active neighbours: further than 1,000 rounds away
+// only when two of them say so.
+int64_t Node::FurthestRound() const {
+  auto info = core::FindAlgorithm(plan_->algorithm.name);
+  if (!info.ok() || !(*info)->lock_step) return 0;
+  const int64_t own = algorithm_->step();
+  std::vector<int64_t> far;
+  int64_t furthest = own;
+  for (const core::Neighbour& neighbour : node_plan_.neighbours) {
+    if (!Active(neighbour.node)) continue;
+    const int64_t step = peers_.at(neighbour.node).state.step;
+    if (step > own + 1000) {
+      far.push_back(step);
+    } else {
+      furthest = std::max(furthest, step);
+    }
+  }
+  if (far.size() >= 2) {
+    std::sort(far.begin(), far.end());
+    furthest = far[far.size() - 2];
+  }
+  if (plan_->stop.steps > 0) furthest = std::min(furthest, plan_->stop.steps);
+  return furthest;
+}
+
+bool Node::StopRuleMet(std::string* why) const {
+  const core::StopRule& stop = plan_->stop;
+  if (!algorithm_) return false;
+  if (stop.steps > 0 && algorithm_->step() >= stop.steps) {
+    *why = absl::StrCat(stop.steps, " steps are done");
+    return true;
+  }
+  if (progress_.TrainingTime(loop_.Now()) >= stop.time) {
+    *why = absl::StrCat("it trained for ", absl::FormatDuration(stop.time));
+    return true;
+  }
+  if (!evaluation_) return false;
+  if (stop.loss_below > 0 && evaluation_->loss < stop.loss_below) {
+    *why = absl::StrCat("the loss is below ", stop.loss_below);
+    return true;
+  }
+  if (stop.accuracy_above > 0 && evaluation_->accuracy > stop.accuracy_above) {
+    *why = absl::StrCat("the accuracy is above ", stop.accuracy_above);
+    return true;
+  }
+  return false;
+}
+
+bool Node::EvaluationDue() const {
+  const int64_t every = plan_->evaluation.every_steps;
+  const int64_t step = algorithm_->step();
+  return every > 0 && step > 0 && step % every == 0 &&
+         evaluated_step_ != step && trainer_->data().test_rows > 0;
+}
+
+void Node::Evaluate(int64_t rows, std::function<void()> then) {
+  at_boundary_ = false;
+  trainer_->Evaluate(rows, [this, rows, then = std::move(then),
+                            alive = std::weak_ptr<bool>(alive_)](
+                               absl::StatusOr<ports::Evaluation> result) {
+    if (alive.expired()) return;
+    at_boundary_ = true;
+    evaluated_step_ = algorithm_->step();
+    evaluated_rows_ = rows;
+    if (result.ok()) {
+      evaluation_ = *result;
+      events_.Report(ports::Evaluated{evaluated_step_, *result});
+    } else {
+      last_error_ = std::string(result.status().message());
+      events_.Report(ports::LearnerFailed{evaluated_step_, result.status()});
+    }
+    then();
+  });
+}
+
+// The last evaluation takes all the test rows.
+void Node::Finish(const std::string& why) {
+  const bool evaluated =
+      evaluated_step_ == algorithm_->step() && evaluated_rows_ == 0;
+  if (trainer_->data().test_rows == 0 || evaluated) {
+    SetPhase(Phase::kFinished, why);
+    return;
+  }
+  Evaluate(0, [this, why] {
+    SetPhase(Phase::kFinished, why);
+    ScheduleBoundary();
+  });
+}
+
+void Node::ServeBoundary() {
+  std::vector<std::function<void()>> work = std::move(at_boundary_do_);
+  at_boundary_do_.clear();
+  for (const auto& f : work) f();
+  ServeAsks();
+}
+
+// --------------------------------------------------------------- algorithm ----
+
+void Node::StopAlgorithm() {
+  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
+  timers_.clear();
+  for (const auto& [ask, peers] : asks_) {
+    for (const NodeId& peer : peers) {
+      (void)links_.Send(peer, ports::CancelAskFrame{ask});
+      transfers_.CancelInbound(peer, ask);
+    }
+  }
+  asks_.clear();
+  queue_.clear();
+  algorithm_.reset();
+}
+
+void Node::RestartAlgorithm(int64_t step) {
+  StopAlgorithm();
+  ++epoch_;
+  decisions_ = std::make_unique<core::SeededDecisions>(
+      DeriveSeed(plan_->seed, options_.self.name()),
+      DeriveSeed(step, plan_->algorithm.name));
+  core::AlgorithmContext context;
+  context.plan = node_plan_;
+  context.vectors =
+      core::NodeVectors{absl::MakeSpan(parameters_), absl::MakeSpan(gradient_),
+                        absl::MakeSpan(buffers_)};
+  context.batches_per_pass = std::max<int64_t>(
+      1, (trainer_->data().train_rows + plan_->batch_size - 1) /
+             plan_->batch_size);
+  auto made = core::CreateAlgorithm(plan_->algorithm.name, std::move(context),
+                                    *decisions_);
+  if (!made.ok()) return;  // the plan was checked
+  algorithm_ = *std::move(made);
+  Handle(core::Started{step});
+  for (auto& [peer, state] : peers_) {
+    state.active = false;
+    RefreshActive(peer);
+  }
+}
+
+void Node::Handle(core::Event event) {
+  if (!algorithm_) return;
+  queue_.push_back(std::move(event));
+  if (handling_) return;
+  handling_ = true;
+  while (!queue_.empty() && algorithm_) {
+    core::Event next = std::move(queue_.front());
+    queue_.pop_front();
+    core::Actions actions;
+    algorithm_->Handle(std::move(next), actions);
+    for (core::Action& action : actions) Do(std::move(action));
+  }
+  handling_ = false;
+  if (!waiting_asks_.empty()) ServeAsks();
+}
+
+void Node::Do(core::Action action) {
+  std::visit([this](const auto& a) { Do(a); }, action);
+}
+
+void Node::Do(const core::ComputeGradient& /*action*/) {
+  ports::GradientRequest request;
+  request.step = gradients_;
+  request.batch_size = plan_->batch_size;
+  trainer_->Gradient(request, [this, alive = std::weak_ptr<bool>(alive_)](
+                                  absl::StatusOr<ports::GradientResult> r) {
+    if (!alive.expired()) OnGradient(std::move(r));
+  });
+}
+
+void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
+  if (result.ok()) {
+    ++gradients_;
+    progress_.OnGradient(result->loss);
+    if (phase_ == Phase::kDegraded) {
+      last_error_.clear();
+      SetPhase(Phase::kTraining, "training works again");
+    }
+    Handle(core::GradientReady{result->loss, result->rows});
+    return;
+  }
+  // Degraded: this node stands still but mixes and answers on.
+  if (last_error_ != result.status().message()) {
+    last_error_ = std::string(result.status().message());
+    events_.Report(ports::LearnerFailed{algorithm_->step(), result.status()});
+  }
+  SetPhase(Phase::kDegraded, last_error_);
+  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  loop_.After(options_.degraded_retry,
+              [this, alive = std::weak_ptr<bool>(alive_)] {
+                if (!alive.expired()) Handle(core::GradientReady{});
+              });
+}
+
+void Node::Do(const core::WakeAfter& action) {
+  ports::TimerId& timer = timers_[action.timer];
+  if (timer != 0) loop_.Cancel(timer);
+  timer = loop_.After(action.delay, [this, id = action.timer] {
+    timers_.erase(id);
+    Handle(core::TimerFired{id});
+  });
+}
+
+void Node::Do(const core::CancelTimer& action) {
+  const auto it = timers_.find(action.timer);
+  if (it == timers_.end()) return;
+  loop_.Cancel(it->second);
+  timers_.erase(it);
+}
+
+void Node::Do(const core::StepDone& /*action*/) {
+  ++generation_;
+  at_boundary_ = true;
+  progress_.OnStep(algorithm_->step(), loop_.Now());
+  events_.Report(ports::StepFinished{algorithm_->step(), progress_.loss()});
+  ScheduleBoundary();
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,158 @@
+// Transfers: models on their way, cut into chunks, acknowledged, resumed after
+// a lost link, and checked before anybody sees them.
+//
+// The life of one transfer
+//   sender    TransferBegin{id, header, size}
+//   receiver  TransferAck{id, received = 0}: go on     (or TransferCancel)
+//   sender    Chunk{id, offset, data} ..., at most window_bytes unacknowledged
+//   receiver  TransferAck{id, received} every chunk
+//   receiver  all bytes are in: checks, then TransferAck{complete}
+//             (or TransferCancel with the reason)
+// After a lost link the sender repeats TransferBegin on the new one; the
+// acknowledgement says from where to go on. A peer with a new incarnation has
+// forgotten everything, and so do we.
+//
+// Encoding and checking run on the worker; nothing of a model's size is copied
+// on the loop. A sender holds one snapshot and window_bytes of chunks; a
+// receiver holds one body of exactly the announced size, which was checked
+// against its own model before it was allocated.
+//
+// Loop only.
+#ifndef DFL_RUNTIME_TRANSFERS_H_
+#define DFL_RUNTIME_TRANSFERS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/base/ids.h"
+#include "daemon/codec/decoder.h"
+#include "daemon/codec/encoder.h"
+#include "daemon/core/message_format.h"
+#include "daemon/ports/frames.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/links.h"
+#include "daemon/runtime/snapshot.h"
+
+namespace dfl::runtime {
+
+struct TransfersOptions {
+  int64_t chunk_bytes = 256 << 10;  // at most ports::kMaxChunkBytes
+  int64_t window_bytes = 4 << 20;
+  // A transfer whose link is gone waits this long for the next one.
+  absl::Duration resume_within = absl::Seconds(30);
+  // At most this many at once from one peer.
+  int64_t max_inbound_per_peer = 4;
+};
+
+// A model to be sent.
+struct Outgoing {
+  NodeId to;
+  ports::TransferKind kind = ports::TransferKind::kAnswer;
+  uint64_t ask = 0;
+  int64_t step = 0;
+  core::MessageFormat format;
+  int64_t sent_coordinates = 0;
+  uint64_t seed = 0;
+  SnapshotPtr snapshot;
+  // Top-k: what the peer was sent so far, [n]; outlives the transfer.
+  absl::Span<const float> reference;
+  // Called once: with what was sent when the peer took it (top-k only), else
+  // with an error.
+  std::function<void(absl::StatusOr<codec::SentValues>)> done;
+};
+
+class Transfers {
+ public:
+  // Why a transfer is not taken, and the text for the peer.
+  struct Refusal {
+    ports::RefuseReason reason = ports::RefuseReason::kNotReady;
+    std::string text;
+  };
+
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // Whether a transfer may come in. OK: `parameters` and `buffers` are set to
+    // the lengths of our model. Otherwise `refusal` says why not.
+    virtual bool Admit(const NodeId& from, const ports::TransferBegin& begin,
+                       int64_t* parameters, int64_t* buffers,
+                       Refusal* refusal) = 0;
+    // A whole message, checked.
+    virtual void OnModel(const NodeId& from, ports::TransferKind kind,
+                         uint64_t ask, int64_t step,
+                         std::unique_ptr<codec::DecodedMessage> message) = 0;
+    // A transfer that was admitted will not be completed.
+    virtual void OnTransferLost(const NodeId& from, ports::TransferKind kind,
+                                uint64_t ask, const std::string& why) = 0;
+    // What the peer sent was wrong; the transfer was refused.
+    virtual void OnBadMessage(const NodeId& from, ports::RefuseReason reason,
+                              const std::string& text) = 0;
+  };
+
+  Transfers(TransfersOptions options, ports::Loop& loop, ports::Worker& worker,
+            Links& links, Listener& listener);
+  ~Transfers();
+
+  // Starts a transfer. Its `done` is never called from inside.
+  void Send(Outgoing outgoing);
+
+  // Gives up answering: the peer wants no answer any more.
+  void CancelOutbound(const NodeId& to, uint64_t ask);
+  // Gives up receiving the answer to `ask`; OnTransferLost is not called.
+  void CancelInbound(const NodeId& from, uint64_t ask);
+  // Forgets everything, with `done` errors: the model changes.
+  void Reset();
+
+  // Bytes came for this answer within `period` before now.
+  bool InboundMoved(const NodeId& from, uint64_t ask,
+                    absl::Duration period) const;
+
+  void OnPeerUp(const NodeId& peer, bool restarted);
+  void OnPeerDown(const NodeId& peer);
+  void OnPeerWritable(const NodeId& peer);
+  void OnBegin(const NodeId& from, ports::TransferBegin begin);
+  void OnChunk(const NodeId& from, ports::Chunk chunk);
+  void OnAck(const NodeId& from, const ports::TransferAck& ack);
+  void OnCancel(const NodeId& from, const ports::TransferCancel& cancel);
+
+  // Body bytes held for receiving and sending, for tests of the bounds.
+  int64_t outbound() const { return static_cast<int64_t>(outbound_.size()); }
+  int64_t inbound() const { return static_cast<int64_t>(inbound_.size()); }
+
+ private:
+  struct Outbound;
+  struct Inbound;
+  using InboundKey = std::pair<NodeId, uint64_t>;
+
+  void Announce(Outbound& outbound);
+  // Encodes ahead on the worker until the window is full.
+  void Produce(const std::shared_ptr<Outbound>& outbound);
+  void Pump(Outbound& outbound);
+  void Finish(uint64_t id, absl::StatusOr<codec::SentValues> result);
+  void Check(const InboundKey& key);
+  void Refuse(const NodeId& from, uint64_t transfer, const Refusal& refusal);
+  void LoseInbound(const InboundKey& key, const std::string& why);
+
+  const TransfersOptions options_;
+  ports::Loop& loop_;
+  ports::Worker& worker_;
+  Links& links_;
+  Listener& listener_;
+  uint64_t last_id_ = 0;
+  std::map<uint64_t, std::shared_ptr<Outbound>> outbound_;
+  std::map<InboundKey, std::shared_ptr<Inbound>> inbound_;
+  // Work that comes back after we are gone finds this expired.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_TRANSFERS_H_
