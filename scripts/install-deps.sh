@@ -37,7 +37,7 @@ release_name() {
   fi
   case "$ID$VERSION_ID" in
     debian12 | debian13) printf '%s' "$ID$VERSION_ID" ;;
-    *) die "this is ${PRETTY_NAME:-an unknown system}, and the names in" \
+    *) die "this is ${PRETTY_NAME:-${ID:-no known system}}, and the names in" \
       "scripts/packages.txt are those of Debian 12 and 13. Install their" \
       "counterparts by hand, then call scripts/test.sh or scripts/demo.sh" \
       "with --no-install" ;;

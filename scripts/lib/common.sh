@@ -47,9 +47,9 @@ run() {
 
 stop_on_signal() {
   local signal="$1" tries=0
-  trap '' INT TERM HUP
+  # Whoever read the output may have ended first.
+  trap '' INT TERM HUP PIPE
   if [[ -n "$RUNNING" ]]; then
-    say "stopped by SIG$signal, ends what it started"
     kill -TERM -- "-$RUNNING" 2>/dev/null || true
     while kill -0 -- "-$RUNNING" 2>/dev/null; do
       if ((++tries > 100)); then
@@ -58,6 +58,7 @@ stop_on_signal() {
       fi
       sleep 0.1
     done
+    say "stopped by SIG$signal, ended what it had started" 2>/dev/null || true
   fi
   exit $((128 + $(kill -l "$signal")))
 }
