@@ -1,0 +1,225 @@
+#include "daemon/core/mixing.h"
+
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace dfl::core {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr double kPi = 3.14159265358979323846;
+
+Graph Ring(int64_t nodes) {
+  Graph graph(nodes);
+  for (int64_t a = 0; a < nodes; ++a) graph.AddEdge(a, (a + 1) % nodes);
+  return graph;
+}
+
+Graph Path(int64_t nodes) {
+  Graph graph(nodes);
+  for (int64_t a = 0; a + 1 < nodes; ++a) graph.AddEdge(a, a + 1);
+  return graph;
+}
+
+Graph Complete(int64_t nodes) {
+  Graph graph(nodes);
+  for (int64_t a = 0; a < nodes; ++a) {
+    for (int64_t b = 0; b < a; ++b) graph.AddEdge(a, b);
+  }
+  return graph;
+}
+
+// Rows and columns sum to 1 and W is symmetric, by the naive definition.
+void ExpectDoublyStochastic(const MixingMatrix& w) {
+  for (size_t i = 0; i < w.size(); ++i) {
+    double row = 0;
+    for (size_t j = 0; j < w.size(); ++j) {
+      EXPECT_GE(w[i][j], 0);
+      EXPECT_EQ(w[i][j], w[j][i]);
+      row += w[i][j];
+    }
+    EXPECT_NEAR(row, 1, 1e-12);
+  }
+}
+
+TEST(Mixing, ReproducesTheGoldenTable) {
+  std::ifstream file(DFL_GOLDEN_VECTORS "/table_mixing.json");
+  ASSERT_TRUE(file.good());
+  const nlohmann::json document = nlohmann::json::parse(file);
+  int compared = 0;
+  for (const nlohmann::json& entry : document.at("tables")) {
+    if (entry.at("directed").get<bool>()) continue;
+    const auto rule = entry.at("rule").get<std::string>();
+    const std::string name = entry.at("graph").get<std::string>() + " " + rule;
+    SCOPED_TRACE(name);
+    Graph graph(entry.at("m").get<int64_t>());
+    for (const nlohmann::json& edge : entry.at("edges")) {
+      graph.AddEdge(edge[0].get<int64_t>(), edge[1].get<int64_t>());
+    }
+    const auto expected = entry.at("W").get<MixingMatrix>();
+    const double lambda = SecondSingularValue(expected);
+    EXPECT_NEAR(lambda, entry.at("lambda").get<double>(), 1e-9);
+    EXPECT_NEAR(SpectralGap(expected), entry.at("gap").get<double>(), 1e-9);
+    ++compared;
+    // `pull` is not a mixing rule: its matrix is not doubly stochastic.
+    if (rule == "pull") continue;
+    const absl::StatusOr<MixingMatrix> w = BuildMixing(rule, graph);
+    ASSERT_TRUE(w.ok()) << w.status();
+    ExpectDoublyStochastic(*w);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      for (size_t j = 0; j < expected.size(); ++j) {
+        EXPECT_NEAR((*w)[i][j], expected[i][j], 1e-9) << i << " " << j;
+      }
+    }
+    EXPECT_NEAR(SecondSingularValue(*w), entry.at("lambda").get<double>(),
+                1e-9);
+  }
+  EXPECT_GE(compared, 20);
+}
+
+// [DeceFL] supplement: the rows of the path of four.
+TEST(Mixing, LaplacianOfThePathOfFourIsThePapers) {
+  const absl::StatusOr<MixingMatrix> w = BuildMixing("laplacian", Path(4));
+  ASSERT_TRUE(w.ok());
+  EXPECT_NEAR((*w)[0][0], 2.0 / 3, 1e-15);
+  EXPECT_NEAR((*w)[0][1], 1.0 / 3, 1e-15);
+  EXPECT_NEAR((*w)[1][1], 1.0 / 3, 1e-15);
+  EXPECT_EQ((*w)[0][2], 0);
+}
+
+TEST(Mixing, ARowAloneIsTheRowOfTheMatrix) {
+  Graph graph = Path(6);
+  graph.AddEdge(0, 3);
+  graph.AddEdge(1, 3);
+  for (const char* rule : {"metropolis", "laplacian"}) {
+    const MixingMatrix w = *BuildMixing(rule, graph);
+    for (int64_t i = 0; i < graph.size(); ++i) {
+      const MixingRow row = BuildMixingRow(rule, graph, {}, i);
+      EXPECT_EQ(row.self, w[i][i]);
+      ASSERT_EQ(row.weights.size(), graph.neighbours(i).size());
+      for (size_t q = 0; q < row.weights.size(); ++q) {
+        EXPECT_EQ(row.weights[q], w[i][graph.neighbours(i)[q]]);
+      }
+    }
+  }
+}
+
+// Circulant: the eigenvalues are (1 + 2 cos(2 pi k / m)) / 3.
+TEST(SecondSingularValue, IsExactOnRings) {
+  for (const int64_t m : {3, 4, 5, 17, 64, 301}) {
+    const MixingMatrix w = *BuildMixing("metropolis", Ring(m));
+    double expected = 0;
+    for (int64_t k = 1; k < m; ++k) {
+      const double angle = 2 * kPi * static_cast<double>(k) / m;
+      expected = std::max(expected, std::fabs(1 + 2 * std::cos(angle)) / 3);
+    }
+    EXPECT_NEAR(SecondSingularValue(w), expected, 1e-10) << m;
+  }
+}
+
+// I - L/3 on a path: 1 - (2 - 2 cos(pi k / m)) / 3, simple eigenvalues.
+TEST(SecondSingularValue, IsExactOnLongPaths) {
+  for (const int64_t m : {2, 3, 50, 500}) {
+    const int64_t max_degree = m == 2 ? 1 : 2;
+    const MixingMatrix w = *BuildMixing("laplacian", Path(m));
+    double expected = 0;
+    for (int64_t k = 1; k < m; ++k) {
+      const double angle = kPi * static_cast<double>(k) / m;
+      const double eigenvalue =
+          1 - (2 - 2 * std::cos(angle)) / static_cast<double>(max_degree + 1);
+      expected = std::max(expected, std::fabs(eigenvalue));
+    }
+    EXPECT_NEAR(SecondSingularValue(w), expected, 1e-10) << m;
+  }
+}
+
+TEST(SecondSingularValue, IsZeroForTheMeanAndOneWithoutMixing) {
+  EXPECT_NEAR(SecondSingularValue(*BuildMixing("uniform", Complete(200))), 0,
+              1e-10);
+  EXPECT_NEAR(SecondSingularValue(*BuildMixing("metropolis", Graph(50))), 1,
+              1e-10);
+  EXPECT_NEAR(SecondSingularValue({{1.0}}), 0, 1e-12);
+}
+
+TEST(SecondSingularValue, IsTheSameBitsEveryTime) {
+  const MixingMatrix w = *BuildMixing("metropolis", Ring(40));
+  EXPECT_EQ(SecondSingularValue(w), SecondSingularValue(w));
+}
+
+TEST(Mixing, UniformNeedsTheCompleteGraph) {
+  const absl::Status status = BuildMixing("uniform", Ring(4)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("topology.weights: \"uniform\""),
+                    HasSubstr("member 0 has 2 of 3"),
+                    HasSubstr("topology.kind: complete")));
+}
+
+TEST(Mixing, AnUnknownRuleIsRefusedWithTheNearest) {
+  const absl::Status status = BuildMixing("metropolys", Ring(4)).status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("topology.weights: \"metropolys\""),
+                    HasSubstr("did you mean \"metropolis\""),
+                    HasSubstr("laplacian, uniform, explicit")));
+}
+
+TEST(ExplicitMixing, TakesAValidMatrixAsItIs) {
+  const MixingMatrix matrix = {
+      {0.6, 0.4, 0.0}, {0.4, 0.1, 0.5}, {0.0, 0.5, 0.5}};
+  const absl::StatusOr<MixingMatrix> w =
+      BuildMixing("explicit", Path(3), matrix);
+  ASSERT_TRUE(w.ok()) << w.status();
+  EXPECT_EQ(*w, matrix);
+}
+
+struct BadMatrixCase {
+  MixingMatrix matrix;
+  std::string start;
+  std::string reason;
+};
+
+TEST(ExplicitMixing, SaysWhichEntryIsWrongAndWhy) {
+  const double nan = std::nan("");
+  const std::vector<BadMatrixCase> cases = {
+      {{{0.5, 0.5}, {0.5, 0.5}}, "topology.matrix: 2 rows", "3 members"},
+      {{{0.6, 0.4}, {0.4, 0.1, 0.5}, {0, 0.5, 0.5}},
+       "topology.matrix[0]: 2 entries",
+       "3 members"},
+      {{{0.6, 0.4, 0}, {0.4, -0.1, 0.7}, {0, 0.7, 0.3}},
+       "topology.matrix[1][1]: -0.1",
+       ">= 0"},
+      {{{nan, 0.4, 0}, {0.4, 0.1, 0.5}, {0, 0.5, 0.5}},
+       "topology.matrix[0][0]: nan",
+       ">= 0"},
+      {{{0.5, 0.4, 0.1}, {0.4, 0.2, 0.4}, {0.1, 0.4, 0.5}},
+       "topology.matrix[0][2]: 0.1",
+       "no edge"},
+      {{{1, 0, 0}, {0, 0.5, 0.5}, {0, 0.5, 0.5}},
+       "topology.matrix[0][1]: 0",
+       "have an edge"},
+      {{{0.6, 0.4, 0}, {0.3, 0.2, 0.5}, {0, 0.5, 0.5}},
+       "topology.matrix[1][0]: 0.3",
+       "[0][1] = 0.4; the matrix must be symmetric"},
+      {{{0.6, 0.4, 0}, {0.4, 0.2, 0.5}, {0, 0.5, 0.5}},
+       "topology.matrix[1]: row 1 sums to 1.1",
+       "within 1e-6"},
+  };
+  for (const BadMatrixCase& c : cases) {
+    const absl::Status status =
+        BuildMixing("explicit", Path(3), c.matrix).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith(c.start), HasSubstr(c.reason)));
+  }
+}
+
+}  // namespace
+}  // namespace dfl::core

@@ -1,0 +1,383 @@
+#include "daemon/core/run_plan.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/graph.h"
+#include "daemon/core/mixing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace dfl::core {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+RunPlan GoodPlan() {
+  RunPlan plan;
+  plan.seed = 7;
+  for (const char* name : {"anna", "bert", "carl", "dora"}) {
+    plan.members.push_back(MemberSpec{NodeId(name), 0});
+  }
+  return plan;
+}
+
+TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
+  for (const char* name : {"pame", "d-psgd", "decefl", "local"}) {
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = name;
+    EXPECT_TRUE(ValidatePlan(plan).ok()) << name << ": " << ValidatePlan(plan);
+  }
+}
+
+TEST(ValidatePlan, TakesOneLonelyMember) {
+  RunPlan plan = GoodPlan();
+  plan.members.resize(1);
+  for (const char* kind : {"complete", "ring", "star", "grid", "erdos-renyi"}) {
+    plan.topology.kind = kind;
+    EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  }
+}
+
+struct BadPlan {
+  std::string start;    // path and value found
+  std::string allowed;  // what is allowed, or what to do
+  std::function<void(RunPlan&)> spoil;
+};
+
+class ValidatePlanRefuses : public testing::TestWithParam<BadPlan> {};
+
+TEST_P(ValidatePlanRefuses, WithPathValueAndWhatIsAllowed) {
+  RunPlan plan = GoodPlan();
+  GetParam().spoil(plan);
+  const absl::Status status = ValidatePlan(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(StartsWith(GetParam().start), HasSubstr(GetParam().allowed)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Members, ValidatePlanRefuses,
+    testing::Values(
+        BadPlan{"members: none", "at least one",
+                [](RunPlan& p) { p.members.clear(); }},
+        BadPlan{"members[1]: node name \"be rt\"", "letters, digits",
+                [](RunPlan& p) { p.members[1].node = NodeId("be rt"); }},
+        BadPlan{"members[2]: \"bert\"", "listed once",
+                [](RunPlan& p) { p.members[2].node = NodeId("bert"); }},
+        BadPlan{"members[1]: \"Zoe\" comes after \"anna\"", "sorted bytewise",
+                [](RunPlan& p) { p.members[1].node = NodeId("Zoe"); }},
+        BadPlan{"members[3].rows: -1", "integer >= 0",
+                [](RunPlan& p) { p.members[3].rows = -1; }}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Model, ValidatePlanRefuses,
+    testing::Values(BadPlan{"model.kind: \"resnet2O\"",
+                            "did you mean \"resnet20\"",
+                            [](RunPlan& p) { p.model.kind = "resnet2O"; }},
+                    BadPlan{"model.classes: 1", "integer >= 2",
+                            [](RunPlan& p) { p.model.classes = 1; }},
+                    BadPlan{"model.classes: 0", "linear only",
+                            [](RunPlan& p) { p.model.classes = 0; }},
+                    BadPlan{"model.input: [1, 0, 28]", "each extent >= 1",
+                            [](RunPlan& p) { p.model.input = {1, 0, 28}; }},
+                    BadPlan{"model.input: [784]", "[channels, height, width]",
+                            [](RunPlan& p) { p.model.input = {784}; }},
+                    BadPlan{"model.hidden: 0", "integer >= 1",
+                            [](RunPlan& p) {
+                              p.model.kind = "mlp";
+                              p.model.hidden = {64, 0};
+                            }},
+                    BadPlan{"model.hidden: []", "at least one width",
+                            [](RunPlan& p) {
+                              p.model.kind = "mlp";
+                              p.model.hidden = {};
+                            }},
+                    BadPlan{"model.dropout: 1 ", "[0, 1)",
+                            [](RunPlan& p) {
+                              p.model.kind = "mlp";
+                              p.model.dropout = 1;
+                            }},
+                    BadPlan{"model.dropout: 0.5", "only mlp",
+                            [](RunPlan& p) { p.model.dropout = 0.5; }},
+                    BadPlan{"model.path: missing", ".pt file",
+                            [](RunPlan& p) { p.model.kind = "torchscript"; }},
+                    BadPlan{"model.path: \"m.pt\"", "only torchscript",
+                            [](RunPlan& p) { p.model.path = "m.pt"; }},
+                    BadPlan{"model.loss: \"hing\"", "did you mean \"hinge\"",
+                            [](RunPlan& p) { p.model.loss = "hing"; }},
+                    BadPlan{"model.loss: \"hinge\"", "mse",
+                            [](RunPlan& p) {
+                              p.model.kind = "linear";
+                              p.model.classes = 0;
+                              p.model.loss = "hinge";
+                            }},
+                    BadPlan{"model.l2: -1", "number >= 0",
+                            [](RunPlan& p) { p.model.l2 = -1; }},
+                    BadPlan{"batch_size: 0", "integer >= 1",
+                            [](RunPlan& p) { p.batch_size = 0; }}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithm, ValidatePlanRefuses,
+    testing::Values(
+        BadPlan{"algorithm.name: ", "did you mean \"pame\"",
+                [](RunPlan& p) { p.algorithm.name = "pane"; }},
+        BadPlan{"algorithm.knobs.nu: 1.5", "(0, 1]",
+                [](RunPlan& p) { p.algorithm.knobs = {{"nu", 1.5}}; }},
+        BadPlan{"algorithm.knobs.kapa: unknown", "did you mean \"kappa\"",
+                [](RunPlan& p) {
+                  p.algorithm.knobs = {{"kapa", IntRange{5, 10}}};
+                }},
+        BadPlan{
+            "nodes.bert.knobs.p: 0 ", "(0, 1]",
+            [](RunPlan& p) { p.nodes[NodeId("bert")].knobs = {{"p", 0.0}}; }},
+        BadPlan{
+            "nodes.bret: \"bret\" is no member", "did you mean \"bert\"",
+            [](RunPlan& p) { p.nodes[NodeId("bret")].knobs = {{"p", 0.5}}; }},
+        BadPlan{"algorithm.knobs.sample_weighting: on",
+                "members[0] (anna) does not tell its own",
+                [](RunPlan& p) {
+                  p.algorithm.name = "decefl";
+                  p.algorithm.knobs = {{"sample_weighting", true}};
+                }},
+        BadPlan{"nodes.carl.knobs.sample_weighting: on", "members[1] (bert)",
+                [](RunPlan& p) {
+                  p.algorithm.name = "decefl";
+                  p.members[0].rows = 100;
+                  p.nodes[NodeId("carl")].knobs = {{"sample_weighting", true}};
+                }}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Topology, ValidatePlanRefuses,
+    testing::Values(
+        BadPlan{"topology.kind: \"rign\"", "did you mean \"ring\"",
+                [](RunPlan& p) { p.topology.kind = "rign"; }},
+        BadPlan{"topology.edge_probability: 1.2", "(0, 1]",
+                [](RunPlan& p) {
+                  p.topology.kind = "erdos-renyi";
+                  p.topology.edge_probability = 1.2;
+                }},
+        BadPlan{"topology.edges[0]: \"emil\"", "anna, bert, carl, dora",
+                [](RunPlan& p) {
+                  p.topology.kind = "explicit";
+                  p.topology.edges = {{NodeId("anna"), NodeId("emil")}};
+                }},
+        BadPlan{"topology.weights: \"metropoli\"",
+                "did you mean \"metropolis\"",
+                [](RunPlan& p) { p.topology.weights = "metropoli"; }},
+        BadPlan{"topology.weights: \"uniform\"", "complete",
+                [](RunPlan& p) {
+                  p.topology.kind = "ring";
+                  p.topology.weights = "uniform";
+                }},
+        BadPlan{"topology.matrix: 0 rows", "4 members",
+                [](RunPlan& p) { p.topology.weights = "explicit"; }}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Rest, ValidatePlanRefuses,
+    testing::Values(
+        BadPlan{"codec.coordinates: \"topk\"", "uniformly random",
+                [](RunPlan& p) {
+                  p.codec.format.coordinates = Coordinates::kTopK;
+                }},
+        BadPlan{"codec.rate: 0 ", "(0, 1]",
+                [](RunPlan& p) { p.codec.rate = 0; }},
+        BadPlan{"codec.rate: nan", "(0, 1]",
+                [](RunPlan& p) { p.codec.rate = std::nan(""); }},
+        BadPlan{"evaluation.every_steps: -5", "integer >= 0",
+                [](RunPlan& p) { p.evaluation.every_steps = -5; }},
+        BadPlan{"evaluation.examples: -1", "integer >= 0",
+                [](RunPlan& p) { p.evaluation.examples = -1; }},
+        BadPlan{"stop.steps: -1", "integer >= 0",
+                [](RunPlan& p) { p.stop.steps = -1; }},
+        BadPlan{"stop.time: 0", "duration > 0",
+                [](RunPlan& p) { p.stop.time = absl::ZeroDuration(); }},
+        BadPlan{"stop.loss_below: -0.5", "number >= 0",
+                [](RunPlan& p) { p.stop.loss_below = -0.5; }},
+        BadPlan{"stop.accuracy_above: 90", "[0, 1]",
+                [](RunPlan& p) { p.stop.accuracy_above = 90; }},
+        BadPlan{"deadline.exchange: 0", "finite duration > 0",
+                [](RunPlan& p) { p.deadline.exchange = absl::ZeroDuration(); }},
+        BadPlan{"deadline.exchange: inf", "finite duration > 0",
+                [](RunPlan& p) {
+                  p.deadline.exchange = absl::InfiniteDuration();
+                }}));
+
+TEST(ValidatePlan, TakesTopKForPushAlgorithms) {
+  for (const char* name : {"d-psgd", "decefl"}) {
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = name;
+    plan.codec.format.coordinates = Coordinates::kTopK;
+    EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  }
+}
+
+TEST(ValidatePlan, TakesSampleWeightingWhenAllRowsAreTold) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "decefl";
+  plan.algorithm.knobs = {{"sample_weighting", true}};
+  for (MemberSpec& member : plan.members) member.rows = 10;
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+}
+
+TEST(ValidatePlan, SaysWhenErdosRenyiStaysDisconnected) {
+  RunPlan plan = GoodPlan();
+  plan.topology.kind = "erdos-renyi";
+  plan.topology.edge_probability = 1e-6;
+  EXPECT_EQ(ValidatePlan(plan).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(PlanWarnings, FullExchangeOnABipartiteGraph) {
+  RunPlan plan = GoodPlan();
+  plan.topology.kind = "ring";
+  plan.algorithm.knobs = {{"nu", 1.0}, {"p", 1.0}};
+  EXPECT_THAT(PlanWarnings(plan), Contains(HasSubstr("never mixes")));
+  // nu = 0.9 of two neighbours are both of them.
+  plan.algorithm.knobs["nu"] = 0.9;
+  EXPECT_THAT(PlanWarnings(plan), Contains(HasSubstr("never mixes")));
+  plan.algorithm.knobs["p"] = 0.5;
+  EXPECT_THAT(PlanWarnings(plan), Not(Contains(HasSubstr("never mixes"))));
+  plan.algorithm.knobs["p"] = 1.0;
+  plan.nodes[NodeId("anna")].knobs = {{"nu", 0.5}};
+  EXPECT_THAT(PlanWarnings(plan), Not(Contains(HasSubstr("never mixes"))));
+  plan.nodes.clear();
+  plan.topology.kind = "complete";  // has triangles
+  EXPECT_THAT(PlanWarnings(plan), Not(Contains(HasSubstr("never mixes"))));
+}
+
+TEST(PlanWarnings, ShowPamesFirstStep) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.knobs = {{"nu", 0.5}, {"sigma0", 5.0}};
+  // m = ceil(0.5 * 3) = 2.
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre(HasSubstr("first step 1/(sigma0 m) is 0.1,")));
+  plan.nodes[NodeId("dora")].knobs = {{"nu", 0.1}};
+  EXPECT_THAT(PlanWarnings(plan), ElementsAre(HasSubstr("is 0.1 to 0.2,")));
+}
+
+TEST(PlanWarnings, NamesThePartsOfADisconnectedGraph) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "d-psgd";
+  EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+  plan.topology.kind = "explicit";
+  plan.topology.edges = {{NodeId("anna"), NodeId("carl")}};
+  EXPECT_TRUE(ValidatePlan(plan).ok());
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre(HasSubstr("{anna, carl}, {bert}, {dora}")));
+  plan.algorithm.name = "local";  // nobody exchanges anything
+  EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+}
+
+TEST(PlanWarnings, SaysWhatIsIgnored) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "d-psgd";
+  plan.topology.edges = {{NodeId("anna"), NodeId("carl")}};
+  plan.topology.matrix = {{1.0}};
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre(StartsWith("topology.edges: ignored"),
+                          StartsWith("topology.matrix: ignored")));
+}
+
+TEST(PlanWarnings, IsQuietAboutABadPlan) {
+  RunPlan plan = GoodPlan();
+  plan.batch_size = 0;
+  EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+}
+
+TEST(DeriveNodePlan, ResolvesNeighboursWeightsAndKnobs) {
+  RunPlan plan = GoodPlan();
+  plan.topology.kind = "star";
+  plan.algorithm.knobs = {{"nu", 0.25}};
+  plan.nodes[NodeId("bert")].knobs = {{"nu", 1.0}};
+  plan.deadline.exchange = absl::Seconds(3);
+  const absl::StatusOr<NodePlan> bert = DeriveNodePlan(plan, NodeId("bert"));
+  ASSERT_TRUE(bert.ok()) << bert.status();
+  EXPECT_EQ(bert->self, NodeId("bert"));
+  ASSERT_EQ(bert->neighbours.size(), 1u);
+  EXPECT_EQ(bert->neighbours[0].node, NodeId("anna"));
+  EXPECT_NEAR(bert->neighbours[0].weight, 0.25, 1e-15);
+  EXPECT_NEAR(bert->self_weight, 0.75, 1e-15);
+  EXPECT_EQ(bert->knobs.Number("nu"), 1.0);
+  EXPECT_EQ(bert->member_count, 4);
+  EXPECT_FALSE(bert->rows_known);
+  EXPECT_EQ(bert->sample_weight, 1);
+  EXPECT_EQ(bert->exchange_deadline, absl::Seconds(3));
+  const absl::StatusOr<NodePlan> anna = DeriveNodePlan(plan, NodeId("anna"));
+  ASSERT_TRUE(anna.ok());
+  EXPECT_EQ(anna->neighbours.size(), 3u);
+  EXPECT_EQ(anna->knobs.Number("nu"), 0.25);
+}
+
+TEST(DeriveNodePlan, SampleWeightIsTheShareOfRowsTimesMembers) {
+  RunPlan plan = GoodPlan();
+  for (MemberSpec& member : plan.members) member.rows = 100;
+  plan.members[0].rows = 500;
+  const absl::StatusOr<NodePlan> anna = DeriveNodePlan(plan, NodeId("anna"));
+  ASSERT_TRUE(anna.ok());
+  EXPECT_TRUE(anna->rows_known);
+  EXPECT_NEAR(anna->sample_weight, 500.0 * 4 / 800, 1e-15);
+  plan.members[3].rows = 0;
+  EXPECT_FALSE(DeriveNodePlan(plan, NodeId("anna"))->rows_known);
+  EXPECT_EQ(DeriveNodePlan(plan, NodeId("anna"))->sample_weight, 1);
+}
+
+TEST(DeriveNodePlan, EveryNodeDerivesTheSameGraph) {
+  RunPlan plan;
+  plan.seed = 11;
+  plan.topology.kind = "erdos-renyi";
+  plan.topology.edge_probability = 0.4;
+  plan.algorithm.name = "d-psgd";
+  std::vector<NodeId> ids;
+  for (int i = 0; i < 12; ++i) {
+    ids.emplace_back(absl::StrCat("n", 10 + i));
+    plan.members.push_back(MemberSpec{ids.back(), 0});
+  }
+  const Graph graph =
+      *BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"), ids);
+  const MixingMatrix w = *BuildMixing("metropolis", graph);
+  const absl::StatusOr<std::vector<NodePlan>> all = DeriveNodePlans(plan);
+  ASSERT_TRUE(all.ok()) << all.status();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const absl::StatusOr<NodePlan> node = DeriveNodePlan(plan, ids[i]);
+    ASSERT_TRUE(node.ok());
+    EXPECT_EQ(node->self_weight, w[i][i]);
+    EXPECT_EQ((*all)[i].self, ids[i]);
+    EXPECT_EQ((*all)[i].self_weight, w[i][i]);
+    ASSERT_EQ(node->neighbours.size(), graph.neighbours(i).size());
+    for (size_t q = 0; q < node->neighbours.size(); ++q) {
+      const int64_t j = graph.neighbours(i)[q];
+      EXPECT_EQ(node->neighbours[q].node, ids[j]);
+      EXPECT_EQ(node->neighbours[q].weight, w[i][j]);
+      EXPECT_EQ((*all)[i].neighbours[q].weight, w[i][j]);
+    }
+  }
+}
+
+TEST(DeriveNodePlan, AStrangerIsNotFound) {
+  const absl::Status status =
+      DeriveNodePlan(GoodPlan(), NodeId("berta")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("did you mean \"bert\""));
+}
+
+TEST(DeriveNodePlan, ABadPlanIsRefused) {
+  RunPlan plan = GoodPlan();
+  plan.topology.kind = "cube";
+  EXPECT_EQ(DeriveNodePlan(plan, NodeId("anna")).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace dfl::core
