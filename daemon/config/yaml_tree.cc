@@ -42,6 +42,11 @@ class TreeBuilder final : public YAML::EventHandler {
                 YAML::anchor_t anchor, const std::string& value) override {
     CheckAnchor(mark, anchor);
     CheckTag(mark, tag);
+    if (value.size() > kMaxYamlText) {
+      Refuse(LineOf(mark),
+             absl::StrCat("found a text of ", value.size(),
+                          " bytes; allowed: at most ", kMaxYamlText));
+    }
     YamlNode node;
     node.kind = YamlNode::Kind::kScalar;
     node.line = LineOf(mark);

@@ -4,10 +4,11 @@
 // Taken: one document of maps, lists and scalars. Refused, with the line:
 // doubled keys, keys that are no scalars, aliases and anchors (a few lines of
 // them can stand for gigabytes), tags, a second document, nesting beyond
-// kMaxYamlDepth.
+// kMaxYamlDepth, texts beyond kMaxYamlText.
 #ifndef DFL_CONFIG_YAML_TREE_H_
 #define DFL_CONFIG_YAML_TREE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 namespace dfl::config {
 
 inline constexpr int kMaxYamlDepth = 32;
+inline constexpr size_t kMaxYamlText = 4096;  // bytes of a key or a scalar
 
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };

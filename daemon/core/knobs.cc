@@ -332,6 +332,12 @@ std::string NearestName(absl::string_view name,
   size_t best_distance = limit + 1;
   std::string best;
   for (const std::string& candidate : known) {
+    // The distance is at least the difference in length; a name of a megabyte
+    // is not measured at all.
+    const size_t longer = std::max(name.size(), candidate.size());
+    if (longer - std::min(name.size(), candidate.size()) >= best_distance) {
+      continue;
+    }
     const size_t distance = EditDistance(name, candidate);
     // Nothing in common: "xy" is not a slip for "nu".
     if (distance >= std::max(name.size(), candidate.size())) continue;

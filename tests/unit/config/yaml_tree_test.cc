@@ -57,6 +57,8 @@ TEST(YamlTree, RefusesWithTheLine) {
       {"? [a]\n: 1\n", "f.yaml:1: ", "where a key is expected"},
       {"a:\n  {b: {c: d}: e}\n", "f.yaml:", ""},
       {deep, "f.yaml:1: ", ""},
+      {"a: 1\nb: " + std::string(5000, 'x'),
+       "f.yaml:2: ", "found a text of 5000 bytes; allowed: at most 4096"},
   };
   for (const Case& c : cases) {
     const absl::StatusOr<YamlNode> root = ParseYaml(c.text, "f.yaml");

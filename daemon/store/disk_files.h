@@ -1,0 +1,59 @@
+// ports::Files on a directory of a real disk.
+#ifndef DFL_STORE_DISK_FILES_H_
+#define DFL_STORE_DISK_FILES_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "daemon/ports/files.h"
+
+namespace dfl::store {
+
+// Thread-compatible. Holds the directory's lock for as long as it lives; the
+// system gives the lock back however the process ends.
+class DiskFiles final : public ports::Files {
+ public:
+  // A larger file is not ours.
+  static constexpr size_t kMaxFileBytes = size_t{64} << 20;
+
+  // Creates `folder` (mode 0700, its parents too) where it is absent, locks it
+  // and clears what an interrupted write left behind.
+  // Errors: FAILED_PRECONDITION when another process holds it (names its pid);
+  // PERMISSION_DENIED; RESOURCE_EXHAUSTED when the disk is full; INTERNAL with
+  // the system's cause.
+  static absl::StatusOr<std::unique_ptr<DiskFiles>> Open(
+      const std::string& folder);
+
+  ~DiskFiles() override;
+  DiskFiles(const DiskFiles&) = delete;
+  DiskFiles& operator=(const DiskFiles&) = delete;
+
+  // Names are 1 to 100 letters, digits, '_', '-' and '.', and do not begin with
+  // '.' (INVALID_ARGUMENT); "lock" is taken.
+  absl::StatusOr<std::string> Read(const std::string& name) override;
+  absl::Status WriteAtomically(const std::string& name,
+                               absl::string_view content) override;
+  absl::Status Remove(const std::string& name) override;
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  DiskFiles(std::string folder, int folder_fd, int lock_fd);
+
+  // Writes `content` under a name of no meaning and sees it on the disk.
+  absl::Status WriteAside(const std::string& name, absl::string_view content);
+  absl::Status SyncFolder();
+  std::string PathOf(const std::string& name) const;
+
+  const std::string folder_;
+  const int folder_fd_;
+  const int lock_fd_;
+};
+
+}  // namespace dfl::store
+
+#endif  // DFL_STORE_DISK_FILES_H_

@@ -1,0 +1,216 @@
+#include "daemon/store/node_state.h"
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/base/checksum.h"
+#include "daemon/base/rng.h"
+#include "daemon/simports/sim_files.h"
+#include "dfl/storage/v1/storage.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace dfl::store {
+namespace {
+
+using simports::SimFiles;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+NodeState Sample(uint64_t version) {
+  NodeState state;
+  state.node = "box-7";
+  state.starts = version + 10;
+  state.plan = "members: [box-7]\n";
+  state.plan_version = version;
+  state.run_id = "run-1";
+  state.desired_phase = DesiredPhase::kTraining;
+  return state;
+}
+
+void Save(SimFiles& files, uint64_t version) {
+  NodeStateStore store(files);
+  ASSERT_TRUE(store.Load().ok());
+  ASSERT_TRUE(store.Save(Sample(version)).ok());
+}
+
+NodeStateStore::Loaded MustLoad(SimFiles& files) {
+  NodeStateStore store(files);
+  absl::StatusOr<NodeStateStore::Loaded> loaded = store.Load();
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? *std::move(loaded) : NodeStateStore::Loaded();
+}
+
+TEST(NodeState, AFreshDirectoryHoldsNone) {
+  SimFiles files;
+  const NodeStateStore::Loaded loaded = MustLoad(files);
+  EXPECT_FALSE(loaded.found);
+  EXPECT_EQ(loaded.note, "");
+  EXPECT_EQ(loaded.state.starts, 0u);
+  EXPECT_EQ(loaded.state.desired_phase, DesiredPhase::kIdle);
+}
+
+TEST(NodeState, ComesBackAsItWasSaved) {
+  SimFiles files;
+  for (const DesiredPhase phase :
+       {DesiredPhase::kIdle, DesiredPhase::kTraining, DesiredPhase::kPaused,
+        DesiredPhase::kStopped}) {
+    NodeStateStore store(files);
+    ASSERT_TRUE(store.Load().ok());
+    NodeState state = Sample(3);
+    state.desired_phase = phase;
+    ASSERT_TRUE(store.Save(state).ok());
+    const NodeStateStore::Loaded loaded = MustLoad(files);
+    EXPECT_TRUE(loaded.found);
+    EXPECT_EQ(loaded.note, "");
+    EXPECT_EQ(loaded.state.node, "box-7");
+    EXPECT_EQ(loaded.state.starts, 13u);
+    EXPECT_EQ(loaded.state.plan, "members: [box-7]\n");
+    EXPECT_EQ(loaded.state.plan_version, 3u);
+    EXPECT_EQ(loaded.state.run_id, "run-1");
+    EXPECT_EQ(loaded.state.desired_phase, phase);
+  }
+}
+
+TEST(NodeState, TwoFilesAreWrittenInTurnAndTheNewestHolds) {
+  SimFiles files;
+  for (uint64_t version = 1; version <= 5; ++version) {
+    Save(files, version);
+    EXPECT_EQ(MustLoad(files).state.plan_version, version);
+  }
+  EXPECT_THAT(files.names(), ElementsAre("node_state.0", "node_state.1"));
+  NodeStateStore store(files);
+  ASSERT_TRUE(store.Load().ok());
+  EXPECT_EQ(store.generation(), 5u);
+}
+
+// The fifth generation stands in node_state.0, the fourth in node_state.1.
+void SaveFive(SimFiles& files) {
+  for (uint64_t version = 1; version <= 5; ++version) Save(files, version);
+}
+
+TEST(NodeState, EveryTruncationFallsBackToTheGenerationBeforeAndSaysSo) {
+  SimFiles files;
+  SaveFive(files);
+  const std::string whole = *files.Read("node_state.0");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    ASSERT_TRUE(
+        files.WriteAtomically("node_state.0", whole.substr(0, size)).ok());
+    const NodeStateStore::Loaded loaded = MustLoad(files);
+    EXPECT_TRUE(loaded.found);
+    EXPECT_EQ(loaded.state.plan_version, 4u) << "cut to " << size;
+    EXPECT_THAT(loaded.note, HasSubstr("node_state.0: "));
+    EXPECT_THAT(loaded.note, HasSubstr("the other generation, 4 "
+                                       "(node_state.1), is used instead"));
+  }
+}
+
+TEST(NodeState, EveryFlippedBitFallsBackToTheGenerationBefore) {
+  SimFiles files;
+  SaveFive(files);
+  const auto bits =
+      static_cast<int64_t>(8 * files.Read("node_state.0")->size());
+  for (int64_t bit = 0; bit < bits; ++bit) {
+    files.FlipBit("node_state.0", bit);
+    const NodeStateStore::Loaded loaded = MustLoad(files);
+    EXPECT_EQ(loaded.state.plan_version, 4u) << "bit " << bit;
+    EXPECT_NE(loaded.note, "") << "bit " << bit;
+    files.FlipBit("node_state.0", bit);
+  }
+}
+
+TEST(NodeState, TheBrokenFileIsTheOneWrittenNext) {
+  SimFiles files;
+  SaveFive(files);
+  ASSERT_TRUE(files.WriteAtomically("node_state.0", "").ok());
+  Save(files, 6);
+  const NodeStateStore::Loaded loaded = MustLoad(files);
+  EXPECT_EQ(loaded.state.plan_version, 6u);
+  EXPECT_EQ(loaded.note, "");
+}
+
+TEST(NodeState, ATornFirstGenerationCountsAsNoneAndIsSaid) {
+  SimFiles files;
+  ASSERT_TRUE(files.WriteAtomically("node_state.0", "").ok());
+  const NodeStateStore::Loaded loaded = MustLoad(files);
+  EXPECT_FALSE(loaded.found);
+  EXPECT_THAT(loaded.note, HasSubstr("node_state.0: it is empty"));
+  EXPECT_THAT(loaded.note, HasSubstr("starts as new"));
+}
+
+TEST(NodeState, TwoBrokenFilesAreAnErrorThatSaysWhatToDo) {
+  SimFiles files;
+  ASSERT_TRUE(files.WriteAtomically("node_state.0", "").ok());
+  ASSERT_TRUE(files.WriteAtomically("node_state.1", "junk").ok());
+  NodeStateStore store(files);
+  const absl::Status status = store.Load().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node_state.0: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node_state.1: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Remove both"));
+}
+
+TEST(NodeState, StateOfANewerDaemonIsNotOverwritten) {
+  SimFiles files;
+  SaveFive(files);
+  storage::v1::NodeStateFile file;
+  ASSERT_TRUE(file.ParseFromString(*files.Read("node_state.0")));
+  file.set_format_version(2);
+  file.set_checksum(
+      ExtendCrc32c(Crc32c(std::string("\2\0\0\0", 4)), file.state()));
+  ASSERT_TRUE(
+      files.WriteAtomically("node_state.0", file.SerializeAsString()).ok());
+  NodeStateStore store(files);
+  const absl::Status status = store.Load().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("node_state.0: it has format 2 and this dfld knows 1"));
+}
+
+TEST(NodeState, AFullDiskKeepsTheGenerationBefore) {
+  SimFiles files;
+  SaveFive(files);
+  files.set_capacity(10);
+  NodeStateStore store(files);
+  ASSERT_TRUE(store.Load().ok());
+  EXPECT_EQ(store.Save(Sample(6)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(MustLoad(files).state.plan_version, 5u);
+  // With room again, the same store goes on.
+  files.set_capacity(-1);
+  ASSERT_TRUE(store.Save(Sample(6)).ok());
+  EXPECT_EQ(MustLoad(files).state.plan_version, 6u);
+}
+
+TEST(NodeState, ADiskThatCannotBeReadIsAnError) {
+  SimFiles files;
+  SaveFive(files);
+  files.FailWith(absl::InternalError("input/output error"));
+  NodeStateStore store(files);
+  const absl::Status status = store.Load().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("input/output error"));
+}
+
+// A disk that calls a write safe too early loses at most what it lied about.
+TEST(NodeState, PowerCutsNeverLoseASyncedGeneration) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    SimFiles files;
+    Rng rng(seed);
+    uint64_t synced = 0;
+    for (uint64_t version = 1; version <= 8; ++version) {
+      files.set_lies(false);
+      files.Sync();
+      synced = MustLoad(files).state.plan_version;
+      files.set_lies(true);
+      Save(files, version);
+      if (rng.Below(2) == 0) files.Crash(rng);
+      const uint64_t found = MustLoad(files).state.plan_version;
+      EXPECT_TRUE(found == version || found == synced)
+          << found << " is neither " << version << " nor " << synced;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dfl::store

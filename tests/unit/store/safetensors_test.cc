@@ -1,0 +1,280 @@
+#include "daemon/store/safetensors.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace dfl::store {
+namespace {
+
+using testing::HasSubstr;
+
+ports::ModelInfo Model() {
+  ports::ModelInfo model;
+  model.kind = "cnn";
+  model.parameters = {
+      {"fc.weight", {2, 3}, 0, 6}, {"fc.bias", {2}, 6, 2}, {"scale", {}, 8, 1}};
+  model.buffers = {{"bn.mean", {2}, 0, 2}};
+  model.parameter_count = 9;
+  model.buffer_count = 2;
+  return model;
+}
+
+const std::vector<float> kParameters = {1, 2, 3, 4, 5, 6, -0.0f, 8e-40f, 9.5f};
+const std::vector<float> kBuffers = {0.25f, -0.5f};
+
+SafetensorsSource Source(const ports::ModelInfo& model = Model()) {
+  absl::StatusOr<SafetensorsSource> source = SafetensorsSource::Create(
+      model, kParameters, kBuffers, {{"step", "100"}});
+  EXPECT_TRUE(source.ok()) << source.status();
+  return *std::move(source);
+}
+
+std::string WholeFile(const SafetensorsSource& source) {
+  std::string bytes(source.size(), '\0');
+  EXPECT_EQ(source.Read(0, absl::MakeSpan(bytes.data(), bytes.size())),
+            bytes.size());
+  return bytes;
+}
+
+struct Taken {
+  absl::Status status;
+  std::vector<float> parameters = std::vector<float>(9, 77);
+  std::vector<float> buffers = std::vector<float>(2, 77);
+  SafetensorsMetadata metadata;
+};
+
+Taken Take(const std::string& bytes, size_t piece = 1 << 20) {
+  Taken taken;
+  SafetensorsReader reader(Model(), absl::MakeSpan(taken.parameters),
+                           absl::MakeSpan(taken.buffers));
+  for (size_t at = 0; at < bytes.size() && taken.status.ok(); at += piece) {
+    taken.status = reader.Feed(absl::string_view(bytes).substr(at, piece));
+  }
+  if (taken.status.ok()) taken.status = reader.Finish();
+  taken.metadata = reader.metadata();
+  return taken;
+}
+
+// A file with `header` and as many bytes of data as the model has.
+std::string FileOf(const std::string& header, size_t data_bytes = 44) {
+  std::string bytes(8, '\0');
+  const uint64_t length = header.size();
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + std::string(data_bytes, '\0');
+}
+
+constexpr char kHeader[] =
+    R"({"fc.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+    R"("fc.bias":{"dtype":"F32","shape":[2],"data_offsets":[24,32]},)"
+    R"("scale":{"dtype":"F32","shape":[],"data_offsets":[32,36]},)"
+    R"("bn.mean":{"dtype":"F32","shape":[2],"data_offsets":[36,44]}})";
+
+TEST(SafetensorsSource, WritesTheFormatThatOtherProgramsRead) {
+  const std::string bytes = WholeFile(Source());
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  EXPECT_EQ(length % 8, 0u);
+  ASSERT_EQ(bytes.size(), 8 + length + 44);
+  const nlohmann::json header =
+      nlohmann::json::parse(bytes.substr(8, static_cast<size_t>(length)));
+  EXPECT_EQ(header["__metadata__"]["format"], "pt");
+  EXPECT_EQ(header["__metadata__"]["step"], "100");
+  EXPECT_EQ(header["fc.weight"]["dtype"], "F32");
+  EXPECT_EQ(header["fc.weight"]["shape"], nlohmann::json({2, 3}));
+  EXPECT_EQ(header["fc.bias"]["data_offsets"], nlohmann::json({24, 32}));
+  EXPECT_EQ(header["scale"]["shape"], nlohmann::json::array());
+  EXPECT_EQ(header["bn.mean"]["data_offsets"], nlohmann::json({36, 44}));
+  float value = 0;
+  std::memcpy(&value, bytes.data() + 8 + length + 36, 4);
+  EXPECT_EQ(value, 0.25f);
+}
+
+TEST(SafetensorsSource, AnyPieceIsThatPartOfTheWhole) {
+  const SafetensorsSource source = Source();
+  const std::string whole = WholeFile(source);
+  for (size_t offset = 0; offset <= whole.size() + 2; ++offset) {
+    for (const size_t count : {0, 1, 3, 8, 50, 1000}) {
+      std::string piece(count, '?');
+      const size_t got =
+          source.Read(offset, absl::MakeSpan(piece.data(), piece.size()));
+      const std::string expected =
+          offset < whole.size() ? whole.substr(offset, count) : "";
+      EXPECT_EQ(piece.substr(0, got), expected) << offset << " + " << count;
+    }
+  }
+}
+
+TEST(SafetensorsSource, RefusesAModelThatDoesNotFitItsVectors) {
+  const std::vector<float> few = {1};
+  EXPECT_FALSE(SafetensorsSource::Create(Model(), few, kBuffers, {}).ok());
+  ports::ModelInfo model = Model();
+  model.parameters[1].offset = 5;  // overlaps
+  EXPECT_FALSE(
+      SafetensorsSource::Create(model, kParameters, kBuffers, {}).ok());
+  model = Model();
+  model.buffers[0].name = "fc.bias";  // comes twice
+  EXPECT_FALSE(
+      SafetensorsSource::Create(model, kParameters, kBuffers, {}).ok());
+  model = Model();
+  model.buffers[0].name = "\xff";
+  EXPECT_FALSE(
+      SafetensorsSource::Create(model, kParameters, kBuffers, {}).ok());
+}
+
+TEST(SafetensorsReader, BringsBackEveryBitInPiecesOfAnySize) {
+  const std::string bytes = WholeFile(Source());
+  for (const size_t piece :
+       {size_t{1}, size_t{3}, size_t{7}, size_t{64}, size_t{1} << 20}) {
+    const Taken taken = Take(bytes, piece);
+    ASSERT_TRUE(taken.status.ok()) << taken.status;
+    EXPECT_EQ(std::memcmp(taken.parameters.data(), kParameters.data(), 36), 0);
+    EXPECT_EQ(std::memcmp(taken.buffers.data(), kBuffers.data(), 8), 0);
+    EXPECT_EQ(taken.metadata.at("step"), "100");
+  }
+}
+
+TEST(SafetensorsReader, TakesTensorsInAnyOrder) {
+  std::string bytes = FileOf(
+      R"({"bn.mean":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+      R"("scale":{"dtype":"F32","shape":[],"data_offsets":[8,12]},)"
+      R"("fc.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[20,44]},)"
+      R"("fc.bias":{"dtype":"F32","shape":[2],"data_offsets":[12,20]}}  )");
+  const float first = 3;
+  std::memcpy(bytes.data() + bytes.size() - 44, &first, 4);
+  const Taken taken = Take(bytes, 5);
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  EXPECT_EQ(taken.buffers[0], 3);
+  EXPECT_EQ(taken.parameters[0], 0);
+}
+
+TEST(SafetensorsReader, EveryTruncationIsAnError) {
+  const std::string bytes = WholeFile(Source());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const absl::Status status = Take(bytes.substr(0, size), 16).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << size;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the file ends"));
+  }
+}
+
+TEST(SafetensorsReader, AnyFlippedBitOfTheHeaderIsHarmless) {
+  const std::string bytes = WholeFile(Source());
+  for (size_t bit = 0; bit < 8 * (bytes.size() - 44); ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    const Taken taken = Take(flipped, 32);
+    if (!taken.status.ok()) continue;
+    // What passes differs in the metadata at most.
+    EXPECT_EQ(std::memcmp(taken.parameters.data(), kParameters.data(), 36), 0)
+        << "bit " << bit;
+  }
+}
+
+TEST(SafetensorsReader, RefusesWithTheReason) {
+  struct Case {
+    std::vector<std::pair<std::string, std::string>> replace;
+    std::string why;
+  };
+  const Case cases[] = {
+      {{{"fc.bias", "fc.bais"}},
+       "\"fc.bais\": the model has no such tensor; did you mean \"fc.bias\"?"},
+      {{{R"("scale":{"dtype":"F32","shape":[],"data_offsets":[32,36]},)", ""}},
+       "tensors are missing: \"scale\""},
+      {{{"\"scale\"", "\"fc.bias\""}}, "\"fc.bias\" comes twice"},
+      {{{"[2,3]", "[3,2]"}},
+       "\"fc.weight\": shape [3, 2]; the model's is [2, 3]"},
+      {{{"[2,3]", "[6]"}}, "\"fc.weight\": shape [6]"},
+      {{{"[2,3]", "[2,-3]"}}, "its shape is missing or no list"},
+      {{{"[2,3]", "[2,3.0]"}}, "its shape is missing or no list"},
+      {{{"[2,3]", "[2,99999999999999999999]"}}, "its shape is missing or no"},
+      {{{"\"dtype\":\"F32\",\"shape\":[2,3]", "\"shape\":[2,3]"}},
+       "\"fc.weight\": dtype missing or no text; allowed: \"F32\""},
+      {{{"F32", "F16"}}, "dtype \"F16\"; allowed: \"F32\""},
+      {{{"[24,32]", "[20,28]"}}, "overlap another tensor's"},
+      {{{"[24,32]", "[24,31]"}}, "do not span the 8 bytes"},
+      {{{"[24,32]", "[32,24]"}}, "do not span the 8 bytes"},
+      {{{"[24,32]", "[0,8]"}}, "overlap"},
+      {{{"[36,44]", "[40,48]"}}, "pass the 44 bytes of the model"},
+      {{{"[36,44]", "[18446744073709551608,0]"}}, "data_offsets are not two"},
+      {{{"[36,44]", "[9223372036854775800,9223372036854775807]"}},
+       "do not span"},
+      {{{"[24,32]", "[24]"}}, "data_offsets are not two integers"},
+      {{{"[24,32]", "\"x\""}}, "data_offsets are not two integers"},
+      {{{"\"dtype\"", "\"dtyp\""}}, "unknown field \"dtyp\""},
+      {{{R"({"dtype":"F32","shape":[],"data_offsets":[32,36]})", "5"}},
+       "\"scale\": its entry is no JSON object"},
+      {{{R"("scale")", R"("__metadata__":{"a":1},"scale")"}},
+       "__metadata__: \"a\" is no text"},
+      {{{R"("scale")", R"("__metadata__":[],"scale")"}},
+       "__metadata__ is no JSON object"},
+      {{{"[2,3]", "[[[[[2]]]]]"}}, "nested too deeply"},
+      {{{"}}", "}"}}, "no JSON"},
+      {{{"}}", "}}x"}}, "no JSON"},
+  };
+  for (const Case& c : cases) {
+    std::string header = kHeader;
+    for (const auto& [from, to] : c.replace) {
+      ASSERT_THAT(header, HasSubstr(from));
+      header = absl::StrReplaceAll(header, {{from, to}});
+    }
+    const absl::Status status = Take(FileOf(header)).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << header;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.why)) << header;
+  }
+  EXPECT_TRUE(Take(FileOf(kHeader)).status.ok());
+}
+
+TEST(SafetensorsReader, RefusesAHeaderOfAnotherKind) {
+  for (const std::string header :
+       {"[]", "{}", "null", "\"\"", "5 ", "\0\0\0"}) {
+    EXPECT_FALSE(Take(FileOf(header)).status.ok()) << header;
+  }
+}
+
+TEST(SafetensorsReader, RefusesALongHeaderBeforeItIsRead) {
+  for (const uint64_t length :
+       {uint64_t{0}, uint64_t{1}, (uint64_t{1} << 20) + 4 * 1024 + 1,
+        std::numeric_limits<uint64_t>::max()}) {
+    std::string bytes(8, '\0');
+    std::memcpy(bytes.data(), &length, 8);
+    const absl::Status status = Take(bytes).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("the header's length is ", length,
+                                       "; allowed: 2 to 1052672")));
+  }
+}
+
+TEST(SafetensorsReader, RefusesBytesBehindTheEndAndValuesThatAreNotFinite) {
+  EXPECT_THAT(std::string(Take(FileOf(kHeader, 45)).status.message()),
+              HasSubstr("there are bytes behind the 44"));
+  for (const float bad : {std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()}) {
+    std::string bytes = FileOf(kHeader);
+    std::memcpy(bytes.data() + bytes.size() - 44 + 8, &bad, 4);
+    EXPECT_THAT(std::string(Take(bytes, 3).status.message()),
+                HasSubstr("\"fc.weight\": value 2 is not finite"));
+  }
+}
+
+TEST(SafetensorsReader, KeepsItsFirstError) {
+  std::vector<float> parameters(9);
+  std::vector<float> buffers(2);
+  SafetensorsReader reader(Model(), absl::MakeSpan(parameters),
+                           absl::MakeSpan(buffers));
+  const absl::Status first = reader.Feed(std::string(8, '\0'));
+  EXPECT_FALSE(first.ok());
+  EXPECT_EQ(reader.Feed("more"), first);
+  EXPECT_EQ(reader.Finish(), first);
+}
+
+}  // namespace
+}  // namespace dfl::store
