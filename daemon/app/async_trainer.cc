@@ -1,0 +1,49 @@
+#include "daemon/app/async_trainer.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace dfl::app {
+
+AsyncTrainer::AsyncTrainer(ports::Loop& loop,
+                           std::unique_ptr<ports::Learner> learner)
+    : learner_(std::move(learner)), thread_(loop, "dfld-train") {}
+
+AsyncTrainer::~AsyncTrainer() { thread_.Stop(); }
+
+absl::Status AsyncTrainer::Bind(absl::Span<float> parameters,
+                                absl::Span<float> gradient,
+                                absl::Span<float> buffers) {
+  return learner_->Bind(parameters, gradient, buffers);
+}
+
+absl::Status AsyncTrainer::Initialise(uint64_t seed) {
+  return learner_->Initialise(seed);
+}
+
+void AsyncTrainer::Gradient(
+    const ports::GradientRequest& request,
+    std::function<void(absl::StatusOr<ports::GradientResult>)> done) {
+  auto result = std::make_shared<absl::StatusOr<ports::GradientResult>>();
+  thread_.Run(
+      [this, request, result] { *result = learner_->Gradient(request); },
+      [result, done = std::move(done)] { done(*std::move(result)); });
+}
+
+void AsyncTrainer::Evaluate(
+    int64_t max_rows,
+    std::function<void(absl::StatusOr<ports::Evaluation>)> done) {
+  auto result = std::make_shared<absl::StatusOr<ports::Evaluation>>();
+  thread_.Run(
+      [this, max_rows, result] { *result = learner_->Evaluate(max_rows); },
+      [result, done = std::move(done)] { done(*std::move(result)); });
+}
+
+void AsyncTrainer::RunWithLearner(std::function<void(ports::Learner&)> work,
+                                  std::function<void()> done) {
+  thread_.Run([this, work = std::move(work)] { work(*learner_); },
+              std::move(done));
+}
+
+}  // namespace dfl::app

@@ -1,0 +1,50 @@
+// ports::Trainer on a thread: wraps a synchronous learner, so that the node's
+// loop never waits for a gradient.
+#ifndef DFL_APP_ASYNC_TRAINER_H_
+#define DFL_APP_ASYNC_TRAINER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "daemon/app/worker.h"
+#include "daemon/ports/learner.h"
+#include "daemon/ports/loop.h"
+
+namespace dfl::app {
+
+// Loop only, except gradients_done. The destructor waits for the call that is
+// running.
+class AsyncTrainer final : public ports::Trainer {
+ public:
+  // `loop` must outlive it.
+  AsyncTrainer(ports::Loop& loop, std::unique_ptr<ports::Learner> learner);
+  ~AsyncTrainer() override;
+
+  const ports::ModelInfo& model() const override { return learner_->model(); }
+  const ports::DataInfo& data() const override { return learner_->data(); }
+
+  absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
+                    absl::Span<float> buffers) override;
+  absl::Status Initialise(uint64_t seed) override;
+  void Gradient(
+      const ports::GradientRequest& request,
+      std::function<void(absl::StatusOr<ports::GradientResult>)> done) override;
+  void Evaluate(
+      int64_t max_rows,
+      std::function<void(absl::StatusOr<ports::Evaluation>)> done) override;
+
+  // Runs `work` on the training thread, between its calls, then `done` on the
+  // loop.
+  void RunWithLearner(std::function<void(ports::Learner&)> work,
+                      std::function<void()> done);
+
+ private:
+  std::unique_ptr<ports::Learner> learner_;
+  Worker thread_;  // last: stopped before the learner goes
+};
+
+}  // namespace dfl::app
+
+#endif  // DFL_APP_ASYNC_TRAINER_H_

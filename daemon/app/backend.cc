@@ -1,0 +1,521 @@
+#include "daemon/app/backend.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "daemon/app/model_files.h"
+#include "daemon/app/version.h"
+#include "daemon/base/sha256.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/codec/header.h"
+#include "daemon/config/host_port.h"
+#include "daemon/config/plan_yaml.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/graph.h"
+#include "daemon/core/mixing.h"
+
+namespace dfl::app {
+namespace {
+
+using control::TrainAction;
+using store::DesiredPhase;
+
+// A name and a seed for a run that has none yet.
+void MintRun(core::RunPlan& plan) {
+  Rng rng(absl::ToUnixNanos(absl::Now()) ^ DeriveSeed(1, plan.model.kind));
+  if (plan.run_id.empty()) {
+    plan.run_id = absl::StrFormat("run-%012x", rng.Next() >> 16);
+  }
+  if (plan.seed == 0) plan.seed = 1 + rng.Below(1'000'000'000);
+}
+
+}  // namespace
+
+Backend::Backend(BackendOptions options, EventLoop& loop, runtime::Node& node,
+                 LearnerFactory& learners, store::NodeStateStore& store,
+                 EventHub& events, Logger& log)
+    : options_(std::move(options)),
+      loop_(loop),
+      node_(node),
+      learners_(learners),
+      store_(store),
+      events_(events),
+      log_(log),
+      started_(loop.Now()),
+      setup_(loop, "dfld-setup") {
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& address : options_.peers) {
+    control::PeerAddress& peer = peers_[address];
+    peer.address = address;
+    peer.origin = "settings";
+  }
+  status_.node = options_.self;
+}
+
+Backend::~Backend() { setup_.Stop(); }
+
+// ----------------------------------------------------------------- reading ----
+
+void Backend::Publish() {
+  runtime::NodeStatus status = node_.Status();
+  absl::MutexLock lock(&mutex_);
+  status_ = std::move(status);
+  for (auto& [name, peer] : peers_) {
+    const auto it = node_.links().addresses().find(name);
+    if (it == node_.links().addresses().end()) continue;
+    peer.node = it->second.node;
+    peer.linked = !peer.node.empty() && node_.links().IsUp(peer.node);
+    peer.last_error = it->second.last_error;
+  }
+}
+
+control::VersionInfo Backend::Version() {
+  control::VersionInfo info;
+  info.version = kVersion;
+  info.node = options_.self;
+  info.libraries = learners_.Libraries();
+  return info;
+}
+
+control::DaemonStatus Backend::Status() {
+  control::DaemonStatus status;
+  status.version = kVersion;
+  status.insecure = options_.insecure;
+  status.uptime = loop_.Now() - started_;
+  status.peer_addresses = options_.peer_addresses;
+  if (options_.insecure) {
+    status.warnings.push_back(
+        "security is off: network traffic is plain text and peers are not "
+        "authenticated");
+  }
+  absl::MutexLock lock(&mutex_);
+  status.node = status_;
+  return status;
+}
+
+std::unique_ptr<control::Subscription> Backend::Subscribe(
+    std::function<void(const control::TimedEvent&)> on_event) {
+  return events_.Subscribe(std::move(on_event));
+}
+
+control::PlanDocument Backend::Plan() {
+  absl::MutexLock lock(&mutex_);
+  control::PlanDocument document;
+  document.yaml = state_.plan;
+  document.version = state_.plan_version;
+  document.version_in_force = status_.plan_version;
+  document.run_id = state_.run_id;
+  return document;
+}
+
+std::vector<control::Setting> Backend::Settings() {
+  std::vector<control::Setting> settings;
+  settings.reserve(options_.settings.size());
+  for (const config::EffectiveSetting& setting : options_.settings) {
+    settings.push_back({setting.key, setting.value, setting.origin});
+  }
+  return settings;
+}
+
+// ------------------------------------------------------------------- plans ----
+
+void Backend::ApplyPlan(control::ApplyPlanOptions options,
+                        control::Done<control::ApplyPlanResult> done) {
+  setup_.Run([this, options = std::move(options),
+              done = std::move(done)] { done(Apply(options, "plan")); },
+             [] {});
+}
+
+absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
+    const control::ApplyPlanOptions& options, const std::string& file_name) {
+  DFL_ASSIGN_OR_RETURN(core::RunPlan plan,
+                       config::ParsePlan(options.yaml, file_name));
+  store::NodeState held;
+  std::optional<core::ModelSpec> built;
+  {
+    absl::MutexLock lock(&mutex_);
+    held = state_;
+    built = built_;
+  }
+  if (options.expected_version &&
+      *options.expected_version != held.plan_version) {
+    return absl::AbortedError(absl::StrCat(
+        "this node holds plan version ", held.plan_version, ", not ",
+        *options.expected_version,
+        ": somebody else changed it; look at it (dflctl plan show) and try "
+        "again"));
+  }
+  if (plan.version == 0) plan.version = held.plan_version + 1;
+  MintRun(plan);
+  const std::string yaml = config::WritePlan(plan);
+
+  control::ApplyPlanResult result;
+  result.version = plan.version;
+  result.run_id = plan.run_id;
+  result.warnings = core::PlanWarnings(plan);
+  if (yaml == held.plan) {
+    result.unchanged = true;
+    if (!options.dry_run) return result;
+  } else if (plan.version <= held.plan_version) {
+    return absl::AbortedError(
+        absl::StrCat("this node holds plan version ", held.plan_version,
+                     " and another document came with version ", plan.version,
+                     "; a change must have a higher version"));
+  }
+  DFL_RETURN_IF_ERROR(core::DeriveNodePlan(plan, options_.self).status());
+
+  const bool new_model = !built || !(*built == plan.model);
+  std::unique_ptr<ports::Learner> learner;
+  if (new_model || options.dry_run) {
+    DFL_ASSIGN_OR_RETURN(learner, learners_.Build(plan.model));
+  }
+  if (options.dry_run) {
+    DFL_ASSIGN_OR_RETURN(result.facts, Facts(plan, *learner));
+    return result;
+  }
+  std::optional<ports::ModelInfo> info;
+  if (learner) info = learner->model();
+
+  // On disk first: what the node runs survives a crash.
+  {
+    absl::MutexLock lock(&mutex_);
+    state_.plan = yaml;
+    state_.plan_version = plan.version;
+    if (state_.run_id != plan.run_id)
+      state_.desired_phase = DesiredPhase::kIdle;
+    state_.run_id = plan.run_id;
+  }
+  absl::Status adopted = SaveState();
+  if (adopted.ok()) {
+    const bool ran = loop_.RunAndWait([&] {
+      std::unique_ptr<AsyncTrainer> trainer;
+      AsyncTrainer* borrowed = nullptr;
+      if (learner) {
+        trainer = std::make_unique<AsyncTrainer>(loop_, std::move(learner));
+        borrowed = trainer.get();
+      }
+      adopted = node_.SetPlan(plan, std::move(trainer));
+      if (adopted.ok() && borrowed != nullptr) trainer_ = borrowed;
+      Publish();
+    });
+    if (!ran) adopted = absl::UnavailableError("the daemon is shutting down");
+  }
+  if (!adopted.ok()) {
+    {
+      absl::MutexLock lock(&mutex_);
+      state_ = held;
+    }
+    const absl::Status restored = SaveState();
+    if (!restored.ok()) log_.Error("store", restored.message());
+    return adopted;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (info) {
+      model_ = std::move(info);
+      built_ = plan.model;
+    }
+  }
+  log_.Info("plan-applied",
+            absl::StrCat("version ", plan.version, " of ", plan.run_id, " by ",
+                         options.who.empty() ? "the settings" : options.who));
+  return result;
+}
+
+absl::StatusOr<control::ModelFacts> Backend::Facts(
+    const core::RunPlan& plan, const ports::Learner& learner) {
+  const ports::ModelInfo& model = learner.model();
+  control::ModelFacts facts;
+  facts.kind = model.kind;
+  facts.fingerprint = model.fingerprint;
+  facts.parameter_count = model.parameter_count;
+  facts.buffer_count = model.buffer_count;
+  facts.dtypes = {"float32"};
+  facts.train_rows = learner.data().train_rows;
+  facts.test_rows = learner.data().test_rows;
+
+  DFL_ASSIGN_OR_RETURN(const core::NodePlan node,
+                       core::DeriveNodePlan(plan, options_.self));
+  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* algorithm,
+                       core::FindAlgorithm(plan.algorithm.name));
+  // Parameters, gradient, the algorithm's own, one snapshot, and one message a
+  // neighbour at the most.
+  const int64_t n = model.parameter_count;
+  double rate = plan.codec.rate;
+  if (plan.algorithm.name == "pame") rate = node.knobs.Number("p");
+  codec::EncodedHeader header;
+  header.format = plan.codec.format;
+  header.n = n;
+  header.s = plan.codec.format.coordinates == core::Coordinates::kDense
+                 ? n
+                 : core::SentCoordinates(rate, n);
+  header.buffer_length = model.buffer_count;
+  facts.message_bytes = header.value_bytes() + 4 * model.buffer_count;
+  facts.memory_bytes =
+      4 * n * (3 + algorithm->extra_vectors) +
+      facts.message_bytes * static_cast<int64_t>(node.neighbours.size());
+
+  std::vector<NodeId> members;
+  for (const core::MemberSpec& member : plan.members) {
+    members.push_back(member.node);
+  }
+  DFL_ASSIGN_OR_RETURN(
+      const core::Graph graph,
+      core::BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"),
+                       members));
+  DFL_ASSIGN_OR_RETURN(
+      const core::MixingMatrix weights,
+      core::BuildMixing(plan.topology.weights, graph, plan.topology.matrix));
+  facts.spectral_gap = core::SpectralGap(weights);
+  if (plan.algorithm.name == "pame") {
+    const double m = std::max<double>(
+        1, std::ceil(node.knobs.Number("nu") *
+                         static_cast<double>(node.neighbours.size()) -
+                     1e-9));
+    facts.first_step_note =
+        absl::StrFormat("the first step is 1/(sigma0 m) = %.4g with m = %.0f",
+                        1 / (node.knobs.Number("sigma0") * m), m);
+  }
+  return facts;
+}
+
+absl::Status Backend::SaveState() {
+  store::NodeState state;
+  {
+    absl::MutexLock lock(&mutex_);
+    state = state_;
+  }
+  return store_.Save(state);
+}
+
+absl::Status Backend::Restore(store::NodeState state) {
+  const std::string yaml = state.plan;
+  const DesiredPhase wanted = state.desired_phase;
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = state;
+    // Held as from before, so that it is taken over under its own version.
+    state_.plan.clear();
+    state_.plan_version = 0;
+  }
+  if (yaml.empty()) return SaveState();
+  control::ApplyPlanOptions options;
+  options.yaml = yaml;
+  options.who = "the state directory";
+  auto applied = Apply(options, "the stored plan");
+  if (!applied.ok()) {
+    absl::MutexLock lock(&mutex_);
+    state_ = state;  // nothing is lost: a later daemon may take it up
+    return applied.status();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    state_.desired_phase = wanted;
+  }
+  DFL_RETURN_IF_ERROR(SaveState());
+  if (wanted == DesiredPhase::kTraining) return Order(TrainAction::kStart);
+  return absl::OkStatus();
+}
+
+absl::Status Backend::AdoptInitialPlan(const std::string& yaml,
+                                       const std::string& file_name,
+                                       bool start) {
+  control::ApplyPlanOptions options;
+  options.yaml = yaml;
+  DFL_RETURN_IF_ERROR(Apply(options, file_name).status());
+  return start ? Order(TrainAction::kStart) : absl::OkStatus();
+}
+
+// ---------------------------------------------------------------- training ----
+
+void Backend::WantPhase(DesiredPhase phase) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_.desired_phase == phase) return;
+    state_.desired_phase = phase;
+  }
+  setup_.Run(
+      [this] {
+        const absl::Status saved = SaveState();
+        if (!saved.ok()) log_.Error("store", saved.message());
+      },
+      [] {});
+}
+
+absl::Status Backend::Order(TrainAction action) {
+  absl::Status status;
+  const bool ran = loop_.RunAndWait([&] {
+    status = action == TrainAction::kStart ? node_.Start() : node_.Resume();
+    Publish();
+  });
+  if (!ran) return absl::UnavailableError("the daemon is shutting down");
+  if (status.ok()) {
+    absl::MutexLock lock(&mutex_);
+    state_.desired_phase = DesiredPhase::kTraining;
+  }
+  return status.ok() ? SaveState() : status;
+}
+
+void Backend::Train(TrainAction action, control::Done<ports::Phase> done) {
+  loop_.Post([this, action, done = std::move(done)] {
+    absl::Status status;
+    DesiredPhase wanted = DesiredPhase::kIdle;
+    ports::Phase expected = ports::Phase::kTraining;
+    switch (action) {
+      case TrainAction::kStart:
+        status = node_.Start();
+        wanted = DesiredPhase::kTraining;
+        break;
+      case TrainAction::kResume:
+        status = node_.Resume();
+        wanted = DesiredPhase::kTraining;
+        break;
+      case TrainAction::kPause:
+        status = node_.Pause();
+        wanted = DesiredPhase::kPaused;
+        expected = ports::Phase::kPaused;
+        break;
+      case TrainAction::kStop:
+        status = node_.Stop();
+        wanted = DesiredPhase::kStopped;
+        expected = ports::Phase::kStopped;
+        break;
+    }
+    if (!status.ok()) {
+      done(status);
+      return;
+    }
+    WantPhase(wanted);
+    Publish();
+    // Pausing and stopping take effect at the next boundary.
+    const ports::Phase now = node_.phase();
+    done(wanted == DesiredPhase::kTraining ? now : expected);
+  });
+}
+
+// ------------------------------------------------------------------- peers ----
+
+std::vector<control::PeerAddress> Backend::Peers() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<control::PeerAddress> peers;
+  peers.reserve(peers_.size());
+  for (const auto& [name, peer] : peers_) peers.push_back(peer);
+  return peers;
+}
+
+absl::Status Backend::AddPeer(const std::string& address) {
+  DFL_RETURN_IF_ERROR(config::ParseHostPort(address).status());
+  {
+    absl::MutexLock lock(&mutex_);
+    control::PeerAddress peer;
+    peer.address = address;
+    peer.origin = "control";
+    if (!peers_.emplace(address, std::move(peer)).second) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(address, " is dialled already"));
+    }
+  }
+  loop_.Post([this, address] { (void)node_.links().AddAddress(address); });
+  return absl::OkStatus();
+}
+
+absl::Status Backend::RemovePeer(const std::string& address) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (peers_.erase(address) == 0) {
+      std::vector<std::string> known;
+      for (const auto& [name, peer] : peers_) known.push_back(name);
+      const std::string nearest = core::NearestName(address, known);
+      return absl::NotFoundError(absl::StrCat(
+          "no peer ", address, " is dialled",
+          nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+          known.empty()
+              ? "; there are none"
+              : absl::StrCat("; there are: ", absl::StrJoin(known, ", "))));
+    }
+  }
+  loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
+  return absl::OkStatus();
+}
+
+// ------------------------------------------------------------- model files ----
+
+void Backend::BeginExport(
+    control::ModelFileFormat format,
+    control::Done<std::unique_ptr<control::ModelSource>> done) {
+  loop_.Post([this, format, done = std::move(done)] {
+    node_.CopyModel([this, format,
+                     done](absl::StatusOr<runtime::SnapshotPtr> snapshot) {
+      if (!snapshot.ok()) {
+        done(snapshot.status());
+        return;
+      }
+      if (format == control::ModelFileFormat::kSafetensors) {
+        done(MakeSafetensorsSource(*node_.model(), *snapshot,
+                                   node_.plan()->run_id));
+        return;
+      }
+      // LibTorch writes the file, on its thread.
+      auto file = std::make_shared<absl::StatusOr<std::string>>(std::string());
+      trainer_->RunWithLearner(
+          [this, snapshot, file](ports::Learner& learner) {
+            std::string bytes;
+            const absl::Status written = learners_.ExportTorchScript(
+                learner, (*snapshot)->parameters, (*snapshot)->buffers,
+                [&bytes](absl::string_view piece) {
+                  bytes.append(piece.data(), piece.size());
+                  return absl::OkStatus();
+                });
+            if (written.ok()) {
+              *file = std::move(bytes);
+            } else {
+              *file = written;
+            }
+          },
+          [snapshot, file, done] {
+            if (!file->ok()) {
+              done(file->status());
+            } else {
+              done(MakeBytesSource(**std::move(file), (*snapshot)->step));
+            }
+          });
+    });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<control::ModelSink>> Backend::BeginImport(
+    control::ModelFileFormat format, int64_t total_bytes) {
+  if (format != control::ModelFileFormat::kSafetensors) {
+    return absl::InvalidArgumentError(
+        "only safetensors files can be imported; a TorchScript model is named "
+        "in the plan (model.path)");
+  }
+  absl::MutexLock lock(&mutex_);
+  if (!model_) {
+    return absl::FailedPreconditionError(
+        "there is no run plan yet, so no model to import into; apply one "
+        "first: dflctl plan apply FILE");
+  }
+  return MakeSafetensorsSink(
+      *model_, total_bytes,
+      [this](std::shared_ptr<const runtime::Snapshot> model,
+             control::Done<control::ImportResult> done) {
+        loop_.Post([this, model = std::move(model), done = std::move(done)] {
+          const int64_t count = static_cast<int64_t>(model->parameters.size());
+          node_.ReplaceModel(model, [this, count, done](absl::Status status) {
+            if (!status.ok()) {
+              done(status);
+              return;
+            }
+            done(control::ImportResult{count, node_.Status().step});
+          });
+        });
+      });
+}
+
+}  // namespace dfl::app

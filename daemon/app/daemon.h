@@ -1,0 +1,46 @@
+// The daemon: builds the tree of rooms in order, runs until a signal, and takes
+// it down in reverse.
+#ifndef DFL_APP_DAEMON_H_
+#define DFL_APP_DAEMON_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "daemon/app/learner_factory.h"
+#include "daemon/config/node_settings.h"
+
+namespace dfl::app {
+
+// Exit codes of dfld.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;  // e.g. an address in use
+inline constexpr int kExitUsage = 2;    // the command line
+inline constexpr int kExitConfig = 78;  // EX_CONFIG: what a person must mend
+
+struct DaemonOptions {
+  config::LoadedSettings loaded;
+  // A file that gets the bound addresses as JSON once all listeners are up;
+  // "" = none.
+  std::string ready_file;
+  // Reads the node's data; called before any port is bound.
+  std::function<absl::StatusOr<std::unique_ptr<LearnerFactory>>(
+      const config::NodeSettings&)>
+      open_learners;
+};
+
+// Runs until SIGTERM or SIGINT. Everything is stopped within 10 s; a second
+// signal ends the process at once, which is safe: state is on disk already.
+// Returns the exit code; errors are on stderr.
+int RunDaemon(DaemonOptions options);
+
+// The whole of main: command line, settings, RunDaemon.
+int DaemonMain(int argc, char** argv,
+               std::function<absl::StatusOr<std::unique_ptr<LearnerFactory>>(
+                   const config::NodeSettings&)>
+                   open_learners);
+
+}  // namespace dfl::app
+
+#endif  // DFL_APP_DAEMON_H_

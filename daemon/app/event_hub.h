@@ -1,0 +1,47 @@
+// Where the node's events go: the log, and whoever subscribed.
+#ifndef DFL_APP_EVENT_HUB_H_
+#define DFL_APP_EVENT_HUB_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/app/logger.h"
+#include "daemon/control/backend.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/loop.h"
+
+namespace dfl::app {
+
+// Thread-safe.
+class EventHub final : public ports::EventSink {
+ public:
+  // Both must outlive it.
+  EventHub(const ports::Loop& clock, Logger& log);
+
+  void Report(const ports::NodeEvent& event) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::unique_ptr<control::Subscription> Subscribe(
+      std::function<void(const control::TimedEvent&)> on_event)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  class Handle;
+
+  void Log(const ports::NodeEvent& event);
+
+  const ports::Loop& clock_;
+  Logger& log_;
+  absl::Mutex mutex_;
+  int64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<int64_t, std::function<void(const control::TimedEvent&)>>
+      subscribers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace dfl::app
+
+#endif  // DFL_APP_EVENT_HUB_H_

@@ -1,0 +1,48 @@
+#include "daemon/app/worker.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace dfl::app {
+
+Worker::Worker(ports::Loop& loop, const std::string& name)
+    : loop_(loop), thread_([this, name] { ThreadMain(name); }) {}
+
+void Worker::Run(std::function<void()> work, std::function<void()> done) {
+  absl::MutexLock lock(&mutex_);
+  // Refused work dies with the arguments, after the lock is gone.
+  if (!stopping_) queue_.push_back(Item{std::move(work), std::move(done)});
+}
+
+void Worker::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+  std::deque<Item> dropped;
+  {
+    absl::MutexLock lock(&mutex_);
+    dropped.swap(queue_);
+  }
+}
+
+void Worker::ThreadMain(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  while (true) {
+    Item item;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &Worker::Ready));
+      if (stopping_) return;
+      item = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    item.work();
+    item.work = nullptr;  // what it held goes before `done` is told
+    loop_.Post(std::move(item.done));
+  }
+}
+
+}  // namespace dfl::app
