@@ -1,0 +1,379 @@
+// Whole runs: the algorithms on nodes that exchange through the runtime.
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/core/graph.h"
+#include "daemon/core/mixing.h"
+#include "daemon/core/problems.h"
+#include "daemon/data/batch_sampler.h"
+#include "daemon/runtime/analytic_learner.h"
+#include "gtest/gtest.h"
+#include "tests/unit/runtime/sim_cluster.h"
+
+namespace dfl::runtime {
+namespace {
+
+constexpr int64_t kParameters = 20;
+constexpr int64_t kRows = 40;
+
+// Node problems of [PaME] Example 1, shared by nodes and naive recursions.
+struct Problems {
+  explicit Problems(int64_t nodes, uint64_t seed = 3) {
+    core::ExampleSpec spec;
+    spec.nodes = nodes;
+    spec.n = kParameters;
+    spec.rows_per_node = kRows;
+    spec.seed = seed;
+    core::ProblemSet set = core::LinearRegressionExample(spec);
+    for (auto& problem : set.nodes) all.push_back(std::move(problem));
+  }
+  // f(w) = mean of f_i(w), over all rows.
+  double Loss(absl::Span<const float> w) const {
+    double sum = 0;
+    for (const auto& problem : all) sum += problem->Loss(w);
+    return sum / static_cast<double>(all.size());
+  }
+  // The least f, by gradient descent.
+  double Least() const {
+    std::vector<float> w(kParameters, 0.0F);
+    std::vector<float> g(kParameters);
+    for (int k = 0; k < 3000; ++k) {
+      std::vector<double> sum(kParameters, 0.0);
+      for (const auto& problem : all) {
+        problem->Gradient(w, {}, absl::MakeSpan(g));
+        for (size_t l = 0; l < sum.size(); ++l) sum[l] += g[l];
+      }
+      for (size_t l = 0; l < sum.size(); ++l) {
+        w[l] -=
+            static_cast<float>(0.2 * sum[l] / static_cast<double>(all.size()));
+      }
+    }
+    return Loss(w);
+  }
+  std::vector<std::shared_ptr<const core::Problem>> all;
+};
+
+ClusterOptions LeastSquaresCluster(const Problems& problems, uint64_t seed) {
+  ClusterOptions options;
+  options.nodes = static_cast<int64_t>(problems.all.size());
+  options.seed = seed;
+  options.learner = [&problems, seed](int64_t i) {
+    AnalyticLearnerOptions learner;
+    learner.kind = "least-squares";
+    learner.seed = DeriveSeed(seed, "learner", i);
+    return std::make_unique<AnalyticLearner>(learner, problems.all[i]);
+  };
+  return options;
+}
+
+// Whole passes, so that gradients have no noise.
+core::RunPlan FullBatches(core::RunPlan plan) {
+  plan.batch_size = kRows;
+  return plan;
+}
+
+TEST(NodeTraining, PameConvergesOnLeastSquares) {
+  const Problems problems(4);
+  const double least = problems.Least();
+  RunTwice(LeastSquaresCluster(problems, 11), [&](SimCluster& c) {
+    core::RunPlan plan =
+        FullBatches(c.MakePlan("pame", {{"nu", 0.7},
+                                        {"p", 0.5},
+                                        {"kappa", core::IntRange{1, 2}},
+                                        {"sigma0", 1.5},
+                                        {"gamma", 1.003}}));
+    plan.codec.format.coordinates = core::Coordinates::kRandom;
+    plan.stop.steps = 1500;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil(
+        [&] {
+          for (int64_t i = 0; i < 4; ++i) {
+            if (c.node(i).phase() != ports::Phase::kFinished) return false;
+          }
+          return true;
+        },
+        absl::Seconds(120)));
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.step(i), 1500);
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), least, 0.02) << "node " << i;
+      EXPECT_GT(c.node(i).Status().models_received, 500);
+      EXPECT_EQ(c.node(i).Status().missed, 0);
+    }
+  });
+}
+
+// w_i <- sum_j W_ij w_j - eta g_i(w_i), in double but for g.
+std::vector<std::vector<double>> NaiveDpsgd(const Problems& problems,
+                                            const core::MixingMatrix& w,
+                                            double eta, int64_t rounds) {
+  const size_t m = problems.all.size();
+  std::vector<std::vector<double>> x(m, std::vector<double>(kParameters, 0.0));
+  for (int64_t r = 0; r < rounds; ++r) {
+    std::vector<std::vector<double>> next(m);
+    for (size_t i = 0; i < m; ++i) {
+      std::vector<float> at(x[i].begin(), x[i].end());
+      std::vector<float> g(kParameters);
+      problems.all[i]->Gradient(at, {}, absl::MakeSpan(g));
+      next[i].assign(kParameters, 0.0);
+      for (int64_t l = 0; l < kParameters; ++l) {
+        for (size_t j = 0; j < m; ++j) next[i][l] += w[i][j] * x[j][l];
+        next[i][l] -= eta * g[l];
+      }
+    }
+    x = std::move(next);
+  }
+  return x;
+}
+
+core::MixingMatrix RingMatrix(SimCluster& c) {
+  core::TopologySpec ring;
+  ring.kind = "ring";
+  std::vector<NodeId> members;
+  for (int64_t i = 0; i < c.size(); ++i) members.push_back(c.id(i));
+  auto graph = core::BuildGraph(ring, 1, members);
+  EXPECT_TRUE(graph.ok());
+  auto matrix = core::BuildMixing("metropolis", *graph);
+  EXPECT_TRUE(matrix.ok());
+  return *matrix;
+}
+
+void ExpectNear(const std::vector<float>& got, const std::vector<double>& want,
+                double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t l = 0; l < got.size(); ++l) {
+    ASSERT_NEAR(got[l], want[l], tolerance) << "coordinate " << l;
+  }
+}
+
+bool AllFinished(SimCluster& c) {
+  for (int64_t i = 0; i < c.size(); ++i) {
+    if (c.node(i).phase() != ports::Phase::kFinished) return false;
+  }
+  return true;
+}
+
+TEST(NodeTraining, DpsgdOnARingFollowsTheNaiveRecursion) {
+  const Problems problems(5);
+  RunTwice(LeastSquaresCluster(problems, 12), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("d-psgd", {{"eta", 0.05}}));
+    plan.topology.kind = "ring";
+    plan.stop.steps = 300;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    const auto want = NaiveDpsgd(problems, RingMatrix(c), 0.05, 300);
+    for (int64_t i = 0; i < 5; ++i) {
+      ExpectNear(c.parameters(i), want[i], 1e-4);
+      EXPECT_EQ(c.node(i).Status().missed, 0);
+      EXPECT_EQ(c.node(i).Status().gauges["dropped_late"], 0);
+    }
+    EXPECT_NEAR(problems.Loss(c.parameters(0)), problems.Least(), 0.1);
+  });
+}
+
+TEST(NodeTraining, DeceflInFormGradientIsDpsgd) {
+  const Problems problems(5);
+  RunTwice(LeastSquaresCluster(problems, 13), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("decefl", {{"eta", 0.05}}));
+    plan.topology.kind = "ring";
+    plan.stop.steps = 200;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    const auto want = NaiveDpsgd(problems, RingMatrix(c), 0.05, 200);
+    for (int64_t i = 0; i < 5; ++i) ExpectNear(c.parameters(i), want[i], 1e-4);
+  });
+}
+
+// w_i <- sum_j W_ij w_j - mu (w_i - w_i'), w_i' after E steps of full batches.
+TEST(NodeTraining, DeceflInFormLocalFollowsTheNaiveRecursion) {
+  const Problems problems(4);
+  constexpr double kEta = 0.02;
+  constexpr double kMu = 0.7;
+  RunTwice(LeastSquaresCluster(problems, 14), [&](SimCluster& c) {
+    core::RunPlan plan =
+        FullBatches(c.MakePlan("decefl", {{"form", std::string("local")},
+                                          {"eta", kEta},
+                                          {"mu", kMu},
+                                          {"E", int64_t{3}}}));
+    plan.topology.kind = "ring";
+    plan.stop.steps = 100;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+
+    const core::MixingMatrix w = RingMatrix(c);
+    std::vector<std::vector<double>> x(4,
+                                       std::vector<double>(kParameters, 0.0));
+    for (int r = 0; r < 100; ++r) {
+      auto next = x;
+      for (size_t i = 0; i < 4; ++i) {
+        std::vector<double> local = x[i];
+        for (int e = 0; e < 3; ++e) {
+          std::vector<float> at(local.begin(), local.end());
+          std::vector<float> g(kParameters);
+          problems.all[i]->Gradient(at, {}, absl::MakeSpan(g));
+          for (int64_t l = 0; l < kParameters; ++l) local[l] -= kEta * g[l];
+        }
+        for (int64_t l = 0; l < kParameters; ++l) {
+          next[i][l] = -kMu * (x[i][l] - local[l]);
+          for (size_t j = 0; j < 4; ++j) next[i][l] += w[i][j] * x[j][l];
+        }
+      }
+      x = std::move(next);
+    }
+    for (int64_t i = 0; i < 4; ++i) {
+      ExpectNear(c.parameters(i), x[i], 1e-4);
+      EXPECT_EQ(c.node(i).Status().gradients, 300);
+    }
+    EXPECT_NEAR(problems.Loss(c.parameters(0)), problems.Least(), 0.1);
+  });
+}
+
+class LoneNode : public testing::TestWithParam<std::string> {};
+
+TEST_P(LoneNode, TrainsExactlyAsPlainSgd) {
+  const Problems problems(1);
+  RunTwice(LeastSquaresCluster(problems, 15), [&](SimCluster& c) {
+    core::RunPlan plan = c.MakePlan(GetParam(), {{"eta", 0.03}});
+    plan.stop.steps = 200;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+
+    std::vector<float> w(kParameters, 0.0F);
+    std::vector<float> g(kParameters);
+    data::BatchSampler batches(
+        kRows, 16, DeriveSeed(DeriveSeed(15, "learner", 0), "batches"));
+    for (int k = 0; k < 200; ++k) {
+      problems.all[0]->Gradient(w, batches.Next(), absl::MakeSpan(g));
+      for (int64_t l = 0; l < kParameters; ++l) w[l] += -0.03F * g[l];
+    }
+    EXPECT_EQ(c.parameters(0), w);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(NodeTraining, LoneNode,
+                         testing::Values("local", "d-psgd", "decefl"),
+                         [](const auto& info) {
+                           return info.param == "d-psgd" ? "dpsgd" : info.param;
+                         });
+
+// Agreement is a fixed point, through encoder, chunks, decoder and mixing.
+struct Format {
+  std::string algorithm;
+  core::MessageFormat format;
+};
+
+class Agreement : public testing::TestWithParam<Format> {};
+
+TEST_P(Agreement, EqualModelsStayBitIdentical) {
+  ClusterOptions options;
+  options.seed = 16;
+  options.nodes = 4;
+  // Small chunks, so that a message takes several.
+  options.transfers.chunk_bytes = 1000;
+  RunTwice(options, [&](SimCluster& c) {
+    core::KnobValues knobs;
+    if (GetParam().algorithm == "pame") {
+      knobs = {{"kappa", core::IntRange{1, 3}}, {"p", 0.3}};
+    }
+    core::RunPlan plan = c.MakePlan(GetParam().algorithm, knobs);
+    plan.topology.kind = "ring";
+    plan.codec.format = GetParam().format;
+    plan.codec.rate = 0.3;
+    plan.stop.steps = 100;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    FakeLearner fresh(1000, 7);
+    std::vector<float> w(1000);
+    std::vector<float> g(1000);
+    std::vector<float> b(7);
+    ASSERT_TRUE(
+        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
+            .ok());
+    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.parameters(i), w) << "node " << i;
+      c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
+        ASSERT_TRUE(model.ok());
+        EXPECT_TRUE(std::equal(b.begin(), b.end(), (*model)->buffers.begin()));
+        EXPECT_EQ((*model)->step, 100);
+      });
+      const NodeStatus status = c.node(i).Status();
+      EXPECT_GE(status.models_received, 33);  // kappa at most 3
+      EXPECT_EQ(status.missed, 0);
+      EXPECT_TRUE(status.rejected.empty());
+    }
+  });
+}
+
+std::vector<Format> AllFormats() {
+  std::vector<Format> all;
+  for (const std::string& algorithm :
+       std::vector<std::string>{"pame", "d-psgd", "decefl"}) {
+    for (const auto coordinates :
+         {core::Coordinates::kDense, core::Coordinates::kRandom,
+          core::Coordinates::kTopK}) {
+      if (algorithm == "pame" && coordinates == core::Coordinates::kTopK) {
+        continue;  // refused in the plan
+      }
+      for (const auto values :
+           {core::ValueType::kFp32, core::ValueType::kFp16,
+            core::ValueType::kBf16, core::ValueType::kInt8}) {
+        all.push_back(Format{algorithm, {coordinates, values}});
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(NodeTraining, Agreement,
+                         testing::ValuesIn(AllFormats()), [](const auto& info) {
+                           std::string name = absl::StrCat(
+                               info.param.algorithm == "d-psgd"
+                                   ? "dpsgd"
+                                   : info.param.algorithm,
+                               "_",
+                               core::ToString(info.param.format.coordinates),
+                               "_", core::ToString(info.param.format.values));
+                           return name;
+                         });
+
+TEST(NodeTraining, UnequalModelsMeetAtTheirMeanWithoutGradients) {
+  ClusterOptions options;
+  options.seed = 17;
+  options.nodes = 4;
+  RunTwice(options, [&](SimCluster& c) {
+    core::RunPlan plan = c.MakePlan("d-psgd");
+    plan.codec.format = {core::Coordinates::kRandom, core::ValueType::kFp32};
+    plan.codec.rate = 0.5;
+    plan.stop.steps = 200;
+    c.SetPlanEverywhere(plan);
+    std::vector<double> mean(1000, 0.0);
+    for (int64_t i = 0; i < 4; ++i) {
+      auto model = std::make_shared<Snapshot>();
+      model->parameters.resize(1000);
+      model->buffers.assign(7, static_cast<float>(i));
+      Rng rng(DeriveSeed(17, "start", i));
+      for (int64_t l = 0; l < 1000; ++l) {
+        model->parameters[l] = static_cast<float>(rng.Uniform());
+        mean[l] += model->parameters[l] / 4;
+      }
+      c.node(i).ReplaceModel(model, [](absl::Status status) {
+        EXPECT_TRUE(status.ok()) << status;
+      });
+    }
+    c.StartAll();
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    for (int64_t i = 0; i < 4; ++i) {
+      ExpectNear(c.parameters(i), mean, 1e-4);
+      c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
+        for (const float b : (*model)->buffers) EXPECT_NEAR(b, 1.5, 1e-3);
+      });
+    }
+  });
+}
+
+}  // namespace
+}  // namespace dfl::runtime
