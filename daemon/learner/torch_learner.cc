@@ -25,9 +25,9 @@
 #include "daemon/learner/model_spec.h"
 #include "daemon/learner/models.h"
 #include "daemon/learner/module.h"
+#include "daemon/learner/process_settings.h"
 #include "daemon/learner/regulariser.h"
 #include "daemon/learner/scores.h"
-#include "daemon/learner/threads.h"
 #include "daemon/learner/torch_errors.h"
 #include "daemon/learner/torchscript.h"
 
@@ -308,7 +308,7 @@ absl::StatusOr<Parts> MakeParts(const ResolvedSpec& spec, at::Device device) {
 absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
     const core::ModelSpec& spec, const ResolvedSpec& resolved, LearnerData data,
     const LearnerOptions& options) {
-  SetProcessThreads(options.threads);
+  SetProcess(options.threads);
   DFL_ASSIGN_OR_RETURN(Parts parts,
                        MakeParts(resolved, at::Device(options.device)));
   auto binding =

@@ -9,8 +9,9 @@
 // the device and each call makes one copy each way.
 //
 // Settings of the process that creating a learner changes: LibTorch's intra-op
-// and inter-op threads and, where OpenBLAS is loaded, its threads. The last
-// learner created wins, so one process should give all the same.
+// and inter-op threads, OpenBLAS's threads where it is loaded, and glibc's
+// limits for giving memory back (process_settings.h). The last learner created
+// wins, so one process should give all the same.
 //
 // Same bits on one machine with threads = 1, whatever else runs; no more is
 // promised (docs/architecture.md). A TorchScript model that draws random
