@@ -59,6 +59,17 @@ int ExitCodeOf(const absl::Status& status) {
   }
 }
 
+absl::StatusOr<config::LoadedSettings> LoadSettings(
+    const config::DaemonCommandLine& line,
+    const std::map<std::string, std::string>& environment) {
+  DFL_ASSIGN_OR_RETURN(const config::SettingsSources sources,
+                       config::GatherSources(line, environment));
+  DFL_ASSIGN_OR_RETURN(config::LoadedSettings loaded,
+                       config::LoadNodeSettings(sources));
+  DFL_RETURN_IF_ERROR(config::CheckStartable(loaded));
+  return loaded;
+}
+
 // Signals are taken by one thread with sigwait; every other thread, gRPC's and
 // LibTorch's too, inherits the mask.
 sigset_t BlockSignals() {
@@ -354,13 +365,9 @@ int DaemonMain(int argc, char** argv,
     std::cout << "dfld " << kVersion << "\n";
     return kExitOk;
   }
-  auto sources = config::GatherSources(*line, environment);
-  absl::StatusOr<config::LoadedSettings> loaded = sources.status();
-  if (sources.ok()) loaded = config::LoadNodeSettings(*sources);
-  absl::Status status = loaded.status();
-  if (status.ok()) status = config::CheckStartable(*loaded);
-  if (!status.ok()) {
-    PrintError(status);
+  auto loaded = LoadSettings(*line, environment);
+  if (!loaded.ok()) {
+    PrintError(loaded.status());
     return kExitConfig;
   }
   if (line->check) {
