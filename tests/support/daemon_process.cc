@@ -1,0 +1,118 @@
+#include "tests/support/daemon_process.h"
+
+#include <signal.h>
+
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/check.h"
+#include "daemon/base/distributions.h"
+#include "nlohmann/json.hpp"
+
+namespace dfl::testing_support {
+
+std::string Program(const std::string& name) {
+  return absl::StrCat(DFL_PROGRAM_FOLDER, "/", name);
+}
+
+void WriteBlobs(const std::string& path, int64_t rows, int64_t features,
+                int64_t classes, uint64_t seed) {
+  Rng centres(17);  // the same for train and test
+  std::vector<std::vector<double>> centre(classes);
+  for (auto& c : centre) {
+    for (int64_t f = 0; f < features; ++f) c.push_back(2 * Normal(centres));
+  }
+  Rng rng(seed);
+  std::ofstream out(path);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t label = r % classes;
+    for (int64_t f = 0; f < features; ++f) {
+      out << centre[label][f] + Normal(rng) << ",";
+    }
+    out << label << "\n";
+  }
+}
+
+DaemonProcess::DaemonProcess(Options options) : options_(std::move(options)) {
+  auto client = client::ControlClient::Connect(target());
+  DFL_CHECK(client.ok());
+  client_ = *std::move(client);
+}
+
+std::string DaemonProcess::target() const {
+  return absl::StrCat("unix:", options_.folder, "/", options_.name, ".sock");
+}
+
+std::string DaemonProcess::log() const {
+  return ReadFile(
+      absl::StrCat(options_.folder, "/", options_.name, ".", starts_, ".log"));
+}
+
+bool DaemonProcess::Start() {
+  ++starts_;
+  const std::string base = absl::StrCat(options_.folder, "/", options_.name);
+  const std::string ready_file = absl::StrCat(base, ".", starts_, ".ready");
+  std::string yaml = absl::StrCat(
+      "name: ", options_.name, "\nstate_dir: ", base, ".state",
+      "\nsecurity: insecure\npeers: [",
+      absl::StrJoin(options_.peers, ", ",
+                    [](std::string* out, const std::string& peer) {
+                      absl::StrAppend(out, "\"", peer, "\"");
+                    }),
+      "]\npeer:\n  listen: [\"127.0.0.1:", options_.port,
+      "\"]\ncontrol:\n  socket: ", base, ".sock\ncompute:\n  threads: 1\n");
+  absl::StrAppend(&yaml, "data:\n  format: csv\n  header: no\n",
+                  "  label_column: -1\n  classes: 3\n  train: {paths: [",
+                  options_.train_csv, "]}\n");
+  if (!options_.test_csv.empty()) {
+    absl::StrAppend(&yaml, "  test: {paths: [", options_.test_csv, "]}\n");
+  }
+  WriteFile(base + ".yaml", yaml + options_.extra_yaml);
+
+  Process::Options start;
+  start.command = {Program("dfld"), "--config", base + ".yaml", "--ready-file",
+                   ready_file};
+  start.command.insert(start.command.end(), options_.extra_flags.begin(),
+                       options_.extra_flags.end());
+  start.environment = {{"OPENBLAS_NUM_THREADS", "1"}};
+  start.stdout_file = absl::StrCat(base, ".", starts_, ".out");
+  start.stderr_file = absl::StrCat(base, ".", starts_, ".log");
+  process_ = std::make_unique<Process>(start);
+  const bool ready = Eventually(absl::Seconds(30), [&] {
+    return !ReadFile(ready_file).empty() || !process_->running();
+  });
+  if (!ready || !process_->running()) return false;
+  const auto content = nlohmann::json::parse(ReadFile(ready_file));
+  peer_address_ = content.at("peer").at(0).get<std::string>();
+  const std::string port = peer_address_.substr(peer_address_.rfind(':') + 1);
+  return absl::SimpleAtoi(port, &options_.port);
+}
+
+std::optional<Exit> DaemonProcess::Stop() {
+  process_->Signal(SIGTERM);
+  return process_->Wait(absl::Seconds(10));
+}
+
+void DaemonProcess::Kill() {
+  process_->Signal(SIGKILL);
+  process_->Wait(absl::Seconds(10));
+}
+
+client::NodeStatus DaemonProcess::Status() {
+  auto status = client_->Status();
+  return status.ok() ? status->node : client::NodeStatus();
+}
+
+bool DaemonProcess::StatusBecomes(
+    absl::Duration limit,
+    const std::function<bool(const client::NodeStatus&)>& condition) {
+  return Eventually(limit, [&] {
+    auto status = client_->Status();
+    return status.ok() && condition(status->node);
+  });
+}
+
+}  // namespace dfl::testing_support

@@ -1,0 +1,75 @@
+// One dfld of a test: a real process on loopback, its ports chosen by the
+// system, asked through the client library.
+#ifndef DFL_TESTS_SUPPORT_DAEMON_PROCESS_H_
+#define DFL_TESTS_SUPPORT_DAEMON_PROCESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/control_client.h"
+#include "tests/support/process.h"
+
+namespace dfl::testing_support {
+
+// Linear data that a small model learns: rows of `features` numbers around one
+// of `classes` centres, the label last, as CSV without a header. The same for
+// the same seed.
+void WriteBlobs(const std::string& path, int64_t rows, int64_t features,
+                int64_t classes, uint64_t seed);
+
+class DaemonProcess {
+ public:
+  struct Options {
+    std::string name;
+    std::string folder;  // configuration, state, socket and logs go there
+    std::string train_csv;
+    std::string test_csv;  // "" = none
+    std::vector<std::string> peers;
+    // Appended to the configuration file.
+    std::string extra_yaml;
+    std::vector<std::string> extra_flags;
+    // 0: the system chooses. A restart keeps the port it had.
+    int port = 0;
+  };
+
+  explicit DaemonProcess(Options options);
+
+  // Starts it and waits until it listens; false: it did not (see log()).
+  bool Start();
+  // Ends it with SIGTERM; nullopt when it is not gone within 10 s.
+  std::optional<Exit> Stop();
+  void Kill();  // SIGKILL
+  Process& process() { return *process_; }
+
+  // "127.0.0.1:port" of the peer listener.
+  const std::string& peer_address() const { return peer_address_; }
+  std::string target() const;  // of its control socket
+  client::ControlClient& client() { return *client_; }
+
+  // Its status now; a default one when it does not answer.
+  client::NodeStatus Status();
+  // Waits until its status satisfies `condition`.
+  bool StatusBecomes(
+      absl::Duration limit,
+      const std::function<bool(const client::NodeStatus&)>& condition);
+
+  std::string log() const;  // of the last start
+
+ private:
+  Options options_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<client::ControlClient> client_;
+  std::string peer_address_;
+  int starts_ = 0;
+};
+
+// Path of a program of this build, e.g. Program("dfld").
+std::string Program(const std::string& name);
+
+}  // namespace dfl::testing_support
+
+#endif  // DFL_TESTS_SUPPORT_DAEMON_PROCESS_H_
