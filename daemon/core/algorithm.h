@@ -150,11 +150,19 @@ struct CancelTimer {
   uint64_t timer = 0;
 };
 
+// A deadline passed and the node goes on without these neighbours. Only to be
+// reported.
+struct Missed {
+  std::vector<NodeId> peers;
+  int64_t wanted = 0;  // how many neighbours were waited for
+  int64_t came = 0;    // and how many of them came
+};
+
 // The parameters hold w^{k+1}.
 struct StepDone {};
 
 using Action = std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push,
-                            WakeAfter, CancelTimer, StepDone>;
+                            WakeAfter, CancelTimer, Missed, StepDone>;
 using Actions = std::vector<Action>;
 
 // ------------------------------------------------------------- interface ----

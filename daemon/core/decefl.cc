@@ -108,7 +108,10 @@ void Decefl::Handle(Event event, Actions& actions) {
                  plan_.knobs.Integer("max_lag"));
     FinishIfComplete(actions);
   } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    if (timer->timer == kDeadlineTimer && trained_) Finish(actions);
+    if (timer->timer == kDeadlineTimer && trained_) {
+      actions.push_back(barrier_.Missing(round_));
+      Finish(actions);
+    }
   } else if (const auto* up = std::get_if<PeerUp>(&event)) {
     barrier_.SetUp(up->peer, true);
   } else if (const auto* down = std::get_if<PeerDown>(&event)) {
@@ -123,6 +126,7 @@ void Decefl::Handle(Event event, Actions& actions) {
 }
 
 void Decefl::BeginRound(Actions& actions) {
+  barrier_.BeginRound();
   if (!barrier_.empty()) actions.push_back(Push{barrier_.peers(), round_});
   local_form_ = LocalForm();
   if (local_form_) {

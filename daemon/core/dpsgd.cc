@@ -43,6 +43,7 @@ void Dpsgd::Handle(Event event, Actions& actions) {
     round_ = started->step;
     gradient_ready_ = false;
   } else if (std::holds_alternative<StepBegins>(event)) {
+    barrier_.BeginRound();
     if (!barrier_.empty()) {
       actions.push_back(Push{barrier_.peers(), round_});
     }
@@ -58,7 +59,10 @@ void Dpsgd::Handle(Event event, Actions& actions) {
                  plan_.knobs.Integer("max_lag"));
     FinishIfComplete(actions);
   } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    if (timer->timer == kDeadlineTimer && gradient_ready_) Finish(actions);
+    if (timer->timer == kDeadlineTimer && gradient_ready_) {
+      actions.push_back(barrier_.Missing(round_));
+      Finish(actions);
+    }
   } else if (const auto* up = std::get_if<PeerUp>(&event)) {
     barrier_.SetUp(up->peer, true);
   } else if (const auto* down = std::get_if<PeerDown>(&event)) {

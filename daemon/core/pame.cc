@@ -201,7 +201,12 @@ void Pame::On(const AnswerMissing& event, Actions& actions) {
 }
 
 void Pame::On(const TimerFired& event, Actions& actions) {
-  if (event.timer == kDeadlineTimer && waiting_) FinishExchange(actions);
+  if (event.timer != kDeadlineTimer || !waiting_) return;
+  actions.push_back(
+      Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
+             exchange_->need,
+             static_cast<int64_t>(exchange_->answers.size())});
+  FinishExchange(actions);
 }
 
 // The partial mean, eq. (5)-(7); m_i^k = the number of answers used.

@@ -1,6 +1,7 @@
 #include "daemon/core/push_barrier.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace dfl::core {
@@ -10,6 +11,15 @@ PushBarrier::PushBarrier(std::vector<Neighbour> neighbours)
 
 void PushBarrier::SetNeighbours(std::vector<Neighbour> neighbours) {
   neighbours_ = std::move(neighbours);
+  // Memory for present neighbours only.
+  for (auto it = arrived_.begin(); it != arrived_.end();) {
+    it = IsNeighbour(it->first) ? std::next(it) : arrived_.erase(it);
+  }
+}
+
+bool PushBarrier::IsNeighbour(const NodeId& peer) const {
+  return std::any_of(neighbours_.begin(), neighbours_.end(),
+                     [&](const Neighbour& n) { return n.node == peer; });
 }
 
 void PushBarrier::SetUp(const NodeId& peer, bool up) {
@@ -17,15 +27,13 @@ void PushBarrier::SetUp(const NodeId& peer, bool up) {
     up_.insert(peer);
   } else {
     up_.erase(peer);
+    awaited_.erase(peer);
   }
 }
 
 void PushBarrier::Add(const NodeId& from, RemoteModel model, int64_t round,
                       int64_t max_lag) {
-  const bool known =
-      std::any_of(neighbours_.begin(), neighbours_.end(),
-                  [&](const Neighbour& n) { return n.node == from; });
-  if (!known || model.step < round - max_lag) {
+  if (!IsNeighbour(from) || model.step < round - max_lag) {
     ++dropped_;
     return;
   }
@@ -38,14 +46,31 @@ void PushBarrier::Add(const NodeId& from, RemoteModel model, int64_t round,
   }
 }
 
+bool PushBarrier::Awaits(const NodeId& peer, int64_t round) const {
+  if (awaited_.count(peer) == 0) return false;
+  const auto it = arrived_.find(peer);
+  return it == arrived_.end() || it->second.empty() ||
+         it->second.rbegin()->first < round;
+}
+
 bool PushBarrier::Complete(int64_t round) const {
+  return std::none_of(
+      neighbours_.begin(), neighbours_.end(),
+      [&](const Neighbour& n) { return Awaits(n.node, round); });
+}
+
+Missed PushBarrier::Missing(int64_t round) const {
+  Missed missed;
   for (const Neighbour& neighbour : neighbours_) {
-    if (up_.count(neighbour.node) == 0) continue;
-    const auto it = arrived_.find(neighbour.node);
-    if (it == arrived_.end() || it->second.empty()) return false;
-    if (it->second.rbegin()->first < round) return false;
+    if (awaited_.count(neighbour.node) == 0) continue;
+    ++missed.wanted;
+    if (Awaits(neighbour.node, round)) {
+      missed.peers.push_back(neighbour.node);
+    } else {
+      ++missed.came;
+    }
   }
-  return true;
+  return missed;
 }
 
 std::vector<PushBarrier::Arrival> PushBarrier::Take(int64_t round,
@@ -61,7 +86,10 @@ std::vector<PushBarrier::Arrival> PushBarrier::Take(int64_t round,
       --newest;
       if (newest->first >= round - max_lag) {
         taken.push_back(Arrival{neighbour.weight, std::move(newest->second)});
+      } else {
+        ++dropped_;
       }
+      dropped_ += std::distance(rounds.begin(), newest);
       rounds.erase(rounds.begin(), std::next(newest));
     }
   }

@@ -2,7 +2,9 @@
 // has all it can hope for. Shared by the algorithms that mix by a row of W.
 //
 // Rules (docs/architecture.md, "rounds out of step"):
-//   - a round waits for every neighbour whose link is up, else for the deadline;
+//   - a round waits for every neighbour that was up when it began and still is,
+//     else for the deadline (one that came up later does not know that it should
+//     have sent something);
 //   - a neighbour's value of the present round is used; in its place, at the
 //     deadline, one up to max_lag rounds old that was not used before;
 //   - older values are counted and dropped; values of later rounds wait;
@@ -30,12 +32,19 @@ class PushBarrier {
   void SetNeighbours(std::vector<Neighbour> neighbours);
   void SetUp(const NodeId& peer, bool up);
 
+  // A round begins: who is up now is waited for.
+  void BeginRound() { awaited_ = up_; }
+
   // Keeps a pushed model. `round` is the node's present round.
   void Add(const NodeId& from, RemoteModel model, int64_t round,
            int64_t max_lag);
 
-  // Every neighbour that is up has a value of `round` here, or is ahead of it.
+  // Every neighbour that is waited for has a value of `round` here, or is ahead
+  // of it.
   bool Complete(int64_t round) const;
+
+  // The neighbours that keep `round` from being complete.
+  Missed Missing(int64_t round) const;
 
   // One neighbour's model and its weight.
   struct Arrival {
@@ -53,8 +62,13 @@ class PushBarrier {
   int64_t dropped() const { return dropped_; }
 
  private:
+  bool IsNeighbour(const NodeId& peer) const;
+  // `peer` is waited for and nothing of `round` or later came from it.
+  bool Awaits(const NodeId& peer, int64_t round) const;
+
   std::vector<Neighbour> neighbours_;
   std::set<NodeId> up_;
+  std::set<NodeId> awaited_;  // of up_
   // By neighbour, then by the sender's round; at most two rounds are kept.
   std::map<NodeId, std::map<int64_t, RemoteModel>> arrived_;
   int64_t dropped_ = 0;

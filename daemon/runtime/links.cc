@@ -58,8 +58,14 @@ absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
     return absl::NotFoundError(absl::StrCat(peer.name(), " is not linked"));
   }
   const int64_t size = ports::EncodedSize(frame);
+  const bool control = !std::holds_alternative<ports::Chunk>(frame);
   absl::Status sent = transport_.Send(it->second.link, std::move(frame));
-  if (sent.ok()) it->second.bytes_sent += size;
+  if (sent.ok()) {
+    it->second.bytes_sent += size;
+  } else if (control && absl::IsResourceExhausted(sent)) {
+    transport_.Close(it->second.link,
+                     absl::UnavailableError("the peer has stopped reading"));
+  }
   return sent;
 }
 
@@ -94,9 +100,11 @@ void Links::DialLater(const std::string& name) {
   Address& address = it->second;
   // first, first x 2, ... up to longest; half of it is jitter.
   absl::Duration backoff = options_.first_backoff;
-  for (int64_t i = 1; i < address.failures; ++i) {
-    backoff = std::min(backoff * 2, options_.longest_backoff);
+  for (int64_t i = 1;
+       i < address.failures && backoff < options_.longest_backoff; ++i) {
+    backoff *= 2;
   }
+  backoff = std::min(backoff, options_.longest_backoff);
   backoff = backoff / 2 + backoff / 2 * rng_.Uniform();
   loop_.Cancel(address.timer);
   address.timer = loop_.After(backoff, [this, name] { Dial(name); });
@@ -122,7 +130,7 @@ void Links::OnDialFailed(const std::string& name, const absl::Status& status) {
 bool Links::PrefersNew(const Peer& existing, const PeerIdentity& identity,
                        bool dialled_by_us) const {
   if (existing.incarnation != identity.incarnation) return true;
-  if (existing.dialled_by_us == dialled_by_us) return false;
+  if (existing.dialled_by_us == dialled_by_us) return true;
   // The link that the smaller id dialled stays.
   return dialled_by_us == (options_.self < identity.node);
 }
@@ -138,14 +146,19 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
     }
     it->second.dialling = false;
     it->second.tried = true;
-    it->second.failures = 0;
     it->second.last_error.clear();
     it->second.node = identity.node;
+  }
+  if (identity.node == options_.self) {
+    transport_.Close(
+        link, absl::FailedPreconditionError("the peer has this node's name"));
+    return;
   }
   Peer& peer = peers_[identity.node];
   const bool restarted =
       peer.incarnation != 0 && peer.incarnation != identity.incarnation;
-  if (peer.link != 0) {
+  const bool replaces = peer.link != 0;
+  if (replaces) {
     if (!PrefersNew(peer, identity, dialled_by_us)) {
       transport_.Close(link, absl::CancelledError("a second link"));
       return;
@@ -153,17 +166,23 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
     const LinkId old = peer.link;
     by_link_.erase(old);
     peer.link = 0;
-    transport_.Close(old, absl::CancelledError("replaced by another link"));
-    listener_.OnPeerDown(identity.node,
-                         absl::CancelledError("replaced by another link"));
+    const absl::Status reason = absl::CancelledError(
+        restarted ? "the peer restarted" : "replaced by another link");
+    transport_.Close(old, reason);
+    if (restarted) events_.Report(ports::LinkDown{identity.node, reason});
+    listener_.OnPeerDown(identity.node, reason);
   }
   peer.link = link;
   peer.incarnation = identity.incarnation;
   peer.dialled_by_us = dialled_by_us;
+  peer.since = loop_.Now();
   peer.address = dialled_by_us ? dialled_address : identity.advertised;
   peer.last_error.clear();
   by_link_[link] = identity.node;
-  events_.Report(ports::LinkUp{identity.node, dialled_address});
+  // Of a change from one link to another nothing is to be reported.
+  if (!replaces || restarted) {
+    events_.Report(ports::LinkUp{identity.node, dialled_address});
+  }
   listener_.OnPeerUp(identity.node, restarted);
 }
 
@@ -192,8 +211,11 @@ void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
   peer.last_error = std::string(reason.message());
   events_.Report(ports::LinkDown{node, reason});
   listener_.OnPeerDown(node, reason);
+  const bool steady = loop_.Now() - peer.since >= options_.steady_after;
   for (auto& [name, address] : addresses_) {
-    if (address.node == node && !address.dialling) DialLater(name);
+    if (address.node != node) continue;
+    address.failures = steady ? 0 : address.failures + 1;
+    if (!address.dialling) DialLater(name);
   }
 }
 

@@ -2,8 +2,9 @@
 //
 // Addresses are dialled at once, and after a failure or a loss again with a
 // jittered, doubling back-off. Of two links to one peer the one that the
-// smaller id dialled stays, so both ends keep the same one. A peer that comes
-// back with a new incarnation replaces its old link.
+// smaller id dialled stays, so both ends keep the same one; of two that one end
+// dialled the newer stays, for that end has given the older up. A peer that
+// comes back with a new incarnation replaces its old link.
 //
 // Loop only. Pure: all time and traffic goes through ports.
 #ifndef DFL_RUNTIME_LINKS_H_
@@ -29,6 +30,9 @@ struct LinksOptions {
   uint64_t seed = 1;  // of the jitter
   absl::Duration first_backoff = absl::Milliseconds(200);
   absl::Duration longest_backoff = absl::Seconds(10);
+  // A link that is lost earlier counts as a failure to connect, so that a peer
+  // that accepts and closes again is not dialled at full speed.
+  absl::Duration steady_after = absl::Seconds(2);
 };
 
 class Links : public ports::Transport::Handler {
@@ -50,6 +54,7 @@ class Links : public ports::Transport::Handler {
     ports::LinkId link = 0;  // 0: not linked
     uint64_t incarnation = 0;
     bool dialled_by_us = false;
+    absl::Time since;     // when the link came up
     std::string address;  // dialled, or as it advertises
     std::string last_error;
     int64_t bytes_sent = 0;
@@ -59,7 +64,7 @@ class Links : public ports::Transport::Handler {
   // What is known of one address that is dialled.
   struct Address {
     bool dialling = false;
-    int64_t failures = 0;  // in a row
+    int64_t failures = 0;  // in a row, to connect or to stay connected
     ports::TimerId timer = 0;
     NodeId node;  // who answered there last; may be empty
     std::string last_error;
@@ -77,6 +82,8 @@ class Links : public ports::Transport::Handler {
   // Errors: NOT_FOUND.
   absl::Status RemoveAddress(const std::string& address);
 
+  // A peer whose queue has no room even for a control frame has stopped
+  // reading: its link is closed.
   // Errors: NOT_FOUND when `peer` is not linked; otherwise the transport's.
   absl::Status Send(const NodeId& peer, ports::Frame frame);
 

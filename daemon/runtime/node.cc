@@ -66,6 +66,7 @@ absl::Status Node::Pause() {
                      "; only a training node can be paused"));
   }
   wanted_ = Phase::kPaused;
+  ScheduleBoundary();  // it may wait at one for a neighbour's model
   return absl::OkStatus();
 }
 
@@ -88,6 +89,7 @@ absl::Status Node::Resume() {
         "the stop rule is met (", why,
         "); raise it in the plan first, e.g. dflctl set stop.steps=N"));
   }
+  if (!algorithm_) RestartAlgorithm(0);  // an imported model
   BeginTraining("resumed");
   return absl::OkStatus();
 }
@@ -101,6 +103,7 @@ absl::Status Node::Stop() {
     case Phase::kTraining:
     case Phase::kDegraded:
       wanted_ = Phase::kStopped;
+      ScheduleBoundary();
       return absl::OkStatus();
     default:
       EndJoin();
@@ -172,12 +175,17 @@ absl::Status Node::SetPlan(core::RunPlan plan,
   }
   if (!trainer && pending_) trainer = std::move(pending_->trainer);
   pending_ = PendingPlan{std::move(plan), std::move(node), std::move(trainer)};
-  if (at_boundary_ && !Running()) AdoptPending();
+  if (Running()) {
+    ScheduleBoundary();
+  } else if (at_boundary_) {
+    AdoptPending();
+  }
   return absl::OkStatus();
 }
 
 void Node::AdoptPending() {
   if (!pending_) return;
+  DoBoundaryWork();
   PendingPlan next = *std::move(pending_);
   pending_.reset();
   const bool new_run =
@@ -208,7 +216,10 @@ void Node::AdoptPending() {
   if (new_run) {
     EndJoin();
     StopAlgorithm();
+    transfers_.Reset();
+    ForgetPushes();
     initialised_ = false;
+    unconfirmed_start_ = false;
     gradients_ = 0;
     evaluation_.reset();
     evaluated_step_ = evaluated_rows_ = -1;
@@ -234,7 +245,6 @@ void Node::AdoptPending() {
 }
 
 void Node::InstallTrainer(std::unique_ptr<ports::Trainer> trainer) {
-  transfers_.Reset();
   trainer_.reset();  // before its views go
   const ports::ModelInfo& model = trainer->model();
   parameters_.assign(model.parameter_count, 0.0F);

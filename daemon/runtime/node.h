@@ -54,6 +54,8 @@ struct NodeOptions {
   absl::Duration join_within = absl::Seconds(2);
   // A neighbour's model for a joiner may take long, but must keep moving.
   absl::Duration join_stall = absl::Seconds(10);
+  // Between two asks of a neighbour that is ahead and did not give its model.
+  absl::Duration join_retry = absl::Milliseconds(500);
   // Between two tries after training failed.
   absl::Duration degraded_retry = absl::Seconds(1);
 };
@@ -122,9 +124,9 @@ class Node : private Links::Listener, private Transfers::Listener {
     int64_t models_received = 0;
     int64_t missed = 0;
     int64_t rejected = 0;
-    bool pushing = false;                        // a push is under way
+    uint64_t push = 0;                           // the push under way; 0: none
     std::optional<Outgoing> next_push;           // and this one comes after it
-    std::unique_ptr<codec::EdgeReference> sent;  // top-k
+    std::shared_ptr<codec::EdgeReference> sent;  // top-k
   };
   struct PendingAsk {
     NodeId from;
@@ -136,7 +138,8 @@ class Node : private Links::Listener, private Transfers::Listener {
     ports::TimerId timer = 0;
     uint64_t ask = 0;  // the ask that is out; 0: none
     NodeId asked;
-    std::set<NodeId> tried;  // gave nothing
+    std::map<NodeId, int64_t> failures;  // asks that gave nothing
+    absl::Time retry_at;                 // no second ask of one before
   };
 
   // Links::Listener
@@ -184,6 +187,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   // Joining.
   void BeginJoin();
   void ContinueJoin();
+  // ContinueJoin() at `when`, in place of what the join's timer was set to.
+  void ContinueJoinAt(absl::Time when);
   void AskForState(const NodeId& peer);
   void WatchJoin(uint64_t ask);
   void JoinFailed(NodeId peer);
@@ -196,6 +201,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   // Steps.
   void ScheduleBoundary();
   void OnBoundary();
+  // The parameters are in use from here on until at_boundary_ is set again.
+  void LeaveBoundary();
   void AdoptPending();
   void InstallTrainer(std::unique_ptr<ports::Trainer> trainer);
   void RestartAlgorithm(int64_t step);
@@ -206,7 +213,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   void Evaluate(int64_t rows, std::function<void()> then);
   void Finish(const std::string& why);
   void ServeAsks();
-  void ServeBoundary();
+  // What was put off to a boundary, on the model that it was meant for.
+  void DoBoundaryWork();
 
   // Algorithm.
   void Handle(core::Event event);
@@ -218,6 +226,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   void Do(const core::Push& action);
   void Do(const core::WakeAfter& action);
   void Do(const core::CancelTimer& action);
+  void Do(const core::Missed& action);
   void Do(const core::StepDone& action);
   void OnGradient(absl::StatusOr<ports::GradientResult> result);
   void MissAnswer(const NodeId& from, uint64_t ask);
@@ -226,11 +235,14 @@ class Node : private Links::Listener, private Transfers::Listener {
   SnapshotPtr TakeSnapshot();
   void AnswerState(const PendingAsk& asked);
   void StartPush(const NodeId& peer, Outgoing outgoing);
+  void ForgetPushes();
   Outgoing MakeOutgoing(const NodeId& to, ports::TransferKind kind,
                         core::MessageFormat format, double rate);
   uint64_t EdgeSeed(const NodeId& peer, int64_t round) const;
   // Ask ids on the wire: those of one algorithm object never meet another's.
   uint64_t WireAsk(uint64_t ask) const { return (epoch_ << 32) | ask; }
+  // Epoch 0 asks for a state to start from.
+  static bool IsStateAsk(uint64_t wire_ask) { return (wire_ask >> 32) == 0; }
 
   const NodeOptions options_;
   ports::Loop& loop_;
@@ -248,6 +260,9 @@ class Node : private Links::Listener, private Transfers::Listener {
   FlatVector parameters_;
   FlatVector gradient_;
   FlatVector buffers_;
+  // As they were when the boundary was left: a gradient changes buffers_ while
+  // snapshots of w^k are still being taken.
+  FlatVector boundary_buffers_;
   bool initialised_ = false;
   std::unique_ptr<ports::Trainer> trainer_;
   std::unique_ptr<core::SeededDecisions> decisions_;
@@ -270,9 +285,10 @@ class Node : private Links::Listener, private Transfers::Listener {
   ports::Phase wanted_ = ports::Phase::kIdle;
   Progress progress_;
   std::optional<Join> join_;
-  // Started fresh without having heard of everyone: the first neighbour of the
-  // run that is ahead of us still gives its model.
+  // Started fresh without having heard of everyone: a neighbour of the run that
+  // is heard of for the first time and is ahead of us still gives its model.
   bool unconfirmed_start_ = false;
+  std::set<NodeId> heard_since_start_;
 
   // Events that came up while one was being handled.
   std::deque<core::Event> queue_;
@@ -283,6 +299,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   std::map<NodeId, PeerState> peers_;
   std::map<uint64_t, std::set<NodeId>> asks_;  // out, by our ask id
   uint64_t last_state_ask_ = 0;
+  uint64_t last_push_ = 0;
   std::map<uint64_t, ports::TimerId> timers_;  // the algorithm's
   std::vector<PendingAsk> waiting_asks_;       // for settled parameters
   std::vector<std::function<void()>> at_boundary_do_;

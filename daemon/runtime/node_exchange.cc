@@ -15,8 +15,8 @@ using ports::TransferKind;
 
 namespace {
 
-// A wire ask id with epoch 0 asks for a state to start from.
-bool IsStateAsk(uint64_t wire_ask) { return (wire_ask >> 32) == 0; }
+// No honest node gets that far, and sums with it do not overflow.
+constexpr int64_t kLargestStep = int64_t{1} << 53;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ bool IsStateAsk(uint64_t wire_ask) { return (wire_ask >> 32) == 0; }
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
   PeerState& state = peers_[peer];
   if (restarted) {
-    state.pushing = false;
+    state.push = 0;
     state.next_push.reset();
     state.sent.reset();
   }
@@ -111,12 +111,14 @@ void Node::TellState() {
 void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
   PeerState& state = peers_[peer];
   state.state = std::move(frame);
+  state.state.step = std::min(state.state.step, kLargestStep);
   state.known = true;
-  if (unconfirmed_start_ && !join_ && !Mismatch(peer, false)) {
-    if (algorithm_ && state.state.step > algorithm_->step()) {
+  if (unconfirmed_start_ && Running() && !Mismatch(peer, false) &&
+      heard_since_start_.insert(peer).second) {
+    unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
+                         node_plan_.member_count - 1;
+    if (!join_ && state.state.step > algorithm_->step()) {
       join_ = Join();  // carried out at the next boundary
-    } else {
-      unconfirmed_start_ = false;
     }
   }
   RefreshActive(peer);
@@ -125,7 +127,7 @@ void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
 
 void Node::HearStep(const NodeId& peer, int64_t step) {
   ports::StateFrame& state = peers_[peer].state;
-  state.step = std::max(state.step, step);
+  state.step = std::max(state.step, std::min(step, kLargestStep));
 }
 
 std::optional<Transfers::Refusal> Node::Mismatch(const NodeId& peer,
@@ -188,10 +190,14 @@ void Node::OnAsk(const NodeId& peer, const ports::AskFrame& ask) {
   if (!refusal && !initialised_) {
     refusal = Transfers::Refusal{RefuseReason::kNotReady, "no model here yet"};
   }
+  if (!refusal && transfers_.TooManyAnswers(peer)) {
+    refusal = Transfers::Refusal{RefuseReason::kBusy,
+                                 "too many answers are under way to you"};
+  }
   if (refusal) {
     (void)links_.Send(
         peer, ports::RefuseFrame{ask.ask, refusal->reason, refusal->text});
-    ++rejected_[ports::RefuseReasonName(refusal->reason)];
+    OnBadMessage(peer, refusal->reason, refusal->text);
     return;
   }
   // One ask of a peer at a time: a newer one replaces it.
@@ -226,9 +232,13 @@ void Node::AnswerState(const PendingAsk& asked) {
 }
 
 void Node::OnRefuse(const NodeId& peer, const ports::RefuseFrame& refuse) {
-  if (asks_.count(refuse.ask) == 0) return;
-  events_.Report(ports::MessageRejected{
-      peer, refuse.reason, absl::StrCat("our ask: ", refuse.text)});
+  const auto it = asks_.find(refuse.ask);
+  if (it == asks_.end() || it->second.count(peer) == 0) return;
+  if (refuse.reason != RefuseReason::kNotReady &&
+      refuse.reason != RefuseReason::kBusy) {
+    events_.Report(ports::MessageRejected{
+        peer, refuse.reason, absl::StrCat("our ask: ", refuse.text)});
+  }
   MissAnswer(peer, refuse.ask);
 }
 
@@ -267,13 +277,16 @@ void Node::Do(const core::CancelAsk& action) {
   const std::set<NodeId> outstanding = std::move(it->second);
   asks_.erase(it);
   for (const NodeId& peer : outstanding) {
-    ++peers_[peer].missed;
-    ++missed_;
     transfers_.CancelInbound(peer, wire);
     (void)links_.Send(peer, ports::CancelAskFrame{wire});
   }
-  events_.Report(ports::NeighboursMissed{
-      algorithm_->step(), static_cast<int64_t>(outstanding.size()), 0});
+}
+
+void Node::Do(const core::Missed& action) {
+  for (const NodeId& peer : action.peers) ++peers_[peer].missed;
+  missed_ += static_cast<int64_t>(action.peers.size());
+  events_.Report(
+      ports::NeighboursMissed{algorithm_->step(), action.wanted, action.came});
 }
 
 // ------------------------------------------------------------- models out ----
@@ -283,7 +296,7 @@ SnapshotPtr Node::TakeSnapshot() {
   if (present && snapshot_generation_ == generation_) return present;
   auto copy = std::make_shared<Snapshot>();
   copy->parameters = parameters_;
-  copy->buffers = buffers_;
+  copy->buffers = at_boundary_ ? buffers_ : boundary_buffers_;
   copy->step = algorithm_ ? algorithm_->step() : 0;
   snapshot_ = copy;
   snapshot_generation_ = generation_;
@@ -341,7 +354,7 @@ void Node::Do(const core::Push& action) {
     PeerState& state = peers_[peer];
     // A slow link carries what it can: the newest waits, older ones are
     // replaced.
-    if (state.pushing) {
+    if (state.push != 0) {
       state.next_push = std::move(outgoing);
     } else {
       StartPush(peer, std::move(outgoing));
@@ -351,22 +364,25 @@ void Node::Do(const core::Push& action) {
 
 void Node::StartPush(const NodeId& peer, Outgoing outgoing) {
   PeerState& state = peers_[peer];
-  state.pushing = true;
+  state.push = ++last_push_;
   const bool top_k = outgoing.format.coordinates == core::Coordinates::kTopK;
   if (top_k) {
     if (!state.sent ||
         state.sent->values().size() != outgoing.snapshot->parameters.size()) {
-      state.sent = std::make_unique<codec::EdgeReference>(
+      state.sent = std::make_shared<codec::EdgeReference>(
           static_cast<int64_t>(outgoing.snapshot->parameters.size()));
     }
-    outgoing.reference = state.sent->values();
+    outgoing.reference = state.sent;
   }
-  outgoing.done = [this, peer, top_k, count = std::move(outgoing.done)](
+  outgoing.done = [this, peer, push = state.push,
+                   reference = top_k ? state.sent : nullptr,
+                   count = std::move(outgoing.done)](
                       const absl::StatusOr<codec::SentValues>& result) {
     count(result);
     PeerState& after = peers_[peer];
-    after.pushing = false;
-    if (top_k && result.ok() && after.sent) after.sent->Commit(*result);
+    if (after.push != push) return;  // forgotten meanwhile
+    after.push = 0;
+    if (reference && result.ok()) reference->Commit(*result);
     if (after.next_push) {
       Outgoing next = *std::move(after.next_push);
       after.next_push.reset();
@@ -376,6 +392,13 @@ void Node::StartPush(const NodeId& peer, Outgoing outgoing) {
   transfers_.Send(std::move(outgoing));
 }
 
+void Node::ForgetPushes() {
+  for (auto& [peer, state] : peers_) {
+    state.push = 0;
+    state.next_push.reset();
+  }
+}
+
 // -------------------------------------------------------------- models in ----
 
 bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
@@ -383,24 +406,35 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
                  Transfers::Refusal* refusal) {
   *parameters = static_cast<int64_t>(parameters_.size());
   *buffers = static_cast<int64_t>(buffers_.size());
-  if (begin.kind == TransferKind::kAnswer) {
+  const bool answer = begin.kind == TransferKind::kAnswer;
+  if (answer) {
     const auto it = asks_.find(begin.ask);
-    if (it != asks_.end() && it->second.count(from) > 0) return true;
-    *refusal = {RefuseReason::kNotReady, "the answer is not wanted any more"};
+    if (it == asks_.end() || it->second.count(from) == 0) {
+      *refusal = {RefuseReason::kNotReady, "the answer is not wanted any more"};
+      return false;
+    }
+  }
+  std::optional<Transfers::Refusal> wrong =
+      Mismatch(from, !(answer && IsStateAsk(begin.ask)));
+  if (!wrong && begin.step > kLargestStep) {
+    wrong = Transfers::Refusal{
+        RefuseReason::kBadMessage,
+        absl::StrCat("step ", begin.step, " is beyond ", kLargestStep)};
+  }
+  if (wrong) {
+    *refusal = *std::move(wrong);
+    OnBadMessage(from, refusal->reason, refusal->text);
+    if (answer) MissAnswer(from, begin.ask);
     return false;
   }
-  if (auto mismatch = Mismatch(from, true)) {
-    *refusal = *std::move(mismatch);
-    ++rejected_[ports::RefuseReasonName(refusal->reason)];
-    return false;
-  }
+  if (answer) return true;
   HearStep(from, begin.step);
   const bool neighbour =
       std::any_of(node_plan_.neighbours.begin(), node_plan_.neighbours.end(),
                   [&](const core::Neighbour& n) { return n.node == from; });
   if (!neighbour) {
     *refusal = {RefuseReason::kNotANeighbour, "no edge in this node's plan"};
-    ++rejected_[ports::RefuseReasonName(refusal->reason)];
+    OnBadMessage(from, refusal->reason, refusal->text);
     return false;
   }
   if (!Running() && phase_ != Phase::kPaused) {
@@ -447,6 +481,10 @@ void Node::OnBadMessage(const NodeId& from, RefuseReason reason,
                         const std::string& text) {
   ++rejected_[ports::RefuseReasonName(reason)];
   ++peers_[from].rejected;
+  // Of a node that is not ready yet, or busy, counting is enough.
+  if (reason == RefuseReason::kNotReady || reason == RefuseReason::kBusy) {
+    return;
+  }
   events_.Report(ports::MessageRejected{from, reason, text});
 }
 

@@ -10,15 +10,27 @@ namespace dfl::runtime {
 
 using ports::Phase;
 
+namespace {
+
+// How often one neighbour is asked for its model before a node that starts goes
+// on without it.
+constexpr int64_t kJoinTries = 3;
+
+}  // namespace
+
 void Node::BeginJoin() {
   join_ = Join();
   join_->since = loop_.Now();
   SetPhase(Phase::kJoining, "looking for a neighbour to start from");
-  join_->timer = loop_.After(options_.join_within, [this] {
+  ContinueJoin();
+}
+
+void Node::ContinueJoinAt(absl::Time when) {
+  loop_.Cancel(join_->timer);
+  join_->timer = loop_.After(when - loop_.Now(), [this] {
     join_->timer = 0;
     ContinueJoin();
   });
-  ContinueJoin();
 }
 
 void Node::EndJoin() {
@@ -32,36 +44,58 @@ void Node::EndJoin() {
   join_.reset();
 }
 
+// Asks the furthest neighbour that is ahead of us; those that gave nothing are
+// asked again, after the others and a few times at most.
 void Node::ContinueJoin() {
   if (!join_ || join_->ask != 0) return;
-  if (phase_ != Phase::kJoining && !at_boundary_) return;
+  const bool joining = phase_ == Phase::kJoining;
+  if (!joining && !(Running() && at_boundary_)) return;
+  const int64_t tries = joining ? kJoinTries : 1;
+  const bool may_retry = loop_.Now() >= join_->retry_at;
   const int64_t own = algorithm_ ? algorithm_->step() : 0;
   const NodeId* best = nullptr;
-  int64_t best_step = own;
+  int64_t best_step = 0;
+  int64_t best_failures = 0;
+  bool retry_later = false;
   int64_t heard = 0;
   for (const auto& [peer, state] : peers_) {
     if (!links_.IsUp(peer) || !state.known) continue;
     ++heard;
-    if (join_->tried.count(peer) > 0 || Mismatch(peer, false)) continue;
-    if (state.state.step > best_step) {
+    const int64_t step = state.state.step;
+    if (step <= own || Mismatch(peer, false)) continue;
+    const auto found = join_->failures.find(peer);
+    const int64_t failures = found == join_->failures.end() ? 0 : found->second;
+    if (failures >= tries) continue;
+    if (failures > 0 && !may_retry) {
+      retry_later = true;
+      continue;
+    }
+    if (best == nullptr || failures < best_failures ||
+        (failures == best_failures && step > best_step)) {
       best = &peer;
-      best_step = state.state.step;
+      best_step = step;
+      best_failures = failures;
     }
   }
   if (best != nullptr) {
     AskForState(*best);
     return;
   }
-  if (phase_ != Phase::kJoining) {  // was training already: nobody is ahead
+  if (retry_later) {
+    ContinueJoinAt(join_->retry_at);
+    return;
+  }
+  if (!joining) {  // was training already, and nobody is ahead any more
     EndJoin();
-    unconfirmed_start_ = false;
     ScheduleBoundary();
     return;
   }
   const bool all_heard = heard >= node_plan_.member_count - 1;
-  if (all_heard || loop_.Now() >= join_->since + options_.join_within) {
-    unconfirmed_start_ = !all_heard;
+  const absl::Time until = join_->since + options_.join_within;
+  if (all_heard || loop_.Now() >= until) {
     StartFresh();
+  } else {
+    ContinueJoinAt(until);
   }
 }
 
@@ -95,8 +129,11 @@ void Node::JoinFailed(NodeId peer) {
   if (!join_ || join_->ask == 0) return;
   asks_.erase(join_->ask);
   transfers_.CancelInbound(peer, join_->ask);
+  (void)links_.Send(peer, ports::CancelAskFrame{join_->ask});
   join_->ask = 0;
-  join_->tried.insert(peer);
+  loop_.Cancel(join_->timer);
+  ++join_->failures[peer];
+  join_->retry_at = loop_.Now() + options_.join_retry;
   // Not from inside a transport's or a transfer's call.
   loop_.Post([this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) ContinueJoin();
@@ -116,6 +153,12 @@ void Node::StartFresh() {
   initialised_ = true;
   ++generation_;
   RestartAlgorithm(0);
+  heard_since_start_.clear();
+  for (const auto& [peer, state] : peers_) {
+    if (!Mismatch(peer, false)) heard_since_start_.insert(peer);
+  }
+  unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
+                       node_plan_.member_count - 1;
   BeginTraining("started fresh");
 }
 
@@ -128,7 +171,10 @@ void Node::BeginTraining(const std::string& reason) {
 
 void Node::TakeState(const NodeId& from, int64_t step,
                      const codec::DecodedMessage& message) {
-  if (!message.CopyDense(absl::MakeSpan(parameters_)).ok()) {
+  const absl::Status copied = message.CopyDense(absl::MakeSpan(parameters_));
+  if (!copied.ok()) {
+    OnBadMessage(from, ports::RefuseReason::kBadMessage,
+                 std::string(copied.message()));
     JoinFailed(from);
     return;
   }

@@ -29,32 +29,39 @@ void Node::ScheduleBoundary() {
 
 void Node::OnBoundary() {
   if (!at_boundary_) return;
+  DoBoundaryWork();
   AdoptPending();
-  ServeBoundary();
+  ServeAsks();
   if (!Running()) return;
   if (wanted_ != Phase::kIdle) {
+    EndJoin();
     const Phase wanted = std::exchange(wanted_, Phase::kIdle);
     SetPhase(wanted,
              wanted == Phase::kPaused ? "paused by hand" : "stopped by hand");
     return;
   }
-  std::string why;
-  if (StopRuleMet(&why)) {
-    Finish(why);
-    return;
-  }
-  if (unconfirmed_start_ && join_) {
+  if (join_) {
     ContinueJoin();
     return;
   }
   const int64_t furthest = FurthestRound();
   if (furthest > algorithm_->step()) algorithm_->JumpTo(furthest);
+  std::string why;
+  if (StopRuleMet(&why)) {
+    Finish(why);
+    return;
+  }
   if (EvaluationDue()) {
     Evaluate(plan_->evaluation.examples, [this] { ScheduleBoundary(); });
     return;
   }
-  at_boundary_ = false;
+  LeaveBoundary();
   Handle(core::StepBegins{});
+}
+
+void Node::LeaveBoundary() {
+  at_boundary_ = false;
+  boundary_buffers_ = buffers_;
 }
 
 // The furthest round of the active neighbours: further than 1,000 rounds away
@@ -113,7 +120,7 @@ bool Node::EvaluationDue() const {
 }
 
 void Node::Evaluate(int64_t rows, std::function<void()> then) {
-  at_boundary_ = false;
+  LeaveBoundary();
   trainer_->Evaluate(rows, [this, rows, then = std::move(then),
                             alive = std::weak_ptr<bool>(alive_)](
                                absl::StatusOr<ports::Evaluation> result) {
@@ -146,11 +153,10 @@ void Node::Finish(const std::string& why) {
   });
 }
 
-void Node::ServeBoundary() {
-  std::vector<std::function<void()>> work = std::move(at_boundary_do_);
-  at_boundary_do_.clear();
+void Node::DoBoundaryWork() {
+  const std::vector<std::function<void()>> work =
+      std::exchange(at_boundary_do_, {});
   for (const auto& f : work) f();
-  ServeAsks();
 }
 
 // --------------------------------------------------------------- algorithm ----
@@ -158,13 +164,18 @@ void Node::ServeBoundary() {
 void Node::StopAlgorithm() {
   for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
   timers_.clear();
-  for (const auto& [ask, peers] : asks_) {
-    for (const NodeId& peer : peers) {
-      (void)links_.Send(peer, ports::CancelAskFrame{ask});
-      transfers_.CancelInbound(peer, ask);
+  for (auto it = asks_.begin(); it != asks_.end();) {
+    if (IsStateAsk(it->first)) {  // not the algorithm's
+      ++it;
+      continue;
     }
+    for (const NodeId& peer : it->second) {
+      (void)links_.Send(peer, ports::CancelAskFrame{it->first});
+      transfers_.CancelInbound(peer, it->first);
+    }
+    it = asks_.erase(it);
   }
-  asks_.clear();
+  for (auto& [peer, state] : peers_) state.next_push.reset();
   queue_.clear();
   algorithm_.reset();
 }
@@ -242,6 +253,9 @@ void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
   }
   SetPhase(Phase::kDegraded, last_error_);
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  // What failed may have left anything in the module buffers.
+  std::copy(boundary_buffers_.begin(), boundary_buffers_.end(),
+            buffers_.begin());
   loop_.After(options_.degraded_retry,
               [this, alive = std::weak_ptr<bool>(alive_)] {
                 if (!alive.expired()) Handle(core::GradientReady{});

@@ -11,6 +11,12 @@ using ports::TransferAck;
 using ports::TransferBegin;
 using ports::TransferCancel;
 
+namespace {
+
+constexpr size_t kCompletedKept = 8;
+
+}  // namespace
+
 struct Transfers::Outbound {
   uint64_t id = 0;
   Outgoing what;
@@ -25,6 +31,7 @@ struct Transfers::Outbound {
   std::deque<ports::Chunk> chunks;
   int64_t encoded = 0;  // bytes of the body cut into chunks so far
   int64_t sent = 0;
+  int64_t most_sent = 0;  // `sent` at its highest, over all links
   int64_t acked = 0;
   bool announced = false;  // TransferBegin is out on the present link
   bool accepted = false;   // and was acknowledged
@@ -61,7 +68,27 @@ void Transfers::Send(Outgoing outgoing) {
   outbound->id = ++last_id_;
   outbound->what = std::move(outgoing);
   outbound_[outbound->id] = outbound;
+  if (!links_.IsUp(outbound->what.to)) AwaitLink(*outbound);
   Produce(outbound);
+}
+
+void Transfers::AwaitLink(Outbound& outbound) {
+  loop_.Cancel(outbound.resume_timer);
+  outbound.resume_timer =
+      loop_.After(options_.resume_within, [this, id = outbound.id] {
+        Finish(id, absl::UnavailableError("the link did not come back"));
+      });
+}
+
+bool Transfers::TooManyAnswers(const NodeId& to) const {
+  int64_t answers = 0;
+  for (const auto& [id, outbound] : outbound_) {
+    if (outbound->what.to == to &&
+        outbound->what.kind == ports::TransferKind::kAnswer) {
+      ++answers;
+    }
+  }
+  return answers >= options_.max_answers_per_peer;
 }
 
 void Transfers::Produce(const std::shared_ptr<Outbound>& outbound) {
@@ -83,7 +110,9 @@ void Transfers::Produce(const std::shared_ptr<Outbound>& outbound) {
           input.seed = o.what.seed;
           input.values = o.what.snapshot->parameters;
           input.buffers = o.what.snapshot->buffers;
-          input.reference = o.what.reference;
+          if (o.what.reference != nullptr) {
+            input.reference = o.what.reference->values();
+          }
           input.keep_sent =
               o.what.format.coordinates == core::Coordinates::kTopK;
           auto made = codec::Encoder::Create(input);
@@ -149,6 +178,7 @@ void Transfers::Pump(Outbound& outbound) {
     // A copy: the chunk is kept until it is acknowledged.
     if (!links_.Send(outbound.what.to, chunk).ok()) return;
     outbound.sent = chunk.offset + static_cast<int64_t>(chunk.data.size());
+    outbound.most_sent = std::max(outbound.most_sent, outbound.sent);
   }
 }
 
@@ -157,17 +187,33 @@ void Transfers::OnAck(const NodeId& from, const TransferAck& ack) {
   if (it == outbound_.end() || it->second->what.to != from) return;
   const std::shared_ptr<Outbound> outbound = it->second;
   Outbound& o = *outbound;
+  if (!o.announced) return;
+  const bool all_sent = !o.producing && o.encoder != nullptr &&
+                        o.encoder->done() && o.most_sent == o.encoded;
+  // Not more than was sent, not less than before.
+  if (ack.received > o.most_sent || (ack.complete && !all_sent) ||
+      (o.accepted && ack.received < o.acked)) {
+    const std::string why = absl::StrCat(
+        "acknowledges ", ack.received, " bytes",
+        ack.complete ? " as the whole model" : "", " where ", o.most_sent,
+        " were sent and ", o.acked, " acknowledged before");
+    GiveUp(o.id, why);
+    listener_.OnBadMessage(from, RefuseReason::kBadMessage, why);
+    return;
+  }
   if (ack.complete) {
     codec::SentValues sent;
-    if (!o.producing && o.encoder != nullptr && o.encoder->done() &&
-        o.what.format.coordinates == core::Coordinates::kTopK) {
+    if (o.what.format.coordinates == core::Coordinates::kTopK) {
       sent = o.encoder->TakeSent();
     }
     Finish(o.id, std::move(sent));
     return;
   }
-  // Not more than was sent, not less than before: else it is not honest.
-  if (ack.received < o.acked || ack.received > o.encoded) return;
+  if (ack.received < o.acked) {
+    // Forgotten there, and no longer here either.
+    GiveUp(o.id, "what was acknowledged is not kept");
+    return;
+  }
   o.acked = ack.received;
   while (!o.chunks.empty() &&
          o.chunks.front().offset +
@@ -198,6 +244,14 @@ void Transfers::Finish(uint64_t id, absl::StatusOr<codec::SentValues> result) {
   });
 }
 
+void Transfers::GiveUp(uint64_t id, const std::string& why) {
+  const auto it = outbound_.find(id);
+  if (it == outbound_.end()) return;
+  (void)links_.Send(it->second->what.to,
+                    TransferCancel{id, true, RefuseReason::kBadMessage, why});
+  Finish(id, absl::AbortedError(why));
+}
+
 void Transfers::CancelOutbound(const NodeId& to, uint64_t ask) {
   for (const auto& [id, outbound] : outbound_) {
     if (outbound->what.to == to && outbound->what.ask == ask &&
@@ -225,6 +279,14 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
     if (inbound.checking) return;
     (void)links_.Send(from, TransferAck{begin.transfer,
                                         inbound.assembler->received(), false});
+    return;
+  }
+  const auto completed = completed_.find(from);
+  if (completed != completed_.end() &&
+      std::count(completed->second.begin(), completed->second.end(),
+                 begin.transfer) > 0) {
+    (void)links_.Send(from,
+                      TransferAck{begin.transfer, begin.body_bytes, true});
     return;
   }
   int64_t parameters = 0;
@@ -332,6 +394,9 @@ void Transfers::Check(const InboundKey& key) {
         }
         loop_.Cancel(inbound->resume_timer);
         inbound_.erase(it);
+        std::deque<uint64_t>& completed = completed_[key.first];
+        completed.push_back(key.second);
+        if (completed.size() > kCompletedKept) completed.pop_front();
         (void)links_.Send(
             key.first,
             TransferAck{key.second, result->message->header().body_bytes(),
@@ -390,6 +455,7 @@ void Transfers::OnCancel(const NodeId& from, const TransferCancel& cancel) {
 
 void Transfers::OnPeerUp(const NodeId& peer, bool restarted) {
   if (restarted) {
+    completed_.erase(peer);
     std::vector<uint64_t> gone;
     for (const auto& [id, outbound] : outbound_) {
       if (outbound->what.to == peer) gone.push_back(id);
@@ -416,11 +482,7 @@ void Transfers::OnPeerDown(const NodeId& peer) {
     if (outbound->what.to != peer) continue;
     outbound->announced = false;
     outbound->accepted = false;
-    loop_.Cancel(outbound->resume_timer);
-    outbound->resume_timer =
-        loop_.After(options_.resume_within, [this, id = id] {
-          Finish(id, absl::UnavailableError("the link did not come back"));
-        });
+    AwaitLink(*outbound);
   }
   for (const auto& [key, inbound] : inbound_) {
     if (key.first != peer || inbound->checking) continue;
@@ -433,7 +495,9 @@ void Transfers::OnPeerDown(const NodeId& peer) {
 
 void Transfers::OnPeerWritable(const NodeId& peer) {
   for (const auto& [id, outbound] : outbound_) {
-    if (outbound->what.to == peer) Pump(*outbound);
+    if (outbound->what.to != peer) continue;
+    if (!outbound->announced) Announce(*outbound);
+    Pump(*outbound);
   }
 }
 

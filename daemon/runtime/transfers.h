@@ -30,10 +30,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "daemon/base/ids.h"
 #include "daemon/codec/decoder.h"
+#include "daemon/codec/edge_reference.h"
 #include "daemon/codec/encoder.h"
 #include "daemon/core/message_format.h"
 #include "daemon/ports/frames.h"
@@ -50,6 +51,8 @@ struct TransfersOptions {
   absl::Duration resume_within = absl::Seconds(30);
   // At most this many at once from one peer.
   int64_t max_inbound_per_peer = 4;
+  // At most this many answers under way to one peer.
+  int64_t max_answers_per_peer = 4;
 };
 
 // A model to be sent.
@@ -62,8 +65,8 @@ struct Outgoing {
   int64_t sent_coordinates = 0;
   uint64_t seed = 0;
   SnapshotPtr snapshot;
-  // Top-k: what the peer was sent so far, [n]; outlives the transfer.
-  absl::Span<const float> reference;
+  // Top-k: what the peer was sent so far, [n]; not changed before `done`.
+  std::shared_ptr<const codec::EdgeReference> reference;
   // Called once: with what was sent when the peer took it (top-k only), else
   // with an error.
   std::function<void(absl::StatusOr<codec::SentValues>)> done;
@@ -111,6 +114,10 @@ class Transfers {
   // Forgets everything, with `done` errors: the model changes.
   void Reset();
 
+  // Whether `to` has max_answers_per_peer answers under way: the next one is
+  // to be refused.
+  bool TooManyAnswers(const NodeId& to) const;
+
   // Bytes came for this answer within `period` before now.
   bool InboundMoved(const NodeId& from, uint64_t ask,
                     absl::Duration period) const;
@@ -123,7 +130,7 @@ class Transfers {
   void OnAck(const NodeId& from, const ports::TransferAck& ack);
   void OnCancel(const NodeId& from, const ports::TransferCancel& cancel);
 
-  // Body bytes held for receiving and sending, for tests of the bounds.
+  // Transfers under way, for tests of the bounds.
   int64_t outbound() const { return static_cast<int64_t>(outbound_.size()); }
   int64_t inbound() const { return static_cast<int64_t>(inbound_.size()); }
 
@@ -132,11 +139,15 @@ class Transfers {
   struct Inbound;
   using InboundKey = std::pair<NodeId, uint64_t>;
 
+  // Gives the transfer up unless the link comes back in time.
+  void AwaitLink(Outbound& outbound);
   void Announce(Outbound& outbound);
   // Encodes ahead on the worker until the window is full.
   void Produce(const std::shared_ptr<Outbound>& outbound);
   void Pump(Outbound& outbound);
   void Finish(uint64_t id, absl::StatusOr<codec::SentValues> result);
+  // Finishes with an error and tells the receiver.
+  void GiveUp(uint64_t id, const std::string& why);
   void Check(const InboundKey& key);
   void Refuse(const NodeId& from, uint64_t transfer, const Refusal& refusal);
   void LoseInbound(const InboundKey& key, const std::string& why);
@@ -149,6 +160,9 @@ class Transfers {
   uint64_t last_id_ = 0;
   std::map<uint64_t, std::shared_ptr<Outbound>> outbound_;
   std::map<InboundKey, std::shared_ptr<Inbound>> inbound_;
+  // The last few that each peer completed: when the acknowledgement was lost
+  // with its link, the sender announces once more.
+  std::map<NodeId, std::deque<uint64_t>> completed_;
   // Work that comes back after we are gone finds this expired.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
