@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/checksum.h"
+#include "daemon/base/huge_pages.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/codec/value_code.h"
 
@@ -37,6 +38,7 @@ absl::Status CheckTrailer(const EncodedHeader& header, absl::string_view body) {
 
 Assembler::Assembler(const EncodedHeader& header) : header_(header) {
   body_.reserve(static_cast<size_t>(header.body_bytes()));
+  AdviseHugePages(body_.data(), body_.capacity());
 }
 
 absl::Status Assembler::Append(int64_t offset, absl::string_view bytes) {
