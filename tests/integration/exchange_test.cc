@@ -150,12 +150,12 @@ TEST(Dial, AnotherDaemonWithTheSameNameIsRefused) {
 }
 
 TEST(Dial, AServerThatIsNoPeerListenerIsToldApart) {
+  pb::PeerService::Service other;  // answers UNIMPLEMENTED, as others would
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                            &port);
-  const std::unique_ptr<grpc::ServerCompletionQueue> queue =
-      builder.AddCompletionQueue();
+  builder.RegisterService(&other);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   GrpcNode alpha(NodeOptions("alpha", 1), "");
   const absl::Status status =
@@ -163,12 +163,6 @@ TEST(Dial, AServerThatIsNoPeerListenerIsToldApart) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "no peer listener"))
       << status;
-  server->Shutdown();
-  queue->Shutdown();
-  void* tag;
-  bool ok;
-  while (queue->Next(&tag, &ok)) {
-  }
 }
 
 TEST(Dial, APeerThatAcceptsAndSaysNothingEndsAtTheDialTimeout) {
@@ -208,8 +202,8 @@ class HostilePeer {
   ~HostilePeer() {
     control_context_.TryCancel();
     bulk_context_.TryCancel();
-    control_->Finish();
-    bulk_->Finish();
+    if (!control_finished_) ControlEnd();
+    if (!bulk_finished_) BulkEnd();
   }
 
   static pb::Hello GoodHello() {
@@ -242,12 +236,14 @@ class HostilePeer {
     pb::ControlResponse response;
     while (control_->Read(&response)) {
     }
+    control_finished_ = true;
     return FromGrpc(control_->Finish());
   }
   absl::Status BulkEnd() {
     pb::BulkResponse response;
     while (bulk_->Read(&response)) {
     }
+    bulk_finished_ = true;
     return FromGrpc(bulk_->Finish());
   }
 
@@ -261,6 +257,8 @@ class HostilePeer {
       control_;
   std::unique_ptr<grpc::ClientReaderWriter<pb::BulkRequest, pb::BulkResponse>>
       bulk_;
+  bool control_finished_ = false;
+  bool bulk_finished_ = false;
 };
 
 class HostileTest : public ::testing::Test {
