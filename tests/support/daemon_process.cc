@@ -64,11 +64,15 @@ bool DaemonProcess::Start() {
                     }),
       "]\npeer:\n  listen: [\"127.0.0.1:", options_.port,
       "\"]\ncontrol:\n  socket: ", base, ".sock\ncompute:\n  threads: 1\n");
-  absl::StrAppend(&yaml, "data:\n  format: csv\n  header: no\n",
-                  "  label_column: -1\n  classes: 3\n  train: {paths: [",
-                  options_.train_csv, "]}\n");
-  if (!options_.test_csv.empty()) {
-    absl::StrAppend(&yaml, "  test: {paths: [", options_.test_csv, "]}\n");
+  if (options_.data_yaml.empty()) {
+    absl::StrAppend(&yaml, "data:\n  format: csv\n  header: no\n",
+                    "  label_column: -1\n  classes: 3\n  train: {paths: [",
+                    options_.train_csv, "]}\n");
+    if (!options_.test_csv.empty()) {
+      absl::StrAppend(&yaml, "  test: {paths: [", options_.test_csv, "]}\n");
+    }
+  } else {
+    absl::StrAppend(&yaml, options_.data_yaml);
   }
   WriteFile(base + ".yaml", yaml + options_.extra_yaml);
 

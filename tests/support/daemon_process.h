@@ -28,6 +28,8 @@ class DaemonProcess {
     std::string folder;  // configuration, state, socket and logs go there
     std::string train_csv;
     std::string test_csv;  // "" = none
+    // In place of the section made from the two: "data:\n  ...".
+    std::string data_yaml;
     std::vector<std::string> peers;
     // Appended to the configuration file.
     std::string extra_yaml;
