@@ -20,8 +20,6 @@
 #include "daemon/config/values.h"
 #include "daemon/core/knobs.h"
 
-extern char** environ;
-
 namespace dfl::config {
 namespace {
 
