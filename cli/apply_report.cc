@@ -1,0 +1,75 @@
+#include "cli/apply_report.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/status_json.h"
+#include "cli/table.h"
+#include "cli/units.h"
+
+namespace dfl::cli {
+namespace {
+
+void FillJson(const client::ApplyPlanResult& result, Json& entry) {
+  entry["version"] = result.version;
+  entry["run_id"] = result.run_id;
+  entry["unchanged"] = result.unchanged;
+  entry["warnings"] = result.warnings;
+  if (result.facts.has_value()) entry["facts"] = ToJsonValue(*result.facts);
+}
+
+std::string FactsText(const client::ModelFacts& facts) {
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"  model", facts.kind},
+      {"  parameters", absl::StrCat(facts.parameter_count)},
+      {"  buffers", absl::StrCat(facts.buffer_count)},
+      {"  types", absl::StrJoin(facts.dtypes, ", ")}};
+  if (facts.memory_bytes > 0) {
+    lines.emplace_back("  memory", HumanBytes(facts.memory_bytes));
+  }
+  if (facts.message_bytes > 0) {
+    lines.emplace_back("  one message", HumanBytes(facts.message_bytes));
+  }
+  lines.emplace_back("  spectral gap", Fixed(facts.spectral_gap, 4));
+  lines.emplace_back("  rows", absl::StrCat(facts.train_rows, " to train on, ",
+                                            facts.test_rows, " to test on"));
+  if (!facts.first_step_note.empty()) {
+    lines.emplace_back("  first steps", facts.first_step_note);
+  }
+  return KeyValueLines(lines);
+}
+
+}  // namespace
+
+void ReportApplied(Context& context,
+                   const std::vector<Answer<client::ApplyPlanResult>>& answers,
+                   bool dry_run) {
+  Json json = Context::TargetsJson<client::ApplyPlanResult>(answers, FillJson);
+  json["dry_run"] = dry_run;
+  context.Print(json, [&] {
+    std::string out;
+    for (const auto& answer : answers) {
+      if (!answer.result.ok()) continue;
+      const client::ApplyPlanResult& result = *answer.result;
+      absl::StrAppend(&out, answer.target, ": plan version ", result.version,
+                      dry_run            ? " would be taken"
+                      : result.unchanged ? " was there already"
+                                         : " taken",
+                      "\n");
+      if (result.facts.has_value()) out += FactsText(*result.facts);
+    }
+    return out;
+  });
+  // The same warning of ten nodes is said once.
+  std::set<std::string> said;
+  for (const auto& answer : answers) {
+    if (!answer.result.ok()) continue;
+    for (const std::string& warning : answer.result->warnings) {
+      if (said.insert(warning).second) context.Warn(warning);
+    }
+  }
+}
+
+}  // namespace dfl::cli

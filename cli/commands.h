@@ -1,0 +1,33 @@
+// The nouns and verbs of dflctl, one file each. Each function adds its commands
+// to the parser; a parsed command line leaves what to do in `chosen`.
+#ifndef DFL_CLI_COMMANDS_H_
+#define DFL_CLI_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "cli/context.h"
+
+namespace dfl::cli {
+
+using Chosen = std::function<ExitCode(Context&)>;
+
+void AddStatus(CLI::App& app, Chosen& chosen);
+void AddWatch(CLI::App& app, Chosen& chosen);
+void AddGet(CLI::App& app, Chosen& chosen);
+void AddSet(CLI::App& app, Chosen& chosen);
+void AddPlan(CLI::App& app, Chosen& chosen);
+void AddTrain(CLI::App& app, Chosen& chosen);
+void AddAlgorithm(CLI::App& app, Chosen& chosen);
+void AddTopology(CLI::App& app, Chosen& chosen);
+void AddParticipation(CLI::App& app, Chosen& chosen);
+void AddPeriod(CLI::App& app, Chosen& chosen);
+void AddPeer(CLI::App& app, Chosen& chosen);
+void AddModel(CLI::App& app, Chosen& chosen);
+void AddConfig(CLI::App& app, Chosen& chosen);
+void AddCompletion(CLI::App& app, Chosen& chosen);
+void AddVersion(CLI::App& app, Chosen& chosen);
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_COMMANDS_H_

@@ -1,0 +1,207 @@
+#include "cli/context.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/table.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/daemon_command_line.h"
+#include "daemon/config/node_settings.h"
+#include "daemon/core/knobs.h"
+
+namespace dfl::cli {
+namespace {
+
+constexpr size_t kMaxAtOnce = 32;
+constexpr size_t kMaxTargetsFile = 1 << 20;
+
+std::string Variable(const Io& io, const std::string& name) {
+  const auto found = io.environment.find(name);
+  return found == io.environment.end() ? "" : found->second;
+}
+
+absl::StatusOr<Output> ParseOutput(const std::string& text) {
+  if (text == "table") return Output::kTable;
+  if (text == "json") return Output::kJson;
+  if (text == "yaml") return Output::kYaml;
+  const std::vector<std::string> known = {"table", "json", "yaml"};
+  return core::UnknownNameError("--output", text, known);
+}
+
+absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
+  absl::Duration timeout;
+  // "10" is 10 s.
+  if ((!absl::ParseDuration(text, &timeout) &&
+       !absl::ParseDuration(absl::StrCat(text, "s"), &timeout)) ||
+      timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--timeout: \"", text,
+                     "\" is no time above zero; allowed: 500ms, 10s, 2m, ..."));
+  }
+  return timeout;
+}
+
+// One target a line; '#' begins a comment.
+absl::StatusOr<std::vector<std::string>> ReadTargets(const std::string& file) {
+  DFL_ASSIGN_OR_RETURN(const std::string text,
+                       config::ReadTextFile(file, kMaxTargetsFile));
+  std::vector<std::string> targets;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = line.substr(0, line.find('#'));
+    line = absl::StripAsciiWhitespace(line);
+    if (!line.empty()) targets.emplace_back(line);
+  }
+  if (targets.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file,
+                     ": names no target; write one a line, e.g. unix:/run/dfld/"
+                     "control.sock or box-2:7601"));
+  }
+  return targets;
+}
+
+std::string DefaultTarget(const Io& io) {
+  const std::vector<std::string> candidates =
+      config::ControlSocketCandidates(io.environment, io.is_root);
+  for (const std::string& path : candidates) {
+    if (access(path.c_str(), F_OK) == 0) return absl::StrCat("unix:", path);
+  }
+  return absl::StrCat("unix:", candidates.empty() ? "/run/dfld/control.sock"
+                                                  : candidates.front());
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Context>> Context::Create(const Globals& globals,
+                                                         Io& io) {
+  std::unique_ptr<Context> context(new Context(io));
+  DFL_ASSIGN_OR_RETURN(context->output_, ParseOutput(globals.output));
+  DFL_ASSIGN_OR_RETURN(context->timeout_, ParseTimeout(globals.timeout));
+  context->color_ = io.out_is_terminal && !globals.no_color &&
+                    Variable(io, "NO_COLOR").empty() &&
+                    Variable(io, "TERM") != "dumb";
+  std::vector<std::string> targets = globals.targets;
+  if (!globals.targets_file.empty()) {
+    DFL_ASSIGN_OR_RETURN(const std::vector<std::string> more,
+                         ReadTargets(globals.targets_file));
+    targets.insert(targets.end(), more.begin(), more.end());
+  }
+  if (targets.empty()) {
+    const std::string variable = Variable(io, "DFLCTL_TARGET");
+    targets =
+        absl::StrSplit(variable, absl::ByAnyChar(", "), absl::SkipEmpty());
+  }
+  if (targets.empty()) targets.push_back(DefaultTarget(io));
+  client::ClientOptions options;
+  options.timeout = context->timeout_;
+  for (const std::string& target : targets) {
+    DFL_ASSIGN_OR_RETURN(auto client,
+                         client::ControlClient::Connect(target, options));
+    const std::string& full = client->target();
+    const auto& have = context->targets_;
+    if (std::find(have.begin(), have.end(), full) != have.end()) continue;
+    context->targets_.push_back(full);
+    context->clients_.push_back(std::move(client));
+  }
+  return context;
+}
+
+void Context::Say(absl::string_view line) {
+  std::vector<std::string> lines =
+      absl::StrSplit(absl::StripSuffix(line, "\n"), '\n');
+  for (const std::string& part : lines) {
+    io_.err << "dflctl: " << Printable(part) << "\n";
+  }
+}
+
+void Context::Warn(absl::string_view line) {
+  Say(absl::StrCat("warning: ", line));
+}
+
+void Context::Print(const Json& json,
+                    const std::function<std::string()>& table) {
+  switch (output_) {
+    case Output::kJson:
+      io_.out << ToJson(json);
+      break;
+    case Output::kYaml:
+      io_.out << ToYaml(json);
+      break;
+    case Output::kTable:
+      io_.out << table();
+      break;
+  }
+  io_.out.flush();
+}
+
+ExitCode Context::Fail(const absl::Status& status) {
+  Say(status.message().empty() ? absl::StatusCodeToString(status.code())
+                               : std::string(status.message()));
+  return ExitCodeOf(status);
+}
+
+ExitCode Context::Usage(const absl::Status& status) {
+  Fail(status);
+  return kUsage;
+}
+
+Json Context::TargetJson(const std::string& target,
+                         const absl::Status& status) {
+  Json entry{{"target", target}, {"ok", status.ok()}};
+  if (!status.ok()) {
+    const ExitCode code = ExitCodeOf(status);
+    entry["error"] = {{"code", Name(code)},
+                      {"exit_code", static_cast<int>(code)},
+                      {"message", std::string(status.message())}};
+  }
+  return entry;
+}
+
+ExitCode Context::ConcludeAll(
+    const std::vector<std::pair<std::string, absl::Status>>& ends) {
+  ExitCode first = kOk;
+  size_t failed = 0;
+  for (const auto& [target, status] : ends) {
+    if (status.ok()) continue;
+    if (failed++ == 0) first = ExitCodeOf(status);
+    const std::string text(status.message());
+    // Errors of the client begin with the target; the daemon's don't.
+    Say(absl::StartsWith(text, target) ? text
+                                       : absl::StrCat(target, ": ", text));
+  }
+  if (failed == 0) return kOk;
+  return failed < ends.size() ? kPartlyDone : first;
+}
+
+absl::StatusOr<client::ControlClient*> Context::OneTarget() {
+  if (clients_.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("this command speaks to one daemon, and ", clients_.size(),
+                     " targets are given; give one --target"));
+  }
+  return clients_[0].get();
+}
+
+void Context::ForEachTarget(
+    const std::function<void(size_t, client::ControlClient&)>& call) {
+  if (clients_.size() == 1) return call(0, *clients_[0]);
+  std::atomic<size_t> next{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < std::min(kMaxAtOnce, clients_.size()); ++t) {
+    threads.emplace_back([&] {
+      for (size_t i = next++; i < clients_.size(); i = next++) {
+        call(i, *clients_[i]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace dfl::cli

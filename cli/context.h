@@ -1,0 +1,126 @@
+// What every command works with: global options, targets, output.
+#ifndef DFL_CLI_CONTEXT_H_
+#define DFL_CLI_CONTEXT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "cli/document.h"
+#include "cli/exit_codes.h"
+#include "cli/io.h"
+#include "client/control_client.h"
+
+namespace dfl::cli {
+
+enum class Output { kTable, kJson, kYaml };
+
+struct Globals {
+  std::vector<std::string> targets;
+  std::string targets_file;
+  std::string output = "table";
+  std::string timeout = "10s";
+  bool no_color = false;
+};
+
+// What one daemon answered.
+template <typename T>
+struct Answer {
+  std::string target;
+  absl::StatusOr<T> result;
+};
+
+class Context {
+ public:
+  // Resolves the global options.
+  // Errors: INVALID_ARGUMENT for a bad option (exit 2); NOT_FOUND when the file
+  // of targets is not there.
+  static absl::StatusOr<std::unique_ptr<Context>> Create(const Globals& globals,
+                                                         Io& io);
+
+  Io& io() { return io_; }
+  Output output() const { return output_; }
+  absl::Duration timeout() const { return timeout_; }
+  bool color() const { return color_; }
+  const std::vector<std::string>& targets() const { return targets_; }
+
+  // Prints `line` on stderr as "dflctl: LINE".
+  void Say(absl::string_view line);
+  void Warn(absl::string_view line);
+
+  // Prints the document: `json` as JSON or YAML, or `table()`.
+  void Print(const Json& json, const std::function<std::string()>& table);
+
+  // Says the error on stderr and returns its exit code.
+  ExitCode Fail(const absl::Status& status);
+  ExitCode Usage(const absl::Status& status);
+
+  // Calls `ask` for every target at once; answers are in the targets' order.
+  template <typename T>
+  std::vector<Answer<T>> AskAll(
+      const std::function<absl::StatusOr<T>(client::ControlClient&)>& ask) {
+    std::vector<Answer<T>> answers(targets_.size(),
+                                   {"", absl::UnknownError("not asked")});
+    ForEachTarget([&](size_t i, client::ControlClient& daemon) {
+      answers[i].target = targets_[i];
+      answers[i].result = ask(daemon);
+    });
+    return answers;
+  }
+
+  // {"targets": [...]} of the answers; `fill` adds what a good one says.
+  template <typename T>
+  static Json TargetsJson(const std::vector<Answer<T>>& answers,
+                          const std::function<void(const T&, Json&)>& fill) {
+    Json list = Json::array();
+    for (const Answer<T>& answer : answers) {
+      Json entry = TargetJson(answer.target, answer.result.status());
+      if (answer.result.ok()) fill(*answer.result, entry);
+      list.push_back(std::move(entry));
+    }
+    return Json{{"targets", std::move(list)}};
+  }
+  static Json TargetJson(const std::string& target, const absl::Status& status);
+
+  // Says each failure on stderr. 0 when all went well, 6 when some did, the
+  // first failure's code when none did.
+  template <typename T>
+  ExitCode Conclude(const std::vector<Answer<T>>& answers) {
+    std::vector<std::pair<std::string, absl::Status>> ends;
+    for (const Answer<T>& answer : answers) {
+      ends.emplace_back(answer.target, answer.result.status());
+    }
+    return ConcludeAll(ends);
+  }
+  ExitCode ConcludeAll(
+      const std::vector<std::pair<std::string, absl::Status>>& ends);
+
+  // The daemon of a command that speaks to one only.
+  // Errors: INVALID_ARGUMENT when several targets are given.
+  absl::StatusOr<client::ControlClient*> OneTarget();
+
+  // The client of target `i`, with its life.
+  client::ControlClient& Client(size_t i) { return *clients_[i]; }
+
+ private:
+  explicit Context(Io& io) : io_(io) {}
+  void ForEachTarget(
+      const std::function<void(size_t, client::ControlClient&)>& call);
+
+  Io& io_;
+  Output output_ = Output::kTable;
+  absl::Duration timeout_;
+  bool color_ = false;
+  std::vector<std::string> targets_;
+  std::vector<std::unique_ptr<client::ControlClient>> clients_;
+};
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_CONTEXT_H_

@@ -1,0 +1,27 @@
+// The one document that a command prints on stdout, as JSON or YAML.
+//
+// Schemas are stable: keys are only added. Every command that asks daemons
+// prints
+//   {"targets": [{"target": "unix:...", "ok": true, ...}, ...]}
+// in the order of the targets; a target that failed has "ok": false and
+// "error": {"code": "unreachable", "exit_code": 3, "message": "..."}.
+#ifndef DFL_CLI_DOCUMENT_H_
+#define DFL_CLI_DOCUMENT_H_
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace dfl::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Two blanks of indentation, a line end; bytes that are no UTF-8 are replaced.
+std::string ToJson(const Json& document);
+// One line, with its end.
+std::string ToJsonLine(const Json& document);
+std::string ToYaml(const Json& document);
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_DOCUMENT_H_

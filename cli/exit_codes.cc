@@ -1,0 +1,65 @@
+#include "cli/exit_codes.h"
+
+namespace dfl::cli {
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kOk;
+    case absl::StatusCode::kUnavailable:
+      return kUnreachable;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return kNotAllowed;
+    case absl::StatusCode::kDeadlineExceeded:
+      return kTimeout;
+    case absl::StatusCode::kAborted:
+      return kConflict;
+    case absl::StatusCode::kUnimplemented:
+      return kVersionSkew;
+    default:
+      return kFailed;
+  }
+}
+
+const char* Name(ExitCode code) {
+  switch (code) {
+    case kOk:
+      return "ok";
+    case kFailed:
+      return "failed";
+    case kUsage:
+      return "usage";
+    case kUnreachable:
+      return "unreachable";
+    case kNotAllowed:
+      return "not-allowed";
+    case kTimeout:
+      return "timeout";
+    case kPartlyDone:
+      return "partly-done";
+    case kConflict:
+      return "conflict";
+    case kVersionSkew:
+      return "version-skew";
+    case kOurBug:
+      return "bug";
+  }
+  return "failed";
+}
+
+const char* ExitCodeHelp() {
+  return "Exit codes:\n"
+         "  0   ok\n"
+         "  1   failed or refused; the message says why\n"
+         "  2   the command line is wrong\n"
+         "  3   unreachable: nobody answers at the target\n"
+         "  4   not allowed\n"
+         "  5   timeout\n"
+         "  6   partly done: some targets did it, others did not\n"
+         "  7   conflict: the plan was changed by somebody else\n"
+         "  8   version skew: the daemon does not know this call\n"
+         "  70  a bug of dflctl";
+}
+
+}  // namespace dfl::cli

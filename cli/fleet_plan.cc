@@ -1,0 +1,194 @@
+#include "cli/fleet_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/apply_report.h"
+#include "cli/diff.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/plan_yaml.h"
+
+namespace dfl::cli {
+namespace {
+
+constexpr absl::Duration kWaitPoll = absl::Milliseconds(200);
+
+// A person's yes, when one sits at a terminal.
+bool Confirmed(Context& context) {
+  Io& io = context.io();
+  if (!io.in_is_terminal || !io.err_is_terminal) return true;
+  io.err << "Apply this to " << context.targets().size()
+         << (context.targets().size() == 1 ? " daemon" : " daemons")
+         << "? [y/N] " << std::flush;
+  std::string line;
+  std::getline(io.in, line);
+  const std::string answer =
+      absl::AsciiStrToLower(absl::StripAsciiWhitespace(line));
+  return answer == "y" || answer == "yes";
+}
+
+void ShowDiff(Context& context, const FleetPlan& fleet,
+              const core::RunPlan& next) {
+  const std::string before =
+      fleet.plan.has_value() ? config::WritePlan(*fleet.plan) : "";
+  const bool color = context.color() && context.io().err_is_terminal;
+  context.io().err << LineDiff(before, config::WritePlan(next), color);
+}
+
+// Until every target that took the plan says it is in force.
+void WaitInForce(Context& context, absl::Duration timeout, uint64_t version,
+                 std::vector<Answer<client::ApplyPlanResult>>& answers) {
+  const absl::Time deadline = absl::Now() + timeout;
+  std::vector<bool> done(answers.size(), false);
+  for (size_t i = 0; i < answers.size(); ++i) done[i] = !answers[i].result.ok();
+  while (std::find(done.begin(), done.end(), false) != done.end()) {
+    const auto states = context.AskAll<client::DaemonStatus>(
+        [](client::ControlClient& daemon) { return daemon.Status(); });
+    const bool late = absl::Now() >= deadline;
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (done[i]) continue;
+      const auto& state = states[i].result;
+      if (state.ok() && state->node.plan_version >= version) {
+        done[i] = true;
+      } else if (late) {
+        done[i] = true;
+        answers[i].result = absl::DeadlineExceededError(absl::StrCat(
+            answers[i].target, ": took plan version ", version,
+            ", but it is not in force after ", absl::FormatDuration(timeout),
+            state.ok() ? absl::StrCat("; the node is ",
+                                      client::PhaseName(state->node.phase))
+                       : absl::StrCat("; ", state.status().message())));
+      }
+    }
+    if (std::find(done.begin(), done.end(), false) != done.end()) {
+      absl::SleepFor(kWaitPoll);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<FleetPlan> ReadFleetPlan(Context& context) {
+  FleetPlan fleet;
+  fleet.answers = context.AskAll<client::PlanDocument>(
+      [](client::ControlClient& daemon) { return daemon.Plan(); });
+  const Answer<client::PlanDocument>* newest = nullptr;
+  absl::Status failure;
+  bool answered = false;
+  for (const auto& answer : fleet.answers) {
+    if (!answer.result.ok()) {
+      if (failure.ok()) failure = answer.result.status();
+      continue;
+    }
+    answered = true;
+    const client::PlanDocument& document = *answer.result;
+    if (document.version == 0) continue;
+    if (newest == nullptr || document.version > newest->result->version) {
+      newest = &answer;
+    } else if (document.version == newest->result->version &&
+               document.yaml != newest->result->yaml) {
+      return absl::AbortedError(absl::StrCat(
+          newest->target, " and ", answer.target,
+          " hold different plans of "
+          "version ",
+          document.version,
+          ": somebody changed both at once; see "
+          "both with `dflctl plan show --target ...` and apply one as a file"));
+    }
+  }
+  if (!answered) return failure;
+  if (newest == nullptr) return fleet;
+  DFL_ASSIGN_OR_RETURN(
+      fleet.plan, config::ParsePlan(newest->result->yaml,
+                                    absl::StrCat("plan of ", newest->target)));
+  return fleet;
+}
+
+absl::StatusOr<FleetPlan> ReadExistingPlan(Context& context) {
+  DFL_ASSIGN_OR_RETURN(FleetPlan fleet, ReadFleetPlan(context));
+  if (!fleet.plan.has_value()) {
+    return absl::FailedPreconditionError(
+        "no plan yet: write one (deploy/plan.example.yaml is a commented "
+        "sample) and apply it with `dflctl plan apply FILE`");
+  }
+  return fleet;
+}
+
+void AddApplyOptions(CLI::App& command, ApplyOptions& options) {
+  command.add_flag("--dry-run", options.dry_run,
+                   "Only have it checked by the daemons, and show what it "
+                   "means");
+  command.add_flag("--wait", options.wait,
+                   "Until every daemon's status shows it in force");
+  command.add_option("--wait-timeout", options.wait_timeout, "Of --wait")
+      ->capture_default_str();
+  command.add_flag("-y,--yes", options.yes, "Ask nothing");
+}
+
+ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
+                      core::RunPlan next, const ApplyOptions& options,
+                      bool ask) {
+  absl::Duration wait_timeout;
+  if (!absl::ParseDuration(options.wait_timeout, &wait_timeout) ||
+      wait_timeout <= absl::ZeroDuration()) {
+    return context.Usage(absl::InvalidArgumentError(
+        absl::StrCat("--wait-timeout: \"", options.wait_timeout,
+                     "\" is no time above zero; allowed: 30s, 2m, ...")));
+  }
+  uint64_t highest = fleet.plan.has_value() ? fleet.plan->version : 0;
+  next.version = highest;
+  const bool changed = !fleet.plan.has_value() ||
+                       config::PlanHash(next) != config::PlanHash(*fleet.plan);
+  if (changed) {
+    next.version = highest + 1;
+    ShowDiff(context, fleet, next);
+  } else {
+    context.Say(absl::StrCat("nothing changes in plan version ", highest));
+  }
+  for (const std::string& warning : core::PlanWarnings(next)) {
+    context.Warn(warning);
+  }
+  if (ask && changed && !options.dry_run && !options.yes &&
+      !Confirmed(context)) {
+    context.Say("nothing was applied");
+    return kFailed;
+  }
+
+  client::ApplyPlanOptions apply;
+  apply.yaml = config::WritePlan(next);
+  apply.dry_run = options.dry_run;
+  std::map<std::string, const Answer<client::PlanDocument>*> held;
+  for (const auto& answer : fleet.answers) held[answer.target] = &answer;
+  auto answers = context.AskAll<client::ApplyPlanResult>(
+      [&](client::ControlClient& daemon)
+          -> absl::StatusOr<client::ApplyPlanResult> {
+        const Answer<client::PlanDocument>& before = *held.at(daemon.target());
+        if (!before.result.ok()) return before.result.status();
+        client::ApplyPlanOptions mine = apply;
+        mine.expected_version = before.result->version;
+        return daemon.ApplyPlan(mine);
+      });
+  if (options.wait && !options.dry_run) {
+    WaitInForce(context, wait_timeout, next.version, answers);
+  }
+  ReportApplied(context, answers, options.dry_run);
+  return context.Conclude(answers);
+}
+
+ExitCode EditPlan(Context& context, const ApplyOptions& options,
+                  const std::function<absl::Status(core::RunPlan&)>& edit) {
+  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
+  if (!fleet.ok()) return context.Fail(fleet.status());
+  core::RunPlan next = *fleet->plan;
+  const absl::Status edited = edit(next);
+  if (absl::IsInvalidArgument(edited)) return context.Usage(edited);
+  if (!edited.ok()) return context.Fail(edited);
+  const absl::Status valid = core::ValidatePlan(next);
+  if (!valid.ok()) return context.Fail(valid);
+  return ApplyToFleet(context, *fleet, std::move(next), options);
+}
+
+}  // namespace dfl::cli

@@ -1,0 +1,64 @@
+// The plan is one document for the whole network: this reads it from every
+// target, and brings a new one to all of them.
+//
+// Optimistic concurrency: a new document has the highest version + 1, and each
+// target takes it only if it still holds the version that was read.
+#ifndef DFL_CLI_FLEET_PLAN_H_
+#define DFL_CLI_FLEET_PLAN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "daemon/core/run_plan.h"
+
+namespace dfl::cli {
+
+// What the targets hold.
+struct FleetPlan {
+  std::vector<Answer<client::PlanDocument>> answers;
+  // Of the highest version; nullopt: nobody holds one.
+  std::optional<core::RunPlan> plan;
+};
+
+// Errors: ABORTED when two documents share the highest version; the first
+// failure when no target answers; INVALID_ARGUMENT when the newest document is
+// not understood here (the daemon is newer).
+absl::StatusOr<FleetPlan> ReadFleetPlan(Context& context);
+
+// The same where a plan must be there.
+// Errors: also FAILED_PRECONDITION "no plan yet" with the next command.
+absl::StatusOr<FleetPlan> ReadExistingPlan(Context& context);
+
+// The options of every command that changes the plan.
+struct ApplyOptions {
+  bool dry_run = false;
+  bool wait = false;
+  std::string wait_timeout = "60s";
+  bool yes = false;
+};
+void AddApplyOptions(CLI::App& command, ApplyOptions& options);
+
+// Shows on stderr what changes from `fleet.plan` to `next`, gives it the next
+// version, and applies it to all targets, or with dry_run has it checked by
+// them. Prints the document with each one's answer. `ask` wants a yes of a
+// person at a terminal first.
+ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
+                      core::RunPlan next, const ApplyOptions& options,
+                      bool ask = false);
+
+// Reads the plan, lets `edit` change it, checks it, and applies it.
+// `edit`'s INVALID_ARGUMENT is a mistake on the command line (exit 2).
+ExitCode EditPlan(Context& context, const ApplyOptions& options,
+                  const std::function<absl::Status(core::RunPlan&)>& edit);
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_FLEET_PLAN_H_

@@ -1,0 +1,31 @@
+// What a command has of its surroundings, so that tests can give their own.
+#ifndef DFL_CLI_IO_H_
+#define DFL_CLI_IO_H_
+
+#include <istream>
+#include <map>
+#include <ostream>
+#include <string>
+
+namespace dfl::cli {
+
+struct Io {
+  std::istream& in;
+  std::ostream& out;  // one document
+  std::ostream& err;  // everything else
+  bool in_is_terminal = false;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  std::map<std::string, std::string> environment = {};
+  bool is_root = false;
+};
+
+// The process's own.
+Io ProcessIo();
+
+// Columns of the terminal at stdout; 80 when it cannot be told.
+int TerminalWidth();
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_IO_H_

@@ -1,0 +1,228 @@
+#include "cli/knob_noun.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/fleet_plan.h"
+#include "daemon/base/status_macros.h"
+
+namespace dfl::cli {
+namespace {
+
+const char* NounName(core::KnobNoun noun) {
+  switch (noun) {
+    case core::KnobNoun::kAlgorithm:
+      return "algorithm";
+    case core::KnobNoun::kParticipation:
+      return "participation";
+    case core::KnobNoun::kPeriod:
+      return "period";
+  }
+  return "algorithm";
+}
+
+std::vector<const core::KnobSpec*> SpecsOf(const core::AlgorithmInfo& algorithm,
+                                           core::KnobNoun noun) {
+  std::vector<const core::KnobSpec*> specs;
+  for (const core::KnobSpec& spec : algorithm.knobs) {
+    if (spec.noun == noun) specs.push_back(&spec);
+  }
+  return specs;
+}
+
+absl::StatusOr<const core::KnobSpec*> FindKnob(
+    const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+    const std::string& name) {
+  std::vector<std::string> known;
+  for (const core::KnobSpec& spec : algorithm.knobs) {
+    if (spec.name == name) {
+      if (spec.noun == noun) return &spec;
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": is no knob of ", NounName(noun),
+                       "; set it with `dflctl ", NounName(spec.noun), " set",
+                       spec.noun == core::KnobNoun::kAlgorithm
+                           ? absl::StrCat(" ", algorithm.name)
+                           : "",
+                       " ", name, "=...`"));
+    }
+    if (spec.noun == noun) known.push_back(spec.name);
+  }
+  if (known.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(algorithm.name, " has no knobs of ", NounName(noun),
+                     "; see `dflctl algorithm show ", algorithm.name, "`"));
+  }
+  return core::UnknownNameError("knob", name, known);
+}
+
+Json ToJsonValue(const core::KnobValue& value) {
+  if (const auto* range = std::get_if<core::IntRange>(&value)) {
+    return Json::array({range->lo, range->hi});
+  }
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  return std::get<std::string>(value);
+}
+
+const core::KnobValue& ValueOf(const core::KnobSpec& spec,
+                               const core::RunPlan* plan) {
+  if (plan != nullptr) {
+    const auto found = plan->algorithm.knobs.find(spec.name);
+    if (found != plan->algorithm.knobs.end()) return found->second;
+  }
+  return spec.default_value;
+}
+
+// What single nodes have instead, by name.
+std::vector<std::pair<std::string, core::KnobValue>> OverridesOf(
+    const core::KnobSpec& spec, const core::RunPlan* plan) {
+  std::vector<std::pair<std::string, core::KnobValue>> out;
+  if (plan == nullptr) return out;
+  for (const auto& [node, overrides] : plan->nodes) {
+    const auto found = overrides.knobs.find(spec.name);
+    if (found != overrides.knobs.end()) {
+      out.emplace_back(node.name(), found->second);
+    }
+  }
+  return out;
+}
+
+std::string WithUnit(const core::KnobSpec& spec) {
+  return spec.unit.empty() ? spec.AllowedText()
+                           : absl::StrCat(spec.AllowedText(), ", ", spec.unit);
+}
+
+struct SetCommand {
+  std::vector<std::string> changes;
+  std::string node;
+  ApplyOptions options;
+};
+
+ExitCode Show(Context& context, core::KnobNoun noun) {
+  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
+  if (!fleet.ok()) return context.Fail(fleet.status());
+  const auto algorithm = core::FindAlgorithm(fleet->plan->algorithm.name);
+  if (!algorithm.ok()) return context.Fail(algorithm.status());
+  const core::RunPlan* plan = &*fleet->plan;
+  const Json json{{"algorithm", plan->algorithm.name},
+                  {"plan_version", plan->version},
+                  {"knobs", KnobsJson(**algorithm, noun, plan)}};
+  context.Print(json, [&] {
+    const Table table = KnobsTable(**algorithm, noun, plan);
+    return table.empty()
+               ? absl::StrCat(plan->algorithm.name, " has no knobs of ",
+                              NounName(noun), "\n")
+               : table.ToString();
+  });
+  return context.Conclude(fleet->answers);
+}
+
+}  // namespace
+
+absl::Status SetKnobs(core::KnobNoun noun,
+                      const std::vector<std::string>& changes,
+                      const std::string& node, core::RunPlan& plan) {
+  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* algorithm,
+                       core::FindAlgorithm(plan.algorithm.name));
+  core::KnobValues* values = &plan.algorithm.knobs;
+  const NodeId id(node);
+  if (!node.empty()) {
+    std::vector<std::string> members;
+    for (const core::MemberSpec& member : plan.members) {
+      members.push_back(member.node.name());
+    }
+    if (std::find(members.begin(), members.end(), node) == members.end()) {
+      return core::UnknownNameError("--node", node, members);
+    }
+    values = &plan.nodes[id].knobs;
+  }
+  for (const std::string& change : changes) {
+    const size_t equals = change.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", change,
+                       "\" is no KNOB=VALUE; write it like nu=0.5, see "
+                       "`dflctl algorithm show ",
+                       algorithm->name, "`"));
+    }
+    DFL_ASSIGN_OR_RETURN(const core::KnobSpec* spec,
+                         FindKnob(*algorithm, noun, change.substr(0, equals)));
+    const std::string text = change.substr(equals + 1);
+    if (text == "default") {
+      values->erase(spec->name);
+      continue;
+    }
+    DFL_ASSIGN_OR_RETURN((*values)[spec->name], spec->Parse(text));
+  }
+  if (!node.empty() && values->empty()) plan.nodes.erase(id);
+  return absl::OkStatus();
+}
+
+Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+               const core::RunPlan* plan) {
+  Json knobs = Json::array();
+  for (const core::KnobSpec* spec : SpecsOf(algorithm, noun)) {
+    Json overrides = Json::object();
+    for (const auto& [node, value] : OverridesOf(*spec, plan)) {
+      overrides[node] = ToJsonValue(value);
+    }
+    knobs.push_back(Json{{"name", spec->name},
+                         {"value", ToJsonValue(ValueOf(*spec, plan))},
+                         {"default", ToJsonValue(spec->default_value)},
+                         {"allowed", spec->AllowedText()},
+                         {"unit", spec->unit},
+                         {"retunable", spec->retunable},
+                         {"noun", NounName(spec->noun)},
+                         {"help", spec->help},
+                         {"nodes", std::move(overrides)}});
+  }
+  return knobs;
+}
+
+Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+                 const core::RunPlan* plan) {
+  Table table({"KNOB", plan == nullptr ? "DEFAULT" : "VALUE", "ALLOWED",
+               plan == nullptr ? "" : "NODES", "MEANING"});
+  for (const core::KnobSpec* spec : SpecsOf(algorithm, noun)) {
+    std::vector<std::string> overrides;
+    for (const auto& [node, value] : OverridesOf(*spec, plan)) {
+      overrides.push_back(absl::StrCat(node, "=", core::ToString(value)));
+    }
+    table.Add(
+        {spec->name, core::ToString(ValueOf(*spec, plan)), WithUnit(*spec),
+         absl::StrJoin(overrides, ", "),
+         spec->retunable
+             ? spec->help
+             : absl::StrCat(spec->help, " Fixed while the run goes on.")});
+  }
+  return table;
+}
+
+void AddKnobNoun(CLI::App& app, const char* name, const char* help,
+                 const char* example, core::KnobNoun noun, Chosen& chosen) {
+  CLI::App* group = app.add_subcommand(name, help);
+  group->require_subcommand(1);
+  group->add_subcommand("show", "Values of the newest plan, for each node")
+      ->callback([&chosen, noun] {
+        chosen = [noun](Context& context) { return Show(context, noun); };
+      });
+  auto set = std::make_shared<SetCommand>();
+  CLI::App* command = group->add_subcommand(
+      "set", "Change them for all nodes, or for one; \"default\" takes back");
+  command->add_option("KNOB=VALUE", set->changes, example)->required();
+  command->add_option("--node", set->node, "Only for this member");
+  AddApplyOptions(*command, set->options);
+  command->callback([&chosen, set, noun] {
+    chosen = [set, noun](Context& context) {
+      return EditPlan(context, set->options, [&](core::RunPlan& plan) {
+        return SetKnobs(noun, set->changes, set->node, plan);
+      });
+    };
+  });
+}
+
+}  // namespace dfl::cli

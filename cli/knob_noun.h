@@ -1,0 +1,41 @@
+// The knobs of the plan's algorithm that one noun of the command line shows
+// and sets; their table comes from core's catalogue.
+#ifndef DFL_CLI_KNOB_NOUN_H_
+#define DFL_CLI_KNOB_NOUN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cli/commands.h"
+#include "cli/document.h"
+#include "cli/table.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/knobs.h"
+#include "daemon/core/run_plan.h"
+
+namespace dfl::cli {
+
+// Sets "NAME=VALUE" knobs of `noun` for all nodes, or for `node` alone when it
+// is not empty. The value "default" takes a setting back.
+// Errors: INVALID_ARGUMENT for what is no NAME=VALUE, an unknown knob (with the
+// nearest, or with the noun that sets it), a value that is not allowed, a node
+// that is no member.
+absl::Status SetKnobs(core::KnobNoun noun,
+                      const std::vector<std::string>& changes,
+                      const std::string& node, core::RunPlan& plan);
+
+// Knobs of `noun` with value, default, what is allowed, and what single nodes
+// have instead. `plan` may be null: then defaults only.
+Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+               const core::RunPlan* plan);
+Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+                 const core::RunPlan* plan);
+
+// "NOUN show" and "NOUN set [--node NAME] knob=value...".
+void AddKnobNoun(CLI::App& app, const char* name, const char* help,
+                 const char* example, core::KnobNoun noun, Chosen& chosen);
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_KNOB_NOUN_H_

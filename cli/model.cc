@@ -1,0 +1,221 @@
+// dflctl model export|import.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cli/atomic_file.h"
+#include "cli/commands.h"
+#include "cli/units.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/core/knobs.h"
+
+namespace dfl::cli {
+namespace {
+
+struct FileCommand {
+  std::string file;
+  std::string format;
+};
+
+// A line on a terminal's stderr that is drawn over and over, then wiped.
+class ProgressLine {
+ public:
+  explicit ProgressLine(Context& context) : context_(context) {}
+  ~ProgressLine() {
+    if (drawn_ >= 0) context_.io().err << "\r\x1b[K" << std::flush;
+  }
+
+  void Draw(int64_t done, int64_t total) {
+    if (!context_.io().err_is_terminal || total <= 0) return;
+    const int percent = static_cast<int>(done * 100 / total);
+    if (percent == drawn_) return;
+    drawn_ = percent;
+    const double share = static_cast<double>(done) / static_cast<double>(total);
+    context_.io().err << "\r\x1b[K" << ProgressBar(share, 40) << "  "
+                      << HumanBytes(done) << " of " << HumanBytes(total)
+                      << std::flush;
+  }
+
+ private:
+  Context& context_;
+  int drawn_ = -1;
+};
+
+// By --format, else by the file's name.
+absl::StatusOr<client::ModelFormat> FormatOf(const FileCommand& command) {
+  std::string name = command.format;
+  if (name.empty()) {
+    name = absl::EndsWith(command.file, ".pt") ? "torchscript" : "safetensors";
+  }
+  if (name == "safetensors") return client::ModelFormat::kSafetensors;
+  if (name == "torchscript") return client::ModelFormat::kTorchScript;
+  const std::vector<std::string> known = {"safetensors", "torchscript"};
+  return core::UnknownNameError("--format", name, known);
+}
+
+const char* Name(client::ModelFormat format) {
+  return format == client::ModelFormat::kTorchScript ? "torchscript"
+                                                     : "safetensors";
+}
+
+absl::StatusOr<client::ExportResult> ExportTo(Context& context,
+                                              client::ControlClient& daemon,
+                                              client::ModelFormat format,
+                                              const std::string& path) {
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
+                       AtomicFile::Create(path));
+  ProgressLine progress(context);
+  int64_t done = 0;
+  DFL_ASSIGN_OR_RETURN(
+      const client::ExportResult result,
+      daemon.ExportModel(format, [&](absl::string_view data, int64_t total) {
+        done += static_cast<int64_t>(data.size());
+        progress.Draw(done, total);
+        return file->Append(data);
+      }));
+  DFL_RETURN_IF_ERROR(file->Commit());
+  return result;
+}
+
+ExitCode Export(Context& context, const FileCommand& command) {
+  const absl::StatusOr<client::ModelFormat> format = FormatOf(command);
+  if (!format.ok()) return context.Usage(format.status());
+  const absl::StatusOr<client::ControlClient*> daemon = context.OneTarget();
+  if (!daemon.ok()) return context.Usage(daemon.status());
+  const absl::StatusOr<client::ExportResult> result =
+      ExportTo(context, **daemon, *format, command.file);
+  if (!result.ok()) return context.Fail(result.status());
+  context.Print(Json{{"target", (*daemon)->target()},
+                     {"file", command.file},
+                     {"format", Name(*format)},
+                     {"bytes", result->total_bytes},
+                     {"step", result->step}},
+                [&] {
+                  return absl::StrCat(
+                      command.file, ": ", HumanBytes(result->total_bytes),
+                      ", the model of step ", result->step, "\n");
+                });
+  return kOk;
+}
+
+// A file that is read in parts.
+class InputFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<InputFile>> Open(
+      const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return Error(path, errno);
+    std::unique_ptr<InputFile> file(new InputFile(path, fd));
+    struct stat info{};
+    if (fstat(fd, &info) != 0) return Error(path, errno);
+    if (!S_ISREG(info.st_mode) || info.st_size == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": is empty or no plain file; give a safetensors file"));
+    }
+    file->size_ = info.st_size;
+    return file;
+  }
+  ~InputFile() { close(fd_); }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  int64_t size() const { return size_; }
+
+  absl::StatusOr<std::string> Read(int64_t offset, int64_t max_bytes) const {
+    std::string data(static_cast<size_t>(max_bytes), '\0');
+    ssize_t got = 0;
+    do {
+      got = pread(fd_, data.data(), data.size(), offset);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return Error(path_, errno);
+    data.resize(static_cast<size_t>(got));
+    return data;
+  }
+
+ private:
+  InputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+
+  static absl::Status Error(const std::string& path, int error) {
+    const std::string text = absl::StrCat(path, ": ", std::strerror(error));
+    return error == ENOENT ? absl::NotFoundError(text)
+                           : absl::InternalError(text);
+  }
+
+  const std::string path_;
+  const int fd_;
+  int64_t size_ = 0;
+};
+
+ExitCode Import(Context& context, const FileCommand& command) {
+  const auto file = InputFile::Open(command.file);
+  if (!file.ok()) return context.Fail(file.status());
+  // One after the other: the progress line is one, and so is the disk.
+  std::vector<Answer<client::ImportResult>> answers;
+  for (size_t i = 0; i < context.targets().size(); ++i) {
+    ProgressLine progress(context);
+    client::ControlClient& daemon = context.Client(i);
+    answers.push_back(
+        {daemon.target(),
+         daemon.ImportModel(client::ModelFormat::kSafetensors, (*file)->size(),
+                            [&](int64_t offset, int64_t max_bytes) {
+                              progress.Draw(offset, (*file)->size());
+                              return (*file)->Read(offset, max_bytes);
+                            })});
+  }
+  context.Print(Context::TargetsJson<client::ImportResult>(
+                    answers,
+                    [&](const client::ImportResult& result, Json& entry) {
+                      entry["file"] = command.file;
+                      entry["parameter_count"] = result.parameter_count;
+                      entry["step"] = result.step;
+                    }),
+                [&] {
+                  std::string out;
+                  for (const auto& answer : answers) {
+                    if (!answer.result.ok()) continue;
+                    absl::StrAppend(&out, answer.target, ": took ",
+                                    answer.result->parameter_count,
+                                    " parameters at step ", answer.result->step,
+                                    "\n");
+                  }
+                  return out;
+                });
+  return context.Conclude(answers);
+}
+
+}  // namespace
+
+void AddModel(CLI::App& app, Chosen& chosen) {
+  CLI::App* noun = app.add_subcommand("model", "The model that a node trains");
+  noun->require_subcommand(1);
+
+  auto out = std::make_shared<FileCommand>();
+  CLI::App* command = noun->add_subcommand(
+      "export", "Write a copy of it to a file, which appears when complete");
+  command->add_option("FILE", out->file, "Replaced when it is there")
+      ->required();
+  command->add_option("--format", out->format,
+                      "safetensors, or torchscript for a torchscript model; "
+                      "default: by the file's name, .pt is torchscript");
+  command->callback([&chosen, out] {
+    chosen = [out](Context& context) { return Export(context, *out); };
+  });
+
+  auto in = std::make_shared<FileCommand>();
+  command = noun->add_subcommand(
+      "import", "Replace its parameters by those of a safetensors file");
+  command->add_option("FILE", in->file, "safetensors, same names and shapes")
+      ->required();
+  command->callback([&chosen, in] {
+    chosen = [in](Context& context) { return Import(context, *in); };
+  });
+}
+
+}  // namespace dfl::cli

@@ -1,0 +1,170 @@
+// dflctl plan validate|show|apply.
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/commands.h"
+#include "cli/fleet_plan.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/daemon_command_line.h"
+#include "daemon/config/plan_yaml.h"
+
+namespace dfl::cli {
+namespace {
+
+struct ApplyCommand {
+  std::string file;
+  bool new_run = false;
+  ApplyOptions options;
+};
+
+// "-" is stdin.
+absl::StatusOr<core::RunPlan> ReadPlanFile(Context& context,
+                                           const std::string& file) {
+  std::string text;
+  if (file == "-") {
+    text.assign(std::istreambuf_iterator<char>(context.io().in), {});
+    return config::ParsePlan(text, "stdin");
+  }
+  DFL_ASSIGN_OR_RETURN(text, config::ReadTextFile(file, config::kMaxPlanBytes));
+  return config::ParsePlan(text, file);
+}
+
+ExitCode Validate(Context& context, const std::string& file) {
+  const absl::StatusOr<core::RunPlan> plan = ReadPlanFile(context, file);
+  const std::vector<std::string> warnings =
+      plan.ok() ? core::PlanWarnings(*plan) : std::vector<std::string>();
+  Json json{{"file", file},
+            {"valid", plan.ok()},
+            {"errors", Json::array()},
+            {"warnings", warnings}};
+  if (!plan.ok())
+    json["errors"].push_back(std::string(plan.status().message()));
+  context.Print(json, [&] {
+    return plan.ok() ? absl::StrCat(file, ": valid\n") : std::string();
+  });
+  for (const std::string& warning : warnings) context.Warn(warning);
+  return plan.ok() ? kOk : context.Fail(plan.status());
+}
+
+ExitCode Show(Context& context) {
+  const absl::StatusOr<FleetPlan> fleet = ReadFleetPlan(context);
+  if (!fleet.ok()) return context.Fail(fleet.status());
+  context.Print(Context::TargetsJson<client::PlanDocument>(
+                    fleet->answers,
+                    [](const client::PlanDocument& plan, Json& entry) {
+                      entry["version"] = plan.version;
+                      entry["version_in_force"] = plan.version_in_force;
+                      entry["run_id"] = plan.run_id;
+                      entry["yaml"] = plan.yaml;
+                    }),
+                [&] {
+                  return fleet->plan.has_value()
+                             ? config::WritePlan(*fleet->plan)
+                             : std::string();
+                });
+  if (!fleet->plan.has_value()) {
+    context.Say("no plan yet: apply one with `dflctl plan apply FILE`");
+  }
+  for (const auto& answer : fleet->answers) {
+    if (!answer.result.ok() || !fleet->plan.has_value()) continue;
+    const client::PlanDocument& plan = *answer.result;
+    if (plan.version != fleet->plan->version) {
+      context.Warn(absl::StrCat(answer.target, " holds version ", plan.version,
+                                ", the newest is ", fleet->plan->version));
+    } else if (plan.version_in_force != plan.version) {
+      context.Say(absl::StrCat(answer.target, ": version ", plan.version,
+                               " waits for the next boundary"));
+    }
+  }
+  return context.Conclude(fleet->answers);
+}
+
+uint64_t Draw() {
+  std::random_device source;
+  return (static_cast<uint64_t>(source()) << 32) | source();
+}
+
+// The identity that the document gets: that of the run that is there, or a new
+// one, minted here so that all targets get the same document.
+absl::Status Identify(const FleetPlan& fleet, bool new_run,
+                      core::RunPlan& plan) {
+  if (fleet.plan.has_value() && !new_run) {
+    const core::RunPlan& held = *fleet.plan;
+    if (plan.version != 0 && plan.version != held.version) {
+      return absl::AbortedError(absl::StrCat(
+          "the file was made from plan version ", plan.version,
+          ", and the newest is ", held.version,
+          ": somebody changed it meanwhile; see `dflctl plan show`, or remove "
+          "`version` from the file to replace it"));
+    }
+    if (!plan.run_id.empty() && plan.run_id != held.run_id) {
+      return absl::AbortedError(absl::StrCat(
+          "the file is of run ", plan.run_id, ", and the nodes are in run ",
+          held.run_id, "; give --new-run to end that one and begin another"));
+    }
+    if (plan.seed != 0 && plan.seed != held.seed) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "seed: ", plan.seed, " cannot replace ", held.seed,
+          " while the run goes on; remove it, or give --new-run to begin "
+          "another run"));
+    }
+    plan.run_id = held.run_id;
+    plan.seed = held.seed;
+    return absl::OkStatus();
+  }
+  if (new_run || plan.run_id.empty()) {
+    plan.run_id = absl::StrFormat("%016x", Draw());
+  }
+  // Short enough to be typed again.
+  if (plan.seed == 0) plan.seed = Draw() % 999'999'999 + 1;
+  return absl::OkStatus();
+}
+
+ExitCode Apply(Context& context, const ApplyCommand& command) {
+  absl::StatusOr<core::RunPlan> plan = ReadPlanFile(context, command.file);
+  if (!plan.ok()) return context.Fail(plan.status());
+  const absl::StatusOr<FleetPlan> fleet = ReadFleetPlan(context);
+  if (!fleet.ok()) return context.Fail(fleet.status());
+  const absl::Status identified = Identify(*fleet, command.new_run, *plan);
+  if (!identified.ok()) return context.Fail(identified);
+  return ApplyToFleet(context, *fleet, *std::move(plan), command.options,
+                      /*ask=*/true);
+}
+
+}  // namespace
+
+void AddPlan(CLI::App& app, Chosen& chosen) {
+  CLI::App* noun =
+      app.add_subcommand("plan", "The run plan: one document for all nodes");
+  noun->require_subcommand(1);
+
+  auto file = std::make_shared<std::string>();
+  CLI::App* validate =
+      noun->add_subcommand("validate", "Check a plan file; needs no daemon");
+  validate->add_option("FILE", *file, "A plan in YAML; - is stdin")->required();
+  validate->callback([&chosen, file] {
+    chosen = [file](Context& context) { return Validate(context, *file); };
+  });
+
+  noun->add_subcommand("show", "The newest plan that the targets hold")
+      ->callback([&chosen] { chosen = Show; });
+
+  auto apply = std::make_shared<ApplyCommand>();
+  CLI::App* command = noun->add_subcommand(
+      "apply", "Give a plan file to every target, after showing what changes");
+  command->add_option("FILE", apply->file, "A plan in YAML; - is stdin")
+      ->required();
+  command->add_flag("--new-run", apply->new_run,
+                    "Begin another run instead of changing the one there is");
+  AddApplyOptions(*command, apply->options);
+  command->callback([&chosen, apply] {
+    chosen = [apply](Context& context) { return Apply(context, *apply); };
+  });
+}
+
+}  // namespace dfl::cli

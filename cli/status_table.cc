@@ -1,0 +1,101 @@
+#include "cli/status_table.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "cli/units.h"
+
+namespace dfl::cli {
+namespace {
+
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+// "3/4": neighbours that are linked, of all.
+std::string NeighbourText(const client::NodeStatus& node) {
+  int64_t all = 0;
+  int64_t up = 0;
+  for (const client::PeerStatus& peer : node.peers) {
+    if (!peer.neighbour) continue;
+    ++all;
+    if (peer.linked) ++up;
+  }
+  return absl::StrCat(up, "/", all);
+}
+
+}  // namespace
+
+std::string StepText(const client::NodeStatus& node) {
+  return node.stop_steps > 0 ? absl::StrCat(node.step, "/", node.stop_steps)
+                             : absl::StrCat(node.step);
+}
+
+std::string PlanText(const client::NodeStatus& node) {
+  if (node.pending_plan_version != 0) {
+    return absl::StrCat(node.plan_version, " (", node.pending_plan_version,
+                        " waits)");
+  }
+  return node.plan_version == 0 ? "-" : absl::StrCat(node.plan_version);
+}
+
+std::vector<std::string> StatusTitles() {
+  return {"NODE",     "PHASE", ">STEP",       ">LOSS", ">ACCURACY", "ALGORITHM",
+          "TOPOLOGY", "PLAN",  ">NEIGHBOURS", ">SENT", ">RECEIVED"};
+}
+
+std::vector<std::string> StatusRow(const client::DaemonStatus& status) {
+  const client::NodeStatus& node = status.node;
+  const std::string accuracy =
+      node.evaluation.has_value() ? Fixed(node.evaluation->accuracy, 3) : "-";
+  return {node.node,
+          client::PhaseName(node.phase),
+          StepText(node),
+          node.gradients > 0 ? Fixed(node.loss, 4) : "-",
+          accuracy,
+          OrDash(node.algorithm),
+          OrDash(node.topology),
+          PlanText(node),
+          NeighbourText(node),
+          HumanBytes(node.bytes_sent),
+          HumanBytes(node.bytes_received)};
+}
+
+Table PeerTable(const std::vector<client::PeerStatus>& peers) {
+  Table table({"PEER", "ADDRESS", "LINK", ">WEIGHT", "PHASE", ">STEP", ">PLAN",
+               ">SENT", ">RECEIVED", ">MISSED", "LAST ERROR"});
+  for (const client::PeerStatus& peer : peers) {
+    const bool heard = peer.phase != client::Phase::kUnknown;
+    table.Add({peer.node, OrDash(peer.address), peer.linked ? "up" : "down",
+               peer.neighbour ? Fixed(peer.weight, 3) : "-",
+               heard ? client::PhaseName(peer.phase) : "-",
+               heard ? absl::StrCat(peer.step) : "-",
+               peer.plan_version > 0 ? absl::StrCat(peer.plan_version) : "-",
+               HumanBytes(peer.bytes_sent), HumanBytes(peer.bytes_received),
+               absl::StrCat(peer.missed), peer.last_error});
+  }
+  return table;
+}
+
+std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
+  std::vector<std::string> notes;
+  const std::string& name = status.node.node;
+  if (status.insecure && status.warnings.empty()) {
+    notes.push_back(absl::StrCat(
+        name, " is insecure: it speaks in plain text over the network"));
+  }
+  for (const std::string& warning : status.warnings) {
+    notes.push_back(absl::StrCat(name, ": ", warning));
+  }
+  if (!status.node.phase_reason.empty()) {
+    notes.push_back(absl::StrCat(name, " is ",
+                                 client::PhaseName(status.node.phase), ": ",
+                                 status.node.phase_reason));
+  }
+  if (!status.node.last_error.empty()) {
+    notes.push_back(absl::StrCat(name, ": ", status.node.last_error));
+  }
+  return notes;
+}
+
+}  // namespace dfl::cli

@@ -1,0 +1,39 @@
+// A table of text in aligned columns, two blanks between them.
+#ifndef DFL_CLI_TABLE_H_
+#define DFL_CLI_TABLE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dfl::cli {
+
+class Table {
+ public:
+  // A title that begins with '>' makes a right-aligned column.
+  explicit Table(std::vector<std::string> titles);
+
+  // Missing cells are empty.
+  void Add(std::vector<std::string> row);
+  bool empty() const { return rows_.empty(); }
+
+  // Lines with their ends; no blanks at the end of a line. Control characters
+  // of cells are shown as '?': they come from other machines.
+  std::string ToString() const;
+
+ private:
+  std::vector<std::string> titles_;
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// "name    value" lines.
+std::string KeyValueLines(
+    const std::vector<std::pair<std::string, std::string>>& lines);
+
+// `text` fit for a terminal: control characters become '?'.
+std::string Printable(const std::string& text);
+
+}  // namespace dfl::cli
+
+#endif  // DFL_CLI_TABLE_H_

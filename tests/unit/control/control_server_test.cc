@@ -1,0 +1,579 @@
+// Every call of the control service over a real unix socket, with the client
+// library at the other end.
+#include "daemon/control/control_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "client/control_client.h"
+#include "dfl/control/v1/control.grpc.pb.h"
+#include "tests/unit/control/fake_backend.h"
+#include "tests/unit/control/socket_folder.h"
+
+namespace dfl::control {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Waits for `condition`, at most ten seconds.
+bool Eventually(const std::function<bool()>& condition) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return true;
+}
+
+class ControlServerTest : public ::testing::Test {
+ protected:
+  ControlServerTest() {
+    options_.unix_socket = folder_.File("control.sock");
+    options_.audit = [this](const AuditRecord& record) {
+      absl::MutexLock lock(&mutex_);
+      audit_.push_back(record);
+    };
+  }
+
+  void Start() {
+    auto server = ControlServer::Start(options_, backend_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    client::ClientOptions options;
+    options.timeout = absl::Seconds(10);
+    client_ = *client::ControlClient::Connect(server_->addresses()[0], options);
+  }
+
+  std::vector<AuditRecord> audit() {
+    absl::MutexLock lock(&mutex_);
+    return audit_;
+  }
+
+  SocketFolder folder_;
+  FakeBackend backend_;
+  ControlServerOptions options_;
+  absl::Mutex mutex_;
+  std::vector<AuditRecord> audit_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<client::ControlClient> client_;
+};
+
+TEST_F(ControlServerTest, TellsVersionAndStatus) {
+  Start();
+  const auto version = client_->Version();
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->version, "0.1.0");
+  EXPECT_EQ(version->node, "box-1");
+  EXPECT_EQ(version->control_protocol, 1u);
+  EXPECT_THAT(version->libraries, ElementsAre("torch 2.6.0"));
+  const auto status = client_->Status();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->node.node, "box-1");
+  EXPECT_EQ(status->node.step, 1000);
+  EXPECT_EQ(status->uptime_seconds, 60);
+}
+
+TEST_F(ControlServerTest, SocketIsForOwnerAndGroupOnlyAndGoesWithTheServer) {
+  Start();
+  struct stat info{};
+  ASSERT_EQ(stat(options_.unix_socket.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISSOCK(info.st_mode));
+  EXPECT_EQ(info.st_mode & 0777, 0660u);
+  server_.reset();
+  EXPECT_NE(stat(options_.unix_socket.c_str(), &info), 0);
+}
+
+TEST_F(ControlServerTest, ASecondServerOnALiveSocketIsRefused) {
+  Start();
+  const auto second = ControlServer::Start(options_, backend_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(
+      std::string(second.status().message()),
+      AllOf(HasSubstr(options_.unix_socket), HasSubstr("address in use")));
+  // The first one goes on.
+  EXPECT_TRUE(client_->Status().ok());
+}
+
+TEST_F(ControlServerTest, AStaleSocketIsReplacedAndAnotherFileIsNot) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_GE(fd, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  options_.unix_socket.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)),
+            0);
+  close(fd);  // as a killed daemon leaves it
+  Start();
+  EXPECT_TRUE(client_->Status().ok());
+
+  ControlServerOptions other = options_;
+  other.unix_socket = folder_.File("plain");
+  std::ofstream(other.unix_socket) << "precious";
+  const auto refused = ControlServer::Start(other, backend_);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kAlreadyExists);
+  std::ifstream kept(other.unix_socket);
+  std::string word;
+  kept >> word;
+  EXPECT_EQ(word, "precious");
+}
+
+TEST_F(ControlServerTest, BadSocketPathsAreNamed) {
+  options_.unix_socket = folder_.File("no/such/folder.sock");
+  auto refused = ControlServer::Start(options_, backend_);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("no/such/folder.sock"));
+  options_.unix_socket = "/tmp/" + std::string(200, 'x');
+  refused = ControlServer::Start(options_, backend_);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("107"));
+}
+
+TEST_F(ControlServerTest, ListensOnNetworkAddressesAndRefusesTakenOnes) {
+  options_.insecure_addresses = {"127.0.0.1:0"};
+  Start();
+  ASSERT_EQ(server_->addresses().size(), 2u);
+  const std::string bound = server_->addresses()[1];
+  auto over_tcp = client::ControlClient::Connect(bound);
+  ASSERT_TRUE(over_tcp.ok()) << over_tcp.status();
+  EXPECT_TRUE((*over_tcp)->Status().ok());
+  ASSERT_TRUE((*over_tcp)->Train(client::TrainAction::kPause).ok());
+  EXPECT_THAT(audit().back().who, HasSubstr("127.0.0.1:"));
+
+  ControlServerOptions second;
+  second.insecure_addresses = {bound};
+  const auto refused = ControlServer::Start(second, backend_);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr(bound), HasSubstr("address in use")));
+  second.insecure_addresses = {"nonsense"};
+  EXPECT_EQ(ControlServer::Start(second, backend_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ControlServerTest, TrainOrdersReachTheNodeAndAreAudited) {
+  Start();
+  EXPECT_EQ(*client_->Train(client::TrainAction::kStart),
+            client::Phase::kTraining);
+  EXPECT_EQ(*client_->Train(client::TrainAction::kPause),
+            client::Phase::kPaused);
+  EXPECT_EQ(*client_->Train(client::TrainAction::kResume),
+            client::Phase::kTraining);
+  EXPECT_EQ(*client_->Train(client::TrainAction::kStop),
+            client::Phase::kStopped);
+  EXPECT_THAT(backend_.orders(),
+              ElementsAre("train 1", "train 2", "train 3", "train 4"));
+  const auto records = audit();
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[1].what, "train pause");
+  EXPECT_EQ(records[1].who,
+            absl::StrCat("uid ", geteuid(), " (pid ", getpid(), ")"));
+  EXPECT_TRUE(records[1].status.ok());
+}
+
+TEST_F(ControlServerTest, ErrorsOfTheNodeReachTheCallerUnchanged) {
+  Start();
+  backend_.SetFailure(absl::FailedPreconditionError("is idle: no plan"));
+  const auto refused = client_->Train(client::TrainAction::kPause);
+  EXPECT_EQ(refused.status(),
+            absl::FailedPreconditionError("is idle: no plan"));
+  EXPECT_EQ(audit().back().status.code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ControlServerTest, ANodeThatDoesNotAnswerEndsInADeadlineNotInAHang) {
+  options_.max_call_time = absl::Milliseconds(50);
+  Start();
+  backend_.KeepTrainQuiet();
+  const auto late = client_->Train(client::TrainAction::kPause);
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(late.status().message()),
+              HasSubstr("did not answer within 50ms"));
+  // The answer that comes after all hurts nobody.
+  backend_.ReleaseTrain();
+  EXPECT_TRUE(client_->Status().ok());
+}
+
+TEST_F(ControlServerTest, GoesDownWhileACallAndAWatchAreUnderWay) {
+  Start();
+  backend_.KeepTrainQuiet();
+  absl::Notification watching;
+  absl::Status watch_end;
+  absl::Status train_end;
+  std::thread watcher([&] {
+    watch_end = client_->Watch(
+        absl::Seconds(1),
+        [&](const client::WatchUpdate&) {
+          if (!watching.HasBeenNotified()) watching.Notify();
+          return true;
+        },
+        nullptr);
+  });
+  auto other = *client::ControlClient::Connect(server_->addresses()[0]);
+  std::thread trainer(
+      [&] { train_end = other->Train(client::TrainAction::kPause).status(); });
+  watching.WaitForNotification();
+  ASSERT_TRUE(Eventually([&] { return backend_.orders().size() == 1; }));
+  const absl::Time before = absl::Now();
+  server_.reset();
+  EXPECT_LT(absl::Now() - before, absl::Seconds(5));
+  watcher.join();
+  trainer.join();
+  EXPECT_EQ(watch_end.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(train_end.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(backend_.subscribers(), 0);
+  backend_.ReleaseTrain();
+}
+
+constexpr char kPlan[] = R"(version: 1
+run: 00c0ffee00c0ffee
+seed: 7
+members: [box-1, box-2, box-3]
+model:
+  kind: cnn
+)";
+
+TEST_F(ControlServerTest, AppliesAPlanUnderOptimisticConcurrency) {
+  Start();
+  EXPECT_EQ(client_->Plan()->version, 0u);
+  client::ApplyPlanOptions apply;
+  apply.yaml = kPlan;
+  apply.expected_version = 0;
+  const auto applied = client_->ApplyPlan(apply);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(applied->version, 1u);
+  EXPECT_EQ(applied->run_id, "00c0ffee00c0ffee");
+  EXPECT_THAT(applied->warnings, ElementsAre("a warning of the daemon"));
+  EXPECT_FALSE(applied->facts.has_value());
+  EXPECT_EQ(client_->Plan()->yaml, kPlan);
+
+  // Somebody who saw version 0 comes too late.
+  EXPECT_EQ(client_->ApplyPlan(apply).status().code(),
+            absl::StatusCode::kAborted);
+  apply.expected_version.reset();
+  EXPECT_TRUE(client_->ApplyPlan(apply)->unchanged);
+}
+
+TEST_F(ControlServerTest, ADryRunTellsTheModelsFactsAndChangesNothing) {
+  Start();
+  client::ApplyPlanOptions apply;
+  apply.yaml = kPlan;
+  apply.dry_run = true;
+  const auto result = client_->ApplyPlan(apply);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->facts.has_value());
+  EXPECT_EQ(result->facts->parameter_count, 268362);
+  EXPECT_EQ(result->facts->memory_bytes, 5000000);
+  EXPECT_EQ(result->facts->spectral_gap, 0.5);
+  EXPECT_EQ(client_->Plan()->version, 0u);
+  EXPECT_THAT(audit(), IsEmpty());
+}
+
+TEST_F(ControlServerTest, BadPlansAreRefused) {
+  Start();
+  client::ApplyPlanOptions apply;
+  EXPECT_EQ(client_->ApplyPlan(apply).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  apply.yaml = "topology: {kind: rign}\nmembers: [a, b]\n";
+  const absl::Status refused = client_->ApplyPlan(apply).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("ring"));
+  apply.yaml = std::string((8 << 20) + 1, '#');
+  EXPECT_THAT(std::string(client_->ApplyPlan(apply).status().message()),
+              HasSubstr("allowed: up to 8388608"));
+}
+
+TEST_F(ControlServerTest, PeersAreAddedListedAndRemoved) {
+  Start();
+  EXPECT_TRUE(*client_->AddPeer("10.0.0.9:7600"));
+  EXPECT_FALSE(*client_->AddPeer("10.0.0.9:7600"));
+  const auto peers = client_->Peers();
+  ASSERT_TRUE(peers.ok());
+  ASSERT_EQ(peers->addresses.size(), 1u);
+  EXPECT_EQ(peers->addresses[0].origin, "control");
+  ASSERT_EQ(peers->peers.size(), 2u);
+  EXPECT_EQ(peers->peers[1].last_error, "connection refused");
+  EXPECT_TRUE(client_->RemovePeer("10.0.0.9:7600").ok());
+  EXPECT_EQ(client_->RemovePeer("10.0.0.9:7600").code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(client_->AddPeer("nonsense").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ControlServerTest, TellsSettingsWithTheirOrigin) {
+  Start();
+  const auto settings = client_->Settings();
+  ASSERT_TRUE(settings.ok());
+  ASSERT_EQ(settings->size(), 2u);
+  EXPECT_EQ((*settings)[0].key, "name");
+  EXPECT_EQ((*settings)[0].origin, "/etc/dfld/dfld.yaml:1");
+}
+
+TEST_F(ControlServerTest, AModelOfSeveralPartsGoesOutAndIn) {
+  std::string bytes((5 << 20) / 2 + 13, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<char>(i * 2654435761u >> 7);
+  }
+  backend_.SetModelFile(bytes);
+  Start();
+  std::string got;
+  const auto exported = client_->ExportModel(
+      client::ModelFormat::kSafetensors,
+      [&](absl::string_view data, int64_t total) {
+        EXPECT_EQ(total, static_cast<int64_t>(bytes.size()));
+        got.append(data.data(), data.size());
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_EQ(exported->step, 1000);
+  EXPECT_TRUE(got == bytes);
+  EXPECT_EQ(backend_.open_files(), 0);
+
+  const auto imported = client_->ImportModel(
+      client::ModelFormat::kSafetensors, static_cast<int64_t>(bytes.size()),
+      [&](int64_t offset, int64_t max_bytes) -> absl::StatusOr<std::string> {
+        return bytes.substr(static_cast<size_t>(offset),
+                            static_cast<size_t>(max_bytes));
+      });
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->parameter_count, static_cast<int64_t>(bytes.size() / 4));
+  EXPECT_TRUE(backend_.imported() == bytes);
+  EXPECT_TRUE(Eventually([&] { return backend_.open_files() == 0; }));
+}
+
+TEST_F(ControlServerTest, ARefusedModelFileLeavesNothingBehind) {
+  Start();
+  const auto refused = client_->ImportModel(
+      client::ModelFormat::kSafetensors, 3,
+      [](int64_t, int64_t) -> absl::StatusOr<std::string> { return "!ab"; });
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("conv1.weight"));
+  EXPECT_TRUE(Eventually([&] { return backend_.open_files() == 0; }));
+  // TorchScript is code and is not taken.
+  EXPECT_EQ(
+      client_
+          ->ImportModel(client::ModelFormat::kTorchScript, 3,
+                        [](int64_t, int64_t) -> absl::StatusOr<std::string> {
+                          return "abc";
+                        })
+          .status()
+          .code(),
+      absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(client_
+                ->ExportModel(
+                    client::ModelFormat::kTorchScript,
+                    [](absl::string_view, int64_t) { return absl::OkStatus(); })
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ControlServerTest, AWriterThatFailsEndsTheExport) {
+  backend_.SetModelFile(std::string(3 << 20, 'x'));
+  Start();
+  const auto ended = client_->ExportModel(
+      client::ModelFormat::kSafetensors, [](absl::string_view, int64_t) {
+        return absl::ResourceExhaustedError("disk is full");
+      });
+  EXPECT_EQ(ended.status(), absl::ResourceExhaustedError("disk is full"));
+  EXPECT_EQ(backend_.open_files(), 0);
+}
+
+TEST_F(ControlServerTest, WatchTellsAtOnceAndAfterUrgentEvents) {
+  Start();
+  std::vector<client::WatchUpdate> updates;
+  const absl::Status end = client_->Watch(
+      absl::Hours(1),  // only urgent events come in this test's time
+      [&](const client::WatchUpdate& update) {
+        updates.push_back(update);
+        if (updates.size() == 1) {
+          backend_.Emit(ports::StepFinished{5, 0.5});
+          backend_.Emit(ports::LinkUp{NodeId("box-2"), "10.0.0.2:7600"});
+          backend_.Emit(ports::PlanAdopted{4, 1000});
+        }
+        return updates.size() < 2;
+      },
+      nullptr);
+  ASSERT_TRUE(end.ok()) << end;
+  ASSERT_EQ(updates.size(), 2u);
+  EXPECT_EQ(updates[0].status.node.node, "box-1");
+  EXPECT_THAT(updates[0].events, IsEmpty());
+  ASSERT_EQ(updates[1].events.size(), 2u);  // steps are not told one by one
+  EXPECT_EQ(updates[1].events[0].kind, "link-up");
+  EXPECT_EQ(updates[1].events[0].peer, "box-2");
+  EXPECT_EQ(updates[1].events[1].kind, "plan-adopted");
+  EXPECT_EQ(updates[1].events[1].step, 1000);
+  EXPECT_EQ(updates[1].events[1].unix_nanos, 1700000000000000000);
+}
+
+TEST_F(ControlServerTest, WatchTellsAtItsInterval) {
+  Start();
+  int updates = 0;
+  const absl::Status end = client_->Watch(
+      absl::Milliseconds(100),
+      [&](const client::WatchUpdate&) { return ++updates < 3; }, nullptr);
+  EXPECT_TRUE(end.ok()) << end;
+  EXPECT_EQ(updates, 3);
+}
+
+TEST_F(ControlServerTest, TooManyWatchersAreTurnedAwayAndPlacesComeFree) {
+  options_.max_watchers = 1;
+  Start();
+  const absl::Status end = client_->Watch(
+      absl::Seconds(1),
+      [&](const client::WatchUpdate&) {
+        auto second = *client::ControlClient::Connect(server_->addresses()[0]);
+        EXPECT_EQ(
+            second
+                ->Watch(
+                    absl::Seconds(1),
+                    [](const client::WatchUpdate&) { return false; }, nullptr)
+                .code(),
+            absl::StatusCode::kResourceExhausted);
+        return false;
+      },
+      nullptr);
+  EXPECT_TRUE(end.ok()) << end;
+  EXPECT_TRUE(Eventually([&] {
+    return client_
+        ->Watch(
+            absl::Seconds(1), [](const client::WatchUpdate&) { return false; },
+            nullptr)
+        .ok();
+  }));
+}
+
+// What a client of another make may send.
+class RawCallTest : public ControlServerTest {
+ protected:
+  void Start() {
+    ControlServerTest::Start();
+    stub_ = dfl::control::v1::ControlService::NewStub(grpc::CreateChannel(
+        "unix:" + options_.unix_socket, grpc::InsecureChannelCredentials()));
+  }
+  std::unique_ptr<dfl::control::v1::ControlService::Stub> stub_;
+};
+
+TEST_F(RawCallTest, UnsetEnumsAreRefused) {
+  Start();
+  grpc::ClientContext context;
+  dfl::control::v1::TrainResponse response;
+  const grpc::Status status =
+      stub_->Train(&context, dfl::control::v1::TrainRequest(), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("start, pause, resume, stop"));
+  grpc::ClientContext second;
+  dfl::control::v1::BeginExportResponse opened;
+  EXPECT_EQ(stub_
+                ->BeginExport(&second, dfl::control::v1::BeginExportRequest(),
+                              &opened)
+                .error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(RawCallTest, ImportPartsComeInOrderAndMayBeRepeated) {
+  Start();
+  dfl::control::v1::BeginImportRequest begin;
+  begin.set_format(dfl::control::v1::MODEL_FORMAT_SAFETENSORS);
+  begin.set_total_bytes(6);
+  dfl::control::v1::BeginImportResponse opened;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub_->BeginImport(&context, begin, &opened).ok());
+  }
+  const auto write = [&](int64_t offset, const std::string& data) {
+    grpc::ClientContext context;
+    dfl::control::v1::WriteImportRequest request;
+    request.set_token(opened.token());
+    request.set_offset(offset);
+    request.set_data(data);
+    dfl::control::v1::WriteImportResponse response;
+    const grpc::Status status =
+        stub_->WriteImport(&context, request, &response);
+    return status.ok() ? static_cast<int>(response.received_bytes())
+                       : -static_cast<int>(status.error_code());
+  };
+  const int out_of_range = -static_cast<int>(grpc::StatusCode::OUT_OF_RANGE);
+  EXPECT_EQ(write(0, "abcd"), 4);
+  EXPECT_EQ(write(0, "abcd"), 4);             // its answer was lost
+  EXPECT_EQ(write(5, "f"), out_of_range);     // a gap
+  EXPECT_EQ(write(4, "efgh"), out_of_range);  // beyond the end
+  const auto commit = [&] {
+    grpc::ClientContext context;
+    dfl::control::v1::CommitImportRequest request;
+    request.set_token(opened.token());
+    dfl::control::v1::CommitImportResponse response;
+    return stub_->CommitImport(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(commit(), grpc::StatusCode::FAILED_PRECONDITION);  // incomplete
+  EXPECT_EQ(write(4, "ef"), 6);
+  EXPECT_EQ(commit(), grpc::StatusCode::OK);
+  EXPECT_EQ(backend_.imported(), "abcdef");
+  EXPECT_EQ(commit(), grpc::StatusCode::NOT_FOUND);  // once
+}
+
+TEST_F(RawCallTest, UnusedTransfersAreForgottenAndTheirNumberIsBounded) {
+  options_.transfer_idle_time = absl::Milliseconds(50);
+  options_.max_transfers = 2;
+  Start();
+  std::string token;
+  const auto begin = [&] {
+    grpc::ClientContext context;
+    dfl::control::v1::BeginExportRequest request;
+    request.set_format(dfl::control::v1::MODEL_FORMAT_SAFETENSORS);
+    dfl::control::v1::BeginExportResponse response;
+    const grpc::Status status =
+        stub_->BeginExport(&context, request, &response);
+    token = response.token();
+    return status.error_code();
+  };
+  EXPECT_EQ(begin(), grpc::StatusCode::OK);
+  EXPECT_EQ(begin(), grpc::StatusCode::OK);
+  EXPECT_TRUE(Eventually([&] { return backend_.open_files() == 0; }));
+  grpc::ClientContext context;
+  dfl::control::v1::ReadExportRequest request;
+  request.set_token(token);
+  dfl::control::v1::ReadExportResponse response;
+  EXPECT_EQ(stub_->ReadExport(&context, request, &response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(RawCallTest, AThirdTransferIsRefusedWhileTwoAreOpen) {
+  options_.max_transfers = 2;
+  Start();
+  const auto begin = [&] {
+    grpc::ClientContext context;
+    dfl::control::v1::BeginExportRequest request;
+    request.set_format(dfl::control::v1::MODEL_FORMAT_SAFETENSORS);
+    dfl::control::v1::BeginExportResponse response;
+    return stub_->BeginExport(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(begin(), grpc::StatusCode::OK);
+  EXPECT_EQ(begin(), grpc::StatusCode::OK);
+  EXPECT_EQ(begin(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  server_.reset();
+  EXPECT_EQ(backend_.open_files(), 0);  // nothing outlives the server
+}
+
+}  // namespace
+}  // namespace dfl::control

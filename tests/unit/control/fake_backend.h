@@ -1,0 +1,427 @@
+// A scripted control::Backend: holds a status, a plan and a model in memory,
+// answers at once on the calling thread, and can be told to keep quiet or to
+// fail.
+#ifndef DFL_TESTS_UNIT_CONTROL_FAKE_BACKEND_H_
+#define DFL_TESTS_UNIT_CONTROL_FAKE_BACKEND_H_
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/config/plan_yaml.h"
+#include "daemon/control/backend.h"
+
+namespace dfl::control {
+
+// A status with a value in every field, as node `name`.
+inline DaemonStatus SampleStatus(const std::string& name) {
+  DaemonStatus status;
+  runtime::NodeStatus& node = status.node;
+  node.node = NodeId(name);
+  node.incarnation = 0xfedcba9876543210;
+  node.phase = ports::Phase::kTraining;
+  node.phase_reason = "";
+  node.run_id = "00c0ffee00c0ffee";
+  node.plan_version = 2;
+  node.pending_plan_version = 3;
+  node.algorithm = "pame";
+  node.knobs = {{"kappa", core::IntRange{5, 10}},
+                {"nu", 0.5},
+                {"some_flag", true},
+                {"some_text", std::string("polyak")},
+                {"t0", int64_t{7}}};
+  node.topology = "ring";
+  node.weights = "metropolis";
+  node.spectral_gap = 0.25;
+  node.member_count = 4;
+  node.format = "random int8";
+  node.model = "cnn";
+  node.fingerprint = "ab12";
+  node.parameter_count = 268362;
+  node.buffer_count = 3;
+  node.train_rows = 15000;
+  node.test_rows = 10000;
+  node.step = 1000;
+  node.stop_steps = 4000;
+  node.gradients = 1001;
+  node.loss = 0.5;
+  node.evaluated = true;
+  node.evaluated_step = 800;
+  node.evaluation.loss = 0.625;
+  node.evaluation.accuracy = 0.75;
+  node.evaluation.macro_f1 = 0.5;
+  node.evaluation.rows = 2000;
+  node.steps_per_second = 32.5;
+  node.training_time = absl::Seconds(31);
+  node.longest_step_gap = absl::Milliseconds(250);
+  node.gauges = {{"m", 5}, {"sigma", 4.5}};
+  node.bytes_sent = 1234567;
+  node.bytes_received = 999;
+  node.dense_bytes_sent = 45000000;
+  node.models_sent = 12;
+  node.models_received = 11;
+  node.missed = 2;
+  node.rejected = {{"bad message", 1}};
+  node.last_error = "";
+  runtime::PeerStatus peer;
+  peer.node = NodeId("box-2");
+  peer.address = "10.0.0.2:7600";
+  peer.neighbour = true;
+  peer.linked = true;
+  peer.weight = 0.25;
+  peer.phase = ports::Phase::kPaused;
+  peer.step = 998;
+  peer.plan_version = 2;
+  peer.bytes_sent = 100;
+  peer.bytes_received = 200;
+  peer.models_sent = 3;
+  peer.models_received = 4;
+  peer.missed = 5;
+  peer.rejected = 6;
+  runtime::PeerStatus down = peer;
+  down.node = NodeId("box-3");
+  down.linked = false;
+  down.last_error = "connection refused";
+  node.peers = {peer, down};
+  status.version = "0.1.0";
+  status.insecure = false;
+  status.uptime = absl::Seconds(60);
+  status.peer_addresses = {"10.0.0.1:7600"};
+  return status;
+}
+
+class FakeBackend : public Backend {
+ public:
+  explicit FakeBackend(const std::string& name = "box-1")
+      : status_(SampleStatus(name)) {}
+
+  // ---- what a test scripts ----
+
+  void SetStatus(DaemonStatus status) {
+    absl::MutexLock lock(&mutex_);
+    status_ = std::move(status);
+  }
+  void SetPlan(PlanDocument plan) {
+    absl::MutexLock lock(&mutex_);
+    plan_ = std::move(plan);
+  }
+  // Train and ApplyPlan fail with it.
+  void SetFailure(absl::Status failure) {
+    absl::MutexLock lock(&mutex_);
+    failure_ = std::move(failure);
+  }
+  // Train's answers are kept until ReleaseTrain.
+  void KeepTrainQuiet() {
+    absl::MutexLock lock(&mutex_);
+    quiet_ = true;
+  }
+  void ReleaseTrain() {
+    std::vector<Done<ports::Phase>> kept;
+    {
+      absl::MutexLock lock(&mutex_);
+      kept.swap(kept_);
+    }
+    for (const auto& done : kept) done(ports::Phase::kPaused);
+  }
+  // Plans are taken and wait for a boundary that never comes.
+  void NeverReachABoundary() {
+    absl::MutexLock lock(&mutex_);
+    no_boundary_ = true;
+  }
+  void SetModelFile(std::string bytes) {
+    absl::MutexLock lock(&mutex_);
+    model_file_ = std::move(bytes);
+  }
+  void Emit(const ports::NodeEvent& event) {
+    std::vector<std::function<void(const TimedEvent&)>> listeners;
+    {
+      absl::MutexLock lock(&mutex_);
+      for (const auto& [id, listener] : listeners_) {
+        listeners.push_back(listener);
+      }
+    }
+    for (const auto& listener : listeners) {
+      listener({absl::FromUnixSeconds(1700000000), event});
+    }
+  }
+
+  // ---- what a test reads ----
+
+  PlanDocument plan() const {
+    absl::MutexLock lock(&mutex_);
+    return plan_;
+  }
+  std::vector<std::string> orders() const {
+    absl::MutexLock lock(&mutex_);
+    return orders_;
+  }
+  std::string imported() const {
+    absl::MutexLock lock(&mutex_);
+    return imported_;
+  }
+  int open_files() const {
+    absl::MutexLock lock(&mutex_);
+    return open_files_;
+  }
+  int subscribers() const {
+    absl::MutexLock lock(&mutex_);
+    return static_cast<int>(listeners_.size());
+  }
+
+  // ---- Backend ----
+
+  VersionInfo Version() override {
+    absl::MutexLock lock(&mutex_);
+    VersionInfo info;
+    info.version = "0.1.0";
+    info.node = status_.node.node;
+    info.libraries = {"torch 2.6.0"};
+    return info;
+  }
+
+  DaemonStatus Status() override {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+  std::unique_ptr<Subscription> Subscribe(
+      std::function<void(const TimedEvent&)> on_event) override {
+    absl::MutexLock lock(&mutex_);
+    listeners_[next_listener_] = std::move(on_event);
+    return std::make_unique<FakeSubscription>(*this, next_listener_++);
+  }
+
+  PlanDocument Plan() override { return plan(); }
+
+  void ApplyPlan(ApplyPlanOptions options,
+                 Done<ApplyPlanResult> done) override {
+    done(Apply(options));
+  }
+
+  void Train(TrainAction action, Done<ports::Phase> done) override {
+    absl::StatusOr<ports::Phase> phase = ports::Phase::kTraining;
+    {
+      absl::MutexLock lock(&mutex_);
+      orders_.push_back(absl::StrCat("train ", static_cast<int>(action)));
+      if (quiet_) {
+        kept_.push_back(std::move(done));
+        return;
+      }
+      if (!failure_.ok()) {
+        phase = failure_;
+      } else if (action == TrainAction::kPause) {
+        phase = ports::Phase::kPaused;
+      } else if (action == TrainAction::kStop) {
+        phase = ports::Phase::kStopped;
+      }
+    }
+    done(std::move(phase));
+  }
+
+  std::vector<PeerAddress> Peers() override {
+    absl::MutexLock lock(&mutex_);
+    return peers_;
+  }
+
+  absl::Status AddPeer(const std::string& address) override {
+    absl::MutexLock lock(&mutex_);
+    if (address.find(':') == std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("peer \"", address, "\" has no port"));
+    }
+    for (const PeerAddress& peer : peers_) {
+      if (peer.address == address) {
+        return absl::AlreadyExistsError("dialled already");
+      }
+    }
+    PeerAddress added;
+    added.address = address;
+    added.origin = "control";
+    peers_.push_back(added);
+    return absl::OkStatus();
+  }
+
+  absl::Status RemovePeer(const std::string& address) override {
+    absl::MutexLock lock(&mutex_);
+    const auto gone = std::remove_if(
+        peers_.begin(), peers_.end(),
+        [&](const PeerAddress& peer) { return peer.address == address; });
+    if (gone == peers_.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("peer \"", address, "\" is not dialled"));
+    }
+    peers_.erase(gone, peers_.end());
+    return absl::OkStatus();
+  }
+
+  std::vector<Setting> Settings() override {
+    return {{"name", "box-1", "/etc/dfld/dfld.yaml:1"},
+            {"log.level", "info", "default"}};
+  }
+
+  void BeginExport(ModelFileFormat format,
+                   Done<std::unique_ptr<ModelSource>> done) override {
+    if (format == ModelFileFormat::kTorchScript) {
+      return done(absl::InvalidArgumentError(
+          "a cnn has no TorchScript file; export safetensors"));
+    }
+    std::string bytes;
+    {
+      absl::MutexLock lock(&mutex_);
+      bytes = model_file_;
+    }
+    done(std::make_unique<FakeSource>(*this, std::move(bytes)));
+  }
+
+  absl::StatusOr<std::unique_ptr<ModelSink>> BeginImport(
+      ModelFileFormat, int64_t total_bytes) override {
+    if (total_bytes > (int64_t{1} << 30)) {
+      return absl::ResourceExhaustedError("too large for this model");
+    }
+    return std::make_unique<FakeSink>(*this);
+  }
+
+ private:
+  class FakeSubscription : public Subscription {
+   public:
+    FakeSubscription(FakeBackend& backend, int id)
+        : backend_(backend), id_(id) {}
+    ~FakeSubscription() override {
+      absl::MutexLock lock(&backend_.mutex_);
+      backend_.listeners_.erase(id_);
+    }
+
+   private:
+    FakeBackend& backend_;
+    const int id_;
+  };
+
+  class OpenFile {
+   public:
+    explicit OpenFile(FakeBackend& backend) : backend_(backend) { Count(1); }
+    ~OpenFile() { Count(-1); }
+
+   private:
+    void Count(int change) {
+      absl::MutexLock lock(&backend_.mutex_);
+      backend_.open_files_ += change;
+    }
+    FakeBackend& backend_;
+  };
+
+  class FakeSource : public ModelSource {
+   public:
+    FakeSource(FakeBackend& backend, std::string bytes)
+        : open_(backend), bytes_(std::move(bytes)) {}
+    int64_t total_bytes() const override {
+      return static_cast<int64_t>(bytes_.size());
+    }
+    int64_t step() const override { return 1000; }
+    absl::StatusOr<std::string> Read(int64_t offset,
+                                     int64_t max_bytes) override {
+      return bytes_.substr(static_cast<size_t>(offset),
+                           static_cast<size_t>(max_bytes));
+    }
+
+   private:
+    OpenFile open_;
+    const std::string bytes_;
+  };
+
+  class FakeSink : public ModelSink {
+   public:
+    explicit FakeSink(FakeBackend& backend)
+        : backend_(backend), open_(backend) {}
+    absl::Status Append(absl::string_view data) override {
+      bytes_.append(data.data(), data.size());
+      return absl::OkStatus();
+    }
+    void Commit(Done<ImportResult> done) override {
+      if (bytes_[0] == '!') {
+        return done(absl::InvalidArgumentError(
+            "conv1.weight: has shape [3], the model's is [4]"));
+      }
+      {
+        absl::MutexLock lock(&backend_.mutex_);
+        backend_.imported_ = bytes_;
+      }
+      done(ImportResult{static_cast<int64_t>(bytes_.size() / 4), 1000});
+    }
+
+   private:
+    FakeBackend& backend_;
+    OpenFile open_;
+    std::string bytes_;
+  };
+
+  absl::StatusOr<ApplyPlanResult> Apply(const ApplyPlanOptions& options) {
+    absl::StatusOr<core::RunPlan> plan =
+        config::ParsePlan(options.yaml, "plan");
+    if (!plan.ok()) return plan.status();
+    absl::MutexLock lock(&mutex_);
+    if (!failure_.ok()) return failure_;
+    if (options.expected_version.has_value() &&
+        *options.expected_version != plan_.version) {
+      return absl::AbortedError(
+          absl::StrCat("plan version ", plan_.version, " is held, not ",
+                       *options.expected_version,
+                       "; read it again with `dflctl plan show`"));
+    }
+    ApplyPlanResult result;
+    result.version = plan->version;
+    result.run_id = plan->run_id;
+    result.warnings = {"a warning of the daemon"};
+    if (options.dry_run) {
+      ModelFacts facts;
+      facts.kind = plan->model.kind;
+      facts.fingerprint = "ab12";
+      facts.parameter_count = 268362;
+      facts.dtypes = {"float32"};
+      facts.memory_bytes = 5000000;
+      facts.message_bytes = 107345;
+      facts.spectral_gap = 0.5;
+      facts.first_step_note = "sigma 5";
+      facts.train_rows = 15000;
+      facts.test_rows = 10000;
+      result.facts = facts;
+      return result;
+    }
+    result.unchanged = options.yaml == plan_.yaml;
+    plan_ = {options.yaml, plan->version, plan->version, plan->run_id};
+    if (no_boundary_) {
+      plan_.version_in_force = status_.node.plan_version;
+      status_.node.pending_plan_version = plan->version;
+      return result;
+    }
+    status_.node.plan_version = plan->version;
+    status_.node.pending_plan_version = 0;
+    return result;
+  }
+
+  mutable absl::Mutex mutex_;
+  DaemonStatus status_ ABSL_GUARDED_BY(mutex_);
+  PlanDocument plan_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  bool quiet_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Done<ports::Phase>> kept_ ABSL_GUARDED_BY(mutex_);
+  bool no_boundary_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::string> orders_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
+  std::string model_file_ ABSL_GUARDED_BY(mutex_) = "model";
+  std::string imported_ ABSL_GUARDED_BY(mutex_);
+  int open_files_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<int, std::function<void(const TimedEvent&)>> listeners_
+      ABSL_GUARDED_BY(mutex_);
+  int next_listener_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace dfl::control
+
+#endif  // DFL_TESTS_UNIT_CONTROL_FAKE_BACKEND_H_
