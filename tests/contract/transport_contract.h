@@ -9,8 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,195 +19,20 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/transport.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/contract/recorder.h"
+#include "tests/contract/sample_frames.h"
 
 namespace dfl::ports::contract {
-
-// A frame as text: equal texts, equal frames.
-inline std::string Describe(const Frame& frame) {
-  struct Visitor {
-    std::string operator()(const StateFrame& f) const {
-      return absl::StrCat(f.run_id, ",", f.fingerprint, ",", f.algorithm, ",",
-                          f.plan_version, ",", f.step, ",",
-                          static_cast<int>(f.phase));
-    }
-    std::string operator()(const AskFrame& f) const {
-      return absl::StrCat(f.ask, ",", static_cast<int>(f.purpose), ",", f.step);
-    }
-    std::string operator()(const RefuseFrame& f) const {
-      return absl::StrCat(f.ask, ",", static_cast<int>(f.reason), ",", f.text);
-    }
-    std::string operator()(const CancelAskFrame& f) const {
-      return absl::StrCat(f.ask);
-    }
-    std::string operator()(const TransferBegin& f) const {
-      return absl::StrCat(f.transfer, ",", static_cast<int>(f.kind), ",", f.ask,
-                          ",", f.step, ",", f.header, ",", f.body_bytes);
-    }
-    std::string operator()(const Chunk& f) const {
-      return absl::StrCat(f.transfer, ",", f.offset, ",", f.data);
-    }
-    std::string operator()(const TransferAck& f) const {
-      return absl::StrCat(f.transfer, ",", f.received, ",", f.complete);
-    }
-    std::string operator()(const TransferCancel& f) const {
-      return absl::StrCat(f.transfer, ",", f.by_sender, ",",
-                          static_cast<int>(f.reason), ",", f.text);
-    }
-  };
-  return absl::StrCat(FrameName(frame), "(", std::visit(Visitor(), frame), ")");
-}
-
-// One frame of each kind with every field set, and one with none.
-inline std::vector<Frame> SampleFrames() {
-  std::vector<Frame> frames;
-  StateFrame state;
-  state.run_id = "run-7";
-  state.fingerprint = std::string(64, 'f');
-  state.algorithm = "d-psgd";
-  state.plan_version = 300;
-  state.step = 1234567890123;
-  state.phase = Phase::kDegraded;
-  frames.emplace_back(state);
-  frames.emplace_back(StateFrame());
-  AskFrame ask;
-  ask.ask = ~uint64_t{0};
-  ask.purpose = AskPurpose::kState;
-  ask.step = 127;
-  frames.emplace_back(ask);
-  frames.emplace_back(AskFrame());
-  RefuseFrame refuse;
-  refuse.ask = 128;
-  refuse.reason = RefuseReason::kUnknownCodec;
-  refuse.text = "version 9 of the codec is unknown; 1 is known";
-  frames.emplace_back(refuse);
-  frames.emplace_back(RefuseFrame());
-  CancelAskFrame cancel_ask;
-  cancel_ask.ask = 16384;
-  frames.emplace_back(cancel_ask);
-  frames.emplace_back(CancelAskFrame());
-  TransferBegin begin;
-  begin.transfer = 5;
-  begin.kind = TransferKind::kPush;
-  begin.ask = 6;
-  begin.step = 7;
-  begin.header = std::string("\x00\xff\x80 header", 10);
-  begin.body_bytes = int64_t{1} << 40;
-  frames.emplace_back(begin);
-  frames.emplace_back(TransferBegin());
-  TransferAck ack;
-  ack.transfer = 5;
-  ack.received = (int64_t{1} << 40) - 1;
-  ack.complete = true;
-  frames.emplace_back(ack);
-  frames.emplace_back(TransferAck());
-  TransferCancel cancel;
-  cancel.transfer = 5;
-  cancel.by_sender = true;
-  cancel.reason = RefuseReason::kBusy;
-  cancel.text = "enough";
-  frames.emplace_back(cancel);
-  frames.emplace_back(TransferCancel());
-  Chunk chunk;
-  chunk.transfer = 5;
-  chunk.offset = int64_t{1} << 35;
-  chunk.data = std::string("\x00\x01\xfe\xff", 4);
-  frames.emplace_back(chunk);
-  frames.emplace_back(Chunk());
-  return frames;
-}
-
-inline Frame AskNumber(uint64_t number) {
-  AskFrame ask;
-  ask.ask = number;
-  return ask;
-}
-
-inline Frame ChunkAt(int64_t offset, int64_t size) {
-  Chunk chunk;
-  chunk.transfer = 1;
-  chunk.offset = offset;
-  chunk.data.assign(size, static_cast<char>('a' + offset % 23));
-  return chunk;
-}
-
-// Writes down what a transport tells its node. Touched on that node's loop
-// only.
-class Recorder final : public Transport::Handler {
- public:
-  struct Link {
-    PeerIdentity peer;
-    std::string dialled;
-    std::vector<Frame> control;
-    std::vector<Frame> chunks;
-    int writable = 0;
-    int downs = 0;
-    absl::Status reason;
-  };
-
-  void OnLinkUp(LinkId link, const PeerIdentity& peer,
-                const std::string& dialled_address) override {
-    Outside();
-    EXPECT_NE(link, 0u);
-    EXPECT_EQ(links.count(link), 0u) << "link id " << link << " came twice";
-    links[link].peer = peer;
-    links[link].dialled = dialled_address;
-    order.push_back(link);
-  }
-  void OnDialFailed(const std::string& address,
-                    const absl::Status& status) override {
-    Outside();
-    failures.emplace_back(address, status);
-  }
-  void OnFrame(LinkId link, Frame frame) override {
-    Link& l = Up(link);
-    EXPECT_EQ(closed.count(link), 0u) << "a frame after Close";
-    (std::holds_alternative<Chunk>(frame) ? l.chunks : l.control)
-        .push_back(std::move(frame));
-  }
-  void OnWritable(LinkId link) override {
-    ++Up(link).writable;
-    EXPECT_EQ(closed.count(link), 0u) << "OnWritable after Close";
-  }
-  void OnLinkDown(LinkId link, const absl::Status& reason) override {
-    Link& l = Up(link);
-    ++l.downs;
-    l.reason = reason;
-  }
-
-  Link& Up(LinkId link) {
-    Outside();
-    EXPECT_EQ(links.count(link), 1u) << "link " << link << " never came up";
-    EXPECT_EQ(links[link].downs, 0) << "link " << link << " is down";
-    return links[link];
-  }
-
-  // The youngest link, 0 without one.
-  LinkId last() const { return order.empty() ? 0 : order.back(); }
-  int up() const {
-    int up = 0;
-    for (const auto& [id, link] : links) up += link.downs == 0;
-    return up;
-  }
-
-  bool in_call = false;  // inside a call to the transport
-  std::map<LinkId, Link> links;
-  std::vector<LinkId> order;
-  std::vector<std::pair<std::string, absl::Status>> failures;
-  std::set<LinkId> closed;  // by us
-
- private:
-  void Outside() {
-    EXPECT_FALSE(in_call) << "a handler call from inside a transport call";
-  }
-};
 
 // Two nodes, 0 "alpha" and 1 "beta", each with a transport, a loop and a
 // Recorder. Incarnations start at 100 and 200 and grow by 1 with each Restart.
 class TransportNodes {
  public:
   virtual ~TransportNodes() = default;
+
+  // Why it cannot run on this machine; "" when it can.
+  virtual std::string missing() { return ""; }
 
   virtual void Start(int64_t max_queued_bytes) = 0;
 
@@ -240,6 +63,10 @@ class TransportContract : public ::testing::Test {
  protected:
   static constexpr int kAlpha = 0;
   static constexpr int kBeta = 1;
+
+  void SetUp() override {
+    if (!nodes_.missing().empty()) GTEST_SKIP() << nodes_.missing();
+  }
 
   void Start(int64_t max_queued_bytes = 4 << 20) {
     nodes_.Start(max_queued_bytes);

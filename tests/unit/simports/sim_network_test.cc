@@ -10,7 +10,8 @@
 #include "daemon/simports/sim_scheduler.h"
 #include "daemon/simports/sim_transport.h"
 #include "gtest/gtest.h"
-#include "tests/contract/transport_contract.h"
+#include "tests/contract/recorder.h"
+#include "tests/contract/sample_frames.h"
 
 namespace dfl::simports {
 namespace {

@@ -1,0 +1,223 @@
+#include "daemon/exchange/proto_frames.h"
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/status_macros.h"
+
+namespace dfl::exchange {
+namespace {
+
+constexpr size_t kMaxAddressBytes = 300;
+
+// Keeps the length, so that EncodedSize stays true, and keeps a peer's text
+// from forging log lines.
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
+  }
+  return text;
+}
+
+struct ToControl {
+  pb::ControlFrame* out;
+
+  void operator()(ports::StateFrame f) const {
+    pb::State* m = out->mutable_state();
+    m->set_run_id(std::move(f.run_id));
+    m->set_fingerprint(std::move(f.fingerprint));
+    m->set_algorithm(std::move(f.algorithm));
+    m->set_plan_version(f.plan_version);
+    m->set_step(f.step);
+    m->set_phase(static_cast<pb::Phase>(f.phase));
+  }
+  void operator()(const ports::AskFrame& f) const {
+    pb::Ask* m = out->mutable_ask();
+    m->set_ask(f.ask);
+    m->set_purpose(static_cast<pb::AskPurpose>(f.purpose));
+    m->set_step(f.step);
+  }
+  void operator()(ports::RefuseFrame f) const {
+    pb::Refuse* m = out->mutable_refuse();
+    m->set_ask(f.ask);
+    m->set_reason(static_cast<pb::RefuseReason>(f.reason));
+    m->set_text(Printable(std::move(f.text)));
+  }
+  void operator()(const ports::CancelAskFrame& f) const {
+    out->mutable_cancel_ask()->set_ask(f.ask);
+  }
+  void operator()(ports::TransferBegin f) const {
+    pb::TransferBegin* m = out->mutable_transfer_begin();
+    m->set_transfer(f.transfer);
+    m->set_kind(static_cast<pb::TransferKind>(f.kind));
+    m->set_ask(f.ask);
+    m->set_step(f.step);
+    m->set_header(std::move(f.header));
+    m->set_body_bytes(f.body_bytes);
+  }
+  void operator()(const ports::Chunk&) const { DFL_CHECK(!"chunk"); }
+  void operator()(const ports::TransferAck& f) const {
+    pb::TransferAck* m = out->mutable_transfer_ack();
+    m->set_transfer(f.transfer);
+    m->set_received(f.received);
+    m->set_complete(f.complete);
+  }
+  void operator()(ports::TransferCancel f) const {
+    pb::TransferCancel* m = out->mutable_transfer_cancel();
+    m->set_transfer(f.transfer);
+    m->set_by_sender(f.by_sender);
+    m->set_reason(static_cast<pb::RefuseReason>(f.reason));
+    m->set_text(Printable(std::move(f.text)));
+  }
+};
+
+absl::StatusOr<ports::Frame> Checked(ports::Frame frame) {
+  DFL_RETURN_IF_ERROR(ports::ValidateFrame(frame));
+  return frame;
+}
+
+}  // namespace
+
+void ToProto(ports::Frame frame, pb::ControlFrame* message) {
+  message->Clear();
+  std::visit(ToControl{message}, std::move(frame));
+}
+
+void ToProto(ports::Chunk chunk, pb::Chunk* message) {
+  message->set_transfer(chunk.transfer);
+  message->set_offset(chunk.offset);
+  message->set_data(std::move(chunk.data));
+}
+
+absl::StatusOr<ports::Frame> FromProto(pb::Chunk* message) {
+  ports::Chunk f;
+  f.transfer = message->transfer();
+  f.offset = message->offset();
+  f.data = std::move(*message->mutable_data());
+  return Checked(std::move(f));
+}
+
+absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
+  // Unknown fields count as well.
+  if (message->ByteSizeLong() > ports::kMaxControlFrameBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a control frame has ", message->ByteSizeLong(), " bytes; at most ",
+        ports::kMaxControlFrameBytes, " are allowed"));
+  }
+  switch (message->frame_case()) {
+    case pb::ControlFrame::kState: {
+      pb::State* m = message->mutable_state();
+      ports::StateFrame f;
+      f.run_id = std::move(*m->mutable_run_id());
+      f.fingerprint = std::move(*m->mutable_fingerprint());
+      f.algorithm = std::move(*m->mutable_algorithm());
+      f.plan_version = m->plan_version();
+      f.step = m->step();
+      f.phase = static_cast<ports::Phase>(m->phase());
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kAsk: {
+      const pb::Ask& m = message->ask();
+      ports::AskFrame f;
+      f.ask = m.ask();
+      f.purpose = static_cast<ports::AskPurpose>(m.purpose());
+      f.step = m.step();
+      return Checked(f);
+    }
+    case pb::ControlFrame::kRefuse: {
+      pb::Refuse* m = message->mutable_refuse();
+      ports::RefuseFrame f;
+      f.ask = m->ask();
+      f.reason = static_cast<ports::RefuseReason>(m->reason());
+      f.text = Printable(std::move(*m->mutable_text()));
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kCancelAsk: {
+      ports::CancelAskFrame f;
+      f.ask = message->cancel_ask().ask();
+      return Checked(f);
+    }
+    case pb::ControlFrame::kTransferBegin: {
+      pb::TransferBegin* m = message->mutable_transfer_begin();
+      ports::TransferBegin f;
+      f.transfer = m->transfer();
+      f.kind = static_cast<ports::TransferKind>(m->kind());
+      f.ask = m->ask();
+      f.step = m->step();
+      f.header = std::move(*m->mutable_header());
+      f.body_bytes = m->body_bytes();
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kTransferAck: {
+      const pb::TransferAck& m = message->transfer_ack();
+      ports::TransferAck f;
+      f.transfer = m.transfer();
+      f.received = m.received();
+      f.complete = m.complete();
+      return Checked(f);
+    }
+    case pb::ControlFrame::kTransferCancel: {
+      pb::TransferCancel* m = message->mutable_transfer_cancel();
+      ports::TransferCancel f;
+      f.transfer = m->transfer();
+      f.by_sender = m->by_sender();
+      f.reason = static_cast<ports::RefuseReason>(m->reason());
+      f.text = Printable(std::move(*m->mutable_text()));
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::FRAME_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "a control frame of no kind that protocol version 1 knows");
+}
+
+pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t link_nonce) {
+  pb::Hello hello;
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_oldest_protocol_version(kOldestProtocolVersion);
+  hello.set_node(self.node.name());
+  hello.set_incarnation(self.incarnation);
+  hello.set_advertised_address(self.advertised);
+  hello.set_link_nonce(link_nonce);
+  return hello;
+}
+
+absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello) {
+  const uint32_t newest = hello.protocol_version();
+  const uint32_t oldest = hello.oldest_protocol_version() == 0
+                              ? newest
+                              : hello.oldest_protocol_version();
+  if (newest < kOldestProtocolVersion || oldest > kProtocolVersion ||
+      oldest > newest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the peer speaks protocol versions ", oldest, " to ",
+                     newest, ", this node ", kOldestProtocolVersion, " to ",
+                     kProtocolVersion, "; upgrade the older of the two"));
+  }
+  DFL_RETURN_IF_ERROR(
+      Annotate(ValidateNodeName(Printable(hello.node())), "hello"));
+  if (hello.incarnation() == 0) {
+    return absl::InvalidArgumentError("hello: the incarnation is missing");
+  }
+  if (hello.link_nonce() == 0) {
+    return absl::InvalidArgumentError("hello: the link nonce is missing");
+  }
+  if (hello.advertised_address().size() > kMaxAddressBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "hello: the advertised address has ", hello.advertised_address().size(),
+        " bytes; at most ", kMaxAddressBytes, " are allowed"));
+  }
+  ports::PeerIdentity peer;
+  peer.node = NodeId(hello.node());
+  peer.incarnation = hello.incarnation();
+  peer.advertised = Printable(hello.advertised_address());
+  return peer;
+}
+
+}  // namespace dfl::exchange

@@ -1,0 +1,125 @@
+// Frames to send in tests, and to compare.
+#ifndef DFL_TESTS_CONTRACT_SAMPLE_FRAMES_H_
+#define DFL_TESTS_CONTRACT_SAMPLE_FRAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/ports/frames.h"
+
+namespace dfl::ports::contract {
+
+// A frame as text: equal texts, equal frames.
+inline std::string Describe(const Frame& frame) {
+  struct Visitor {
+    std::string operator()(const StateFrame& f) const {
+      return absl::StrCat(f.run_id, ",", f.fingerprint, ",", f.algorithm, ",",
+                          f.plan_version, ",", f.step, ",",
+                          static_cast<int>(f.phase));
+    }
+    std::string operator()(const AskFrame& f) const {
+      return absl::StrCat(f.ask, ",", static_cast<int>(f.purpose), ",", f.step);
+    }
+    std::string operator()(const RefuseFrame& f) const {
+      return absl::StrCat(f.ask, ",", static_cast<int>(f.reason), ",", f.text);
+    }
+    std::string operator()(const CancelAskFrame& f) const {
+      return absl::StrCat(f.ask);
+    }
+    std::string operator()(const TransferBegin& f) const {
+      return absl::StrCat(f.transfer, ",", static_cast<int>(f.kind), ",", f.ask,
+                          ",", f.step, ",", f.header, ",", f.body_bytes);
+    }
+    std::string operator()(const Chunk& f) const {
+      return absl::StrCat(f.transfer, ",", f.offset, ",", f.data);
+    }
+    std::string operator()(const TransferAck& f) const {
+      return absl::StrCat(f.transfer, ",", f.received, ",", f.complete);
+    }
+    std::string operator()(const TransferCancel& f) const {
+      return absl::StrCat(f.transfer, ",", f.by_sender, ",",
+                          static_cast<int>(f.reason), ",", f.text);
+    }
+  };
+  return absl::StrCat(FrameName(frame), "(", std::visit(Visitor(), frame), ")");
+}
+
+// One frame of each kind with every field set, and one with none.
+inline std::vector<Frame> SampleFrames() {
+  std::vector<Frame> frames;
+  StateFrame state;
+  state.run_id = "run-7";
+  state.fingerprint = std::string(64, 'f');
+  state.algorithm = "d-psgd";
+  state.plan_version = 300;
+  state.step = 1234567890123;
+  state.phase = Phase::kDegraded;
+  frames.emplace_back(state);
+  frames.emplace_back(StateFrame());
+  AskFrame ask;
+  ask.ask = ~uint64_t{0};
+  ask.purpose = AskPurpose::kState;
+  ask.step = 127;
+  frames.emplace_back(ask);
+  frames.emplace_back(AskFrame());
+  RefuseFrame refuse;
+  refuse.ask = 128;
+  refuse.reason = RefuseReason::kUnknownCodec;
+  refuse.text = "version 9 of the codec is unknown; 1 is known";
+  frames.emplace_back(refuse);
+  frames.emplace_back(RefuseFrame());
+  CancelAskFrame cancel_ask;
+  cancel_ask.ask = 16384;
+  frames.emplace_back(cancel_ask);
+  frames.emplace_back(CancelAskFrame());
+  TransferBegin begin;
+  begin.transfer = 5;
+  begin.kind = TransferKind::kPush;
+  begin.ask = 6;
+  begin.step = 7;
+  begin.header = std::string("\x00\xff\x80 header", 10);
+  begin.body_bytes = int64_t{1} << 40;
+  frames.emplace_back(begin);
+  frames.emplace_back(TransferBegin());
+  TransferAck ack;
+  ack.transfer = 5;
+  ack.received = (int64_t{1} << 40) - 1;
+  ack.complete = true;
+  frames.emplace_back(ack);
+  frames.emplace_back(TransferAck());
+  TransferCancel cancel;
+  cancel.transfer = 5;
+  cancel.by_sender = true;
+  cancel.reason = RefuseReason::kBusy;
+  cancel.text = "enough";
+  frames.emplace_back(cancel);
+  frames.emplace_back(TransferCancel());
+  Chunk chunk;
+  chunk.transfer = 5;
+  chunk.offset = int64_t{1} << 35;
+  chunk.data = std::string("\x00\x01\xfe\xff", 4);
+  frames.emplace_back(chunk);
+  frames.emplace_back(Chunk());
+  return frames;
+}
+
+inline Frame AskNumber(uint64_t number) {
+  AskFrame ask;
+  ask.ask = number;
+  return ask;
+}
+
+inline Frame ChunkAt(int64_t offset, int64_t size) {
+  Chunk chunk;
+  chunk.transfer = 1;
+  chunk.offset = offset;
+  chunk.data.assign(size, static_cast<char>('a' + offset % 23));
+  return chunk;
+}
+
+}  // namespace dfl::ports::contract
+
+#endif  // DFL_TESTS_CONTRACT_SAMPLE_FRAMES_H_

@@ -1,0 +1,64 @@
+#include "daemon/app/worker.h"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "daemon/app/event_loop.h"
+#include "gtest/gtest.h"
+
+namespace dfl::app {
+namespace {
+
+TEST(Worker, RunsInOrderOffTheLoopAndIsDoneOnIt) {
+  EventLoop loop("loop");
+  Worker worker(loop, "worker");
+  std::vector<int> worked;
+  std::vector<int> done;
+  absl::Notification finished;
+  loop.Post([&] {
+    for (int i = 0; i < 100; ++i) {
+      worker.Run(
+          [&, i] {
+            EXPECT_FALSE(loop.OnLoop());
+            worked.push_back(i);
+          },
+          [&, i] {
+            EXPECT_TRUE(loop.OnLoop());
+            done.push_back(i);
+            if (i == 99) finished.Notify();
+          });
+    }
+    EXPECT_TRUE(done.empty());
+  });
+  ASSERT_TRUE(finished.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  ASSERT_EQ(worked.size(), 100u);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(worked[i], i);
+    EXPECT_EQ(done[i], i);
+  }
+}
+
+TEST(Worker, StopEndsAfterTheWorkUnderWayAndDropsTheRest) {
+  EventLoop loop("loop");
+  const auto held = std::make_shared<int>(1);
+  std::atomic<int> worked = 0;
+  absl::Notification started;
+  Worker worker(loop, "worker");
+  worker.Run(
+      [&] {
+        started.Notify();
+        ++worked;
+      },
+      [held] {});
+  started.WaitForNotification();
+  worker.Stop();
+  worker.Run([&, held] { ++worked; }, [] {});
+  EXPECT_EQ(worked, 1);
+  loop.Stop();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace dfl::app
