@@ -108,6 +108,8 @@ class Node : private Links::Listener, private Transfers::Listener {
 
   // The trained parameters, for tests on the loop.
   absl::Span<const float> parameters() const { return parameters_; }
+  // For tests of its bounds.
+  const Transfers& transfers() const { return transfers_; }
 
  private:
   struct PendingPlan {
@@ -229,6 +231,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   void Do(const core::Missed& action);
   void Do(const core::StepDone& action);
   void OnGradient(absl::StatusOr<ports::GradientResult> result);
+  // Degraded: a zero gradient, after the time that one takes.
+  void StandStill();
   void MissAnswer(const NodeId& from, uint64_t ask);
 
   // Models out.
@@ -281,6 +285,9 @@ class Node : private Links::Listener, private Transfers::Listener {
   int64_t evaluated_step_ = -1;
   int64_t evaluated_rows_ = -1;  // asked for; 0: all
   int64_t gradients_ = 0;        // of this run on this node, seeds dropout
+  absl::Time gradient_began_;
+  absl::Duration gradient_time_ = absl::Milliseconds(100);  // of the last one
+  absl::Time retry_at_;  // degraded: nothing is tried before
   // kPaused or kStopped: to become so at the next boundary; else kIdle.
   ports::Phase wanted_ = ports::Phase::kIdle;
   Progress progress_;

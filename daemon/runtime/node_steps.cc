@@ -226,6 +226,11 @@ void Node::Do(core::Action action) {
 }
 
 void Node::Do(const core::ComputeGradient& /*action*/) {
+  if (phase_ == Phase::kDegraded && loop_.Now() < retry_at_) {
+    StandStill();
+    return;
+  }
+  gradient_began_ = loop_.Now();
   ports::GradientRequest request;
   request.step = gradients_;
   request.batch_size = plan_->batch_size;
@@ -238,6 +243,7 @@ void Node::Do(const core::ComputeGradient& /*action*/) {
 void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
   if (result.ok()) {
     ++gradients_;
+    gradient_time_ = loop_.Now() - gradient_began_;
     progress_.OnGradient(result->loss);
     if (phase_ == Phase::kDegraded) {
       last_error_.clear();
@@ -246,7 +252,8 @@ void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
     Handle(core::GradientReady{result->loss, result->rows});
     return;
   }
-  // Degraded: this node stands still but mixes and answers on.
+  // Degraded: this node does not train but mixes and answers on, at the pace it
+  // had, so that nobody waits for it.
   if (last_error_ != result.status().message()) {
     last_error_ = std::string(result.status().message());
     events_.Report(ports::LearnerFailed{algorithm_->step(), result.status()});
@@ -256,10 +263,16 @@ void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
   // What failed may have left anything in the module buffers.
   std::copy(boundary_buffers_.begin(), boundary_buffers_.end(),
             buffers_.begin());
-  loop_.After(options_.degraded_retry,
-              [this, alive = std::weak_ptr<bool>(alive_)] {
-                if (!alive.expired()) Handle(core::GradientReady{});
-              });
+  retry_at_ = loop_.Now() + options_.degraded_retry;
+  StandStill();
+}
+
+void Node::StandStill() {
+  const absl::Duration pace = std::min(
+      std::max(gradient_time_, absl::Milliseconds(1)), options_.degraded_retry);
+  loop_.After(pace, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) Handle(core::GradientReady{});
+  });
 }
 
 void Node::Do(const core::WakeAfter& action) {
