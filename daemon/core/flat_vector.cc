@@ -10,6 +10,11 @@ namespace {
 
 constexpr int64_t kBlock = 2048;
 
+// own + difference; a difference of 0 leaves every bit, that of -0 too.
+float Moved(float own, float difference) {
+  return difference == 0 ? own : own + difference;
+}
+
 // Calls f(range, own's slice) for block after block.
 template <typename F>
 void ForEachBlock(absl::Span<float> own, F f) {
@@ -45,7 +50,8 @@ void PartialMean(absl::Span<RemoteVector* const> messages,
                              absl::MakeSpan(counts.data(), size));
     }
     for (size_t i = 0; i < size; ++i) {
-      slice[i] += sum[i] / static_cast<float>(std::max(counts[i], 1));
+      const float mean = sum[i] / static_cast<float>(std::max(counts[i], 1));
+      slice[i] = Moved(slice[i], mean);
     }
   });
 }
@@ -61,7 +67,7 @@ void MixDifferences(absl::Span<const WeightedVector> vectors,
       v.vector->AddDifference(range, slice, static_cast<float>(v.weight),
                               absl::MakeSpan(sum.data(), size), {});
     }
-    for (size_t i = 0; i < size; ++i) slice[i] += sum[i];
+    for (size_t i = 0; i < size; ++i) slice[i] = Moved(slice[i], sum[i]);
   });
 }
 
