@@ -202,8 +202,8 @@ class HostilePeer {
   ~HostilePeer() {
     control_context_.TryCancel();
     bulk_context_.TryCancel();
-    if (!control_finished_) ControlEnd();
-    if (!bulk_finished_) BulkEnd();
+    if (!control_finished_) ControlEnd().IgnoreError();
+    if (!bulk_finished_) BulkEnd().IgnoreError();
   }
 
   static pb::Hello GoodHello() {
