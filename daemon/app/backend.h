@@ -7,8 +7,10 @@
 #ifndef DFL_APP_BACKEND_H_
 #define DFL_APP_BACKEND_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@ namespace dfl::app {
 struct BackendOptions {
   NodeId self;
   bool insecure = false;
+  uint64_t max_model_bytes = uint64_t{4} << 30;
   std::vector<config::EffectiveSetting> settings;
   std::vector<std::string> peer_addresses;  // bound
   std::vector<std::string> peers;           // dialled, from the settings

@@ -246,6 +246,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   BackendOptions backend;
   backend.self = NodeId(settings.name);
   backend.insecure = insecure;
+  backend.max_model_bytes = settings.limits.max_model_bytes;
   backend.settings = options.loaded.effective;
   backend.peer_addresses = bound;
   backend.peers = settings.peers;

@@ -99,7 +99,8 @@ Figures Daemons(int64_t steps, const std::string& data) {
     const auto applied =
         nodes.back()->client().ApplyPlan({plan, std::nullopt, false});
     if (!applied.ok()) {
-      std::fprintf(stderr, "%s\n", applied.status().ToString().c_str());
+      std::fprintf(stderr, "%s\n%s\n", applied.status().ToString().c_str(),
+                   nodes.back()->log().c_str());
       std::exit(1);
     }
   }
