@@ -155,6 +155,7 @@ void Transfers::Produce(const std::shared_ptr<Outbound>& outbound) {
         o.produced.clear();
         if (!o.announced) Announce(o);
         Pump(o);
+        Produce(outbound);  // what was acknowledged meanwhile
       });
 }
 

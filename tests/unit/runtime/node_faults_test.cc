@@ -365,8 +365,8 @@ TEST(NodeFaults, ANodeThatCannotTrainMixesAndAnswersOnAndRecovers) {
     EXPECT_EQ(c.node(1).phase(), ports::Phase::kDegraded);
     EXPECT_EQ(c.node(1).Status().last_error, "out of memory");
     EXPECT_EQ(c.log(1).Count<ports::LearnerFailed>(), 1);
-    EXPECT_LT(c.parameters(1)[0], 9.0F);  // mixes
-    EXPECT_GT(ModelsFrom(c, 0, 1), 3);    // answers
+    EXPECT_NE(c.parameters(1)[0], 10.0F);  // mixes
+    EXPECT_GT(ModelsFrom(c, 0, 1), 3);     // answers
     EXPECT_GT(c.step(1), 30);
     EXPECT_GT(c.step(0), 30);  // and holds nobody up
 

@@ -1,0 +1,236 @@
+// Who is connected, and when a peer is dialled again.
+#include "daemon/runtime/links.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/unit/runtime/raw_peer.h"
+#include "tests/unit/runtime/sim_cluster.h"
+
+namespace dfl::runtime {
+namespace {
+
+class LinkEnd : public Links::Listener {
+ public:
+  LinkEnd(simports::SimNetwork& network, const std::string& name,
+          uint64_t incarnation = 1)
+      : log(network.scheduler()),
+        loop(network.scheduler()),
+        transport(network, loop, Options(name, incarnation)),
+        links(LinksOptions{NodeId(name), incarnation}, loop, transport, log,
+              *this),
+        scheduler_(network.scheduler()) {}
+
+  void OnPeerUp(const NodeId& peer, bool restarted) override {
+    ups.emplace_back(peer.name(), restarted);
+  }
+  void OnPeerDown(const NodeId& peer, const absl::Status&) override {
+    downs.push_back(peer.name());
+  }
+  void OnPeerFrame(const NodeId& peer, ports::Frame) override {
+    heard.push_back(peer.name());
+  }
+  void OnPeerWritable(const NodeId&) override {}
+  void OnAddressFailed(const std::string&) override {
+    failed.push_back(scheduler_.Now());
+  }
+
+  EventLog log;
+  simports::SimLoop loop;
+  simports::SimTransport transport;
+  Links links;
+  std::vector<std::pair<std::string, bool>> ups;
+  std::vector<std::string> downs;
+  std::vector<std::string> heard;
+  std::vector<absl::Time> failed;
+
+ private:
+  static simports::SimTransportOptions Options(const std::string& name,
+                                               uint64_t incarnation) {
+    simports::SimTransportOptions options;
+    options.node = NodeId(name);
+    options.incarnation = incarnation;
+    options.address = name + ":1";
+    return options;
+  }
+  simports::SimScheduler& scheduler_;
+};
+
+class LinksTest : public testing::Test {
+ protected:
+  simports::SimScheduler scheduler_;
+  simports::SimNetwork network_{scheduler_, 1, {}};
+};
+
+TEST_F(LinksTest, OfTwoSimultaneousDialsTheSmallerIdsStaysAtBothEnds) {
+  for (int64_t lead_ms = -6; lead_ms <= 6; ++lead_ms) {
+    SCOPED_TRACE(absl::StrCat("b dials ", lead_ms, " ms later"));
+    LinkEnd a(network_, "a");
+    LinkEnd b(network_, "b");
+    LinkEnd& first = lead_ms >= 0 ? a : b;
+    LinkEnd& second = lead_ms >= 0 ? b : a;
+    const std::string to_first = lead_ms >= 0 ? "a:1" : "b:1";
+    const std::string to_second = lead_ms >= 0 ? "b:1" : "a:1";
+    ASSERT_TRUE(first.links.AddAddress(to_second).ok());
+    scheduler_.RunFor(absl::Milliseconds(std::abs(lead_ms)));
+    ASSERT_TRUE(second.links.AddAddress(to_first).ok());
+    scheduler_.RunFor(absl::Seconds(5));
+    EXPECT_EQ(a.transport.link_count(), 1);
+    EXPECT_EQ(b.transport.link_count(), 1);
+    ASSERT_TRUE(a.links.IsUp(NodeId("b")));
+    ASSERT_TRUE(b.links.IsUp(NodeId("a")));
+    EXPECT_NE(a.links.peers().at(NodeId("b")).dialled_by_us,
+              b.links.peers().at(NodeId("a")).dialled_by_us);
+    // When both were on the way, the smaller id's.
+    if (std::abs(lead_ms) < 2) {
+      EXPECT_TRUE(a.links.peers().at(NodeId("b")).dialled_by_us);
+    }
+    EXPECT_EQ(a.ups.size() - a.downs.size(), 1U);
+    EXPECT_EQ(a.log.Count<ports::LinkUp>() - a.log.Count<ports::LinkDown>(), 1);
+    ASSERT_TRUE(a.links.Send(NodeId("b"), ports::CancelAskFrame{1}).ok());
+    ASSERT_TRUE(b.links.Send(NodeId("a"), ports::CancelAskFrame{1}).ok());
+    scheduler_.RunFor(absl::Seconds(1));
+    EXPECT_EQ(a.heard.size(), 1U);
+    EXPECT_EQ(b.heard.size(), 1U);
+    scheduler_.RunFor(absl::Seconds(30));
+    EXPECT_LE(a.ups.size(), 2U);  // and nothing flaps
+  }
+}
+
+TEST_F(LinksTest, TheBackOffGrowsAndIsBounded) {
+  LinkEnd a(network_, "a");
+  ASSERT_TRUE(a.links.AddAddress("nobody:1").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(a.links.AddAddress("nobody:1")));
+  scheduler_.RunFor(absl::Seconds(300));
+  ASSERT_GT(a.failed.size(), 30U);
+  for (size_t i = 1; i < a.failed.size(); ++i) {
+    const absl::Duration gap = a.failed[i] - a.failed[i - 1];
+    absl::Duration want = absl::Seconds(10);
+    if (i < 10) {
+      want = std::min(want, absl::Milliseconds(200) * (1 << (i - 1)));
+    }
+    EXPECT_GE(gap, want / 2);
+    EXPECT_LE(gap, want + absl::Milliseconds(5));
+  }
+  // One report for all these attempts.
+  EXPECT_EQ(a.log.Count<ports::PeerUnreachable>(), 1);
+  EXPECT_EQ(a.links.addresses().at("nobody:1").failures,
+            static_cast<int64_t>(a.failed.size()));
+}
+
+TEST_F(LinksTest, EachChangeOfCauseIsReportedOnce) {
+  LinkEnd a(network_, "a");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_EQ(a.log.Count<ports::PeerUnreachable>(), 1);  // refused
+  network_.BlackHole("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(120));
+  EXPECT_EQ(a.log.Count<ports::PeerUnreachable>(), 2);  // no answer
+  network_.Heal("a:1", "b:1");
+  LinkEnd b(network_, "b");
+  scheduler_.RunFor(absl::Seconds(20));
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+  EXPECT_EQ(a.log.Count<ports::PeerUnreachable>(), 2);
+  EXPECT_EQ(a.log.Count<ports::LinkUp>(), 1);
+  network_.Cut("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_EQ(a.log.Count<ports::LinkDown>(), 1);
+  EXPECT_EQ(a.log.Count<ports::PeerUnreachable>(), 3);  // refused, again
+  EXPECT_FALSE(a.links.peers().at(NodeId("b")).last_error.empty());
+}
+
+TEST_F(LinksTest, ARemovedAddressIsClosedAndDialledNoMore) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  EXPECT_TRUE(absl::IsNotFound(a.links.RemoveAddress("b:1")));
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.IsUp(NodeId("b")));
+  ASSERT_TRUE(a.links.RemoveAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_FALSE(a.links.IsUp(NodeId("b")));
+  EXPECT_FALSE(b.links.IsUp(NodeId("a")));
+  EXPECT_EQ(a.ups.size(), 1U);
+  EXPECT_TRUE(
+      absl::IsNotFound(a.links.Send(NodeId("b"), ports::CancelAskFrame{1})));
+  // Removed while the dial is under way.
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  ASSERT_TRUE(a.links.RemoveAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_FALSE(a.links.IsUp(NodeId("b")));
+  EXPECT_EQ(a.transport.link_count(), 0);
+}
+
+TEST_F(LinksTest, ALostLinkIsDialledAgain) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  for (size_t i = 1; i <= 10; ++i) {
+    scheduler_.RunFor(absl::Seconds(5));
+    ASSERT_TRUE(a.links.IsUp(NodeId("b")));
+    EXPECT_EQ(a.ups.size(), i);
+    EXPECT_FALSE(a.ups.back().second);
+    network_.ResetLinks("a:1", "b:1");
+  }
+  scheduler_.RunFor(absl::Seconds(1));  // the first back-off each time
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+}
+
+TEST_F(LinksTest, ANewIncarnationIsTold) {
+  LinkEnd a(network_, "a");
+  auto b = std::make_unique<LinkEnd>(network_, "b", 7);
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(5));
+  EXPECT_EQ(a.links.peers().at(NodeId("b")).incarnation, 7U);
+  b.reset();
+  b = std::make_unique<LinkEnd>(network_, "b", 8);
+  scheduler_.RunFor(absl::Seconds(5));
+  ASSERT_EQ(a.ups.size(), 2U);
+  EXPECT_FALSE(a.ups[0].second);
+  EXPECT_TRUE(a.ups[1].second);
+  EXPECT_EQ(a.links.peers().at(NodeId("b")).incarnation, 8U);
+}
+
+// The peer's end of the first link is gone without ours having noticed.
+TEST_F(LinksTest, OfTwoLinksThatOneEndDialledTheNewerStays) {
+  LinkEnd a(network_, "a");
+  RawPeer peer(network_, "p");
+  peer.Dial("a:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  const ports::LinkId old = a.links.peers().at(NodeId("p")).link;
+  peer.Dial("a:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_NE(a.links.peers().at(NodeId("p")).link, old);
+  EXPECT_EQ(a.transport.link_count(), 1);
+  EXPECT_EQ(a.ups.size(), 2U);
+  EXPECT_EQ(a.downs.size(), 1U);
+  EXPECT_EQ(a.log.Count<ports::LinkUp>(), 1);  // nothing has changed
+  EXPECT_EQ(a.log.Count<ports::LinkDown>(), 0);
+}
+
+TEST_F(LinksTest, APeerThatHangsUpAtOnceIsNotDialledAtFullSpeed) {
+  LinkEnd a(network_, "a");
+  RawPeer peer(network_, "p");
+  ASSERT_TRUE(a.links.AddAddress("p:1").ok());
+  for (int i = 0; i < 60000; ++i) {
+    scheduler_.RunFor(absl::Milliseconds(5));
+    if (peer.linked()) peer.Hang();
+  }
+  EXPECT_LT(peer.links_up(), 60);  // of 300 s
+  EXPECT_GT(peer.links_up(), 20);
+}
+
+TEST_F(LinksTest, APeerWithOurOwnNameIsTurnedAway) {
+  // Another daemon that was given this one's name by mistake dials us.
+  LinkEnd a(network_, "a");
+  a.links.OnLinkUp(1, ports::PeerIdentity{NodeId("a"), 5, ""}, "");
+  EXPECT_FALSE(a.links.IsUp(NodeId("a")));
+  EXPECT_TRUE(a.ups.empty());
+}
+
+}  // namespace
+}  // namespace dfl::runtime
