@@ -107,6 +107,40 @@ TEST_P(Deadlines, ASlowNeighbourDelaysNobodyBeyondTheDeadline) {
   });
 }
 
+// Every link is reset again and again, frames come at odd times, a node dies and
+// comes back: nobody stops, nothing is left over, and models stay together.
+TEST_P(Deadlines, AStormOfLostLinksStopsNobody) {
+  for (const uint64_t seed : {71, 72, 73}) {
+    ClusterOptions options;
+    options.seed = seed;
+    options.network.path.jitter = absl::Milliseconds(20);
+    options.network.path.reset_probability = 0.002;
+    options.transfers.chunk_bytes = 1000;
+    options.transfers.window_bytes = 3000;
+    RunTwice(options, [&](SimCluster& c) {
+      c.Run(Plan(c));
+      const absl::Time from = c.Now();
+      c.RunFor(absl::Seconds(10));
+      c.Crash(2);
+      c.RunFor(absl::Seconds(5));
+      c.Restart(2);
+      ASSERT_TRUE(c.node(2).Start().ok());
+      c.RunFor(absl::Seconds(15));
+      for (int64_t i = 0; i < 4; ++i) {
+        EXPECT_GT(c.step(i), 80) << "node " << i;
+        EXPECT_EQ(c.node(i).phase(), ports::Phase::kTraining);
+        EXPECT_TRUE(c.node(i).Status().rejected.count("bad-message") == 0);
+        EXPECT_GT(c.node(i).Status().models_received, 50);
+        EXPECT_EQ(c.parameters(i), c.parameters(0));  // zero gradients
+        EXPECT_LE(c.node(i).transfers().inbound(), 12);
+        EXPECT_LE(c.node(i).transfers().outbound(), 12);
+      }
+      EXPECT_GT(c.log(0).Count<ports::LinkDown>(), 5);
+      EXPECT_LE(c.LongestGap(0, from, c.Now()), kDeadline + kStep + kTravel);
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(NodeFaults, Deadlines,
                          testing::Values("pame", "d-psgd", "decefl"),
                          [](const auto& info) {
