@@ -148,20 +148,25 @@ class Watch:
         self._process.stderr.close()
 
 
+def find_programs(folder):
+    """Paths of dfld and dflctl in `folder`."""
+    programs = [Path(folder) / name for name in ("dfld", "dflctl")]
+    for program in programs:
+        if not os.access(program, os.X_OK):
+            raise DemoError(
+                f"there is no program {program}; scripts/demo.sh builds it "
+                "(or: cmake --preset release && "
+                "cmake --build build/release --target dfld dflctl)")
+    if not shutil.which("setpriv"):
+        raise DemoError("there is no setpriv (package util-linux)")
+    return programs
+
+
 class Fleet:
     """All daemons of the demo. Use in a `with`: leaving it ends everything."""
 
     def __init__(self, programs, folder, names):
-        self._dfld = Path(programs) / "dfld"
-        self._dflctl = Path(programs) / "dflctl"
-        for program in (self._dfld, self._dflctl):
-            if not os.access(program, os.X_OK):
-                raise DemoError(
-                    f"there is no program {program}; scripts/demo.sh builds it "
-                    "(or: cmake --preset release && "
-                    "cmake --build build/release --target dfld dflctl)")
-        if not shutil.which("setpriv"):
-            raise DemoError("there is no setpriv (package util-linux)")
+        self._dfld, self._dflctl = programs
         self.daemons = [Daemon(name, Path(folder) / name) for name in names]
         self._watch = None
 
