@@ -177,8 +177,7 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
     if (event.ok()) {
       stream_->ReadDone(*std::move(event), bytes);
     } else {
-      stream_->ReadEnded(/*closed=*/true, event.status());
-      context_.TryCancel();
+      stream_->ReadRefused(event.status());
     }
   }
   void OnWriteDone(bool ok) override { stream_->WriteDone(ok); }
@@ -252,7 +251,7 @@ class AcceptedCall final : public grpc::ServerBidiReactor<In, Out>,
     if (event.ok()) {
       stream_->ReadDone(*std::move(event), bytes);
     } else {
-      stream_->ReadEnded(/*closed=*/true, event.status());
+      stream_->ReadRefused(event.status());
     }
   }
   void OnWriteDone(bool ok) override { stream_->WriteDone(ok); }

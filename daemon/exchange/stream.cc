@@ -189,6 +189,15 @@ void Stream::ReadDone(Event event, int64_t bytes) {
 }
 
 void Stream::ReadEnded(bool closed, const absl::Status& reason) {
+  StopReading(closed, reason, Ending::kDone);
+}
+
+void Stream::ReadRefused(const absl::Status& reason) {
+  StopReading(/*closed=*/true, reason, Ending::kStatus);
+}
+
+void Stream::StopReading(bool closed, const absl::Status& reason,
+                         Ending ending) {
   bool wake = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -196,7 +205,7 @@ void Stream::ReadEnded(bool closed, const absl::Status& reason) {
     read_ended_ = true;
     if (closed) wake = PushLocked(Closed{reason});
   }
-  End(reason, Ending::kDone, /*mute=*/false);
+  End(reason, ending, /*mute=*/false);
   if (wake) wake_();
 }
 

@@ -113,6 +113,9 @@ class Stream {
   // loop too; else the call tells the reason later, by CallEnded.
   void ReadEnded(bool closed, const absl::Status& reason)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // What was read breaks the protocol: the call ends with `reason`, which the
+  // peer is told if we are the listener.
+  void ReadRefused(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteDone(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void CallEnded(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -132,6 +135,8 @@ class Stream {
   bool NextReadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether to wake the loop.
   bool PushLocked(Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StopReading(bool closed, const absl::Status& reason, Ending ending)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status, Ending ending, bool mute)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

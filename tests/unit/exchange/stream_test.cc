@@ -170,5 +170,17 @@ TEST_F(StreamTest, TheEndOfReadingComesAfterWhatWasRead) {
   EXPECT_FALSE(call_.reading);
 }
 
+TEST_F(StreamTest, WhatBreaksTheProtocolEndsTheCallWithTheReason) {
+  stream_.OpenUp(budget_);
+  call_.reading = false;
+  stream_.ReadRefused(absl::InvalidArgumentError("step is -1"));
+  EXPECT_EQ(call_.ends, 1);
+  EXPECT_EQ(call_.ending, Ending::kStatus);
+  EXPECT_EQ(call_.status.message(), "step is -1");
+  const Stream::Batch batch = stream_.Take();
+  ASSERT_EQ(batch.events.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<Stream::Closed>(batch.events[0]));
+}
+
 }  // namespace
 }  // namespace dfl::exchange
