@@ -73,7 +73,7 @@ plot \
 EVENT = """\
 set arrow {tag} from {x},graph 0 to {x},graph 1 nohead linewidth 1 \\
   dashtype (3,4) linecolor rgb "#aaaaaa"
-set label {tag} "{text}" at {x},graph 0.075 offset 0.7,0 left \\
+set label {tag} "{text}" at {x},graph {y} offset {offset},0 {side} \\
   font "DejaVu Sans,11" textcolor rgb "#666666"
 """
 
@@ -126,10 +126,12 @@ def _plot(result, folder, rows):
     versions = sorted(a.version for a in result.nodes[0].adoptions)[1:]
     texts = ["dflctl " + change.replace(" --", "\\n--")
              for change in result.changes]
-    events = "".join(
-        EVENT.format(tag=10 + i, x=f"{_event_x(result, version, rows):.4f}",
-                     text=text)
-        for i, (version, text) in enumerate(zip(versions, texts)))
+    events = ""
+    for i, (version, text) in enumerate(zip(versions, texts)):
+        x = _event_x(result, version, rows)
+        side, offset = ("right", -0.7) if x > 0.6 * x_max else ("left", 0.7)
+        events += EVENT.format(tag=10 + i, x=f"{x:.4f}", text=text, side=side,
+                               offset=offset, y=0.075 + 0.1 * (i % 2))
     sent, dense = result.total("bytes_sent"), result.total("dense_bytes")
     lowest = min(min(row[3], row[6]) for row in rows)
     highest = max(max(row[4], row[7]) for row in rows)
