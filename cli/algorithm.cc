@@ -96,14 +96,15 @@ ExitCode Show(Context& context, const std::string& name) {
                   [&] { return InfoText(**info, nullptr); });
     return kOk;
   }
-  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
-  const auto info = core::FindAlgorithm(fleet->plan->algorithm.name);
+  FleetPlan fleet;
+  const ExitCode read = ReadExistingPlan(context, fleet);
+  if (read != kOk) return read;
+  const auto info = core::FindAlgorithm(fleet.plan->algorithm.name);
   if (!info.ok()) return context.Fail(info.status());
-  Json json = InfoJson(**info, &*fleet->plan);
-  json["plan_version"] = fleet->plan->version;
-  context.Print(json, [&] { return InfoText(**info, &*fleet->plan); });
-  return context.Conclude(fleet->answers);
+  Json json = InfoJson(**info, &*fleet.plan);
+  json["plan_version"] = fleet.plan->version;
+  context.Print(json, [&] { return InfoText(**info, &*fleet.plan); });
+  return context.Conclude(fleet.answers);
 }
 
 absl::Status SetAlgorithm(Context& context, const SetCommand& command,

@@ -45,7 +45,9 @@ std::string Words(const Entry& entry, const Entry& top) {
   for (const auto& [name, help] : entry.commands) words.push_back(name);
   for (const auto& [name, help] : entry.flags) words.push_back(name);
   if (&entry != &top) {
-    for (const auto& [name, help] : top.flags) words.push_back(name);
+    for (const auto& [name, help] : top.flags) {
+      if (name != "--help") words.push_back(name);
+    }
   }
   return absl::StrJoin(words, " ");
 }

@@ -69,52 +69,56 @@ void WaitInForce(Context& context, absl::Duration timeout, uint64_t version,
   }
 }
 
-}  // namespace
-
-absl::StatusOr<FleetPlan> ReadFleetPlan(Context& context) {
-  FleetPlan fleet;
-  fleet.answers = context.AskAll<client::PlanDocument>(
-      [](client::ControlClient& daemon) { return daemon.Plan(); });
+// Sets plan and conflict from the answers.
+absl::Status TakeNewest(FleetPlan& fleet) {
   const Answer<client::PlanDocument>* newest = nullptr;
-  absl::Status failure;
-  bool answered = false;
   for (const auto& answer : fleet.answers) {
-    if (!answer.result.ok()) {
-      if (failure.ok()) failure = answer.result.status();
-      continue;
-    }
-    answered = true;
+    if (!answer.result.ok() || answer.result->version == 0) continue;
     const client::PlanDocument& document = *answer.result;
-    if (document.version == 0) continue;
     if (newest == nullptr || document.version > newest->result->version) {
       newest = &answer;
     } else if (document.version == newest->result->version &&
                document.yaml != newest->result->yaml) {
-      return absl::AbortedError(absl::StrCat(
+      fleet.conflict = absl::AbortedError(absl::StrCat(
           newest->target, " and ", answer.target,
-          " hold different plans of "
-          "version ",
-          document.version,
-          ": somebody changed both at once; see "
-          "both with `dflctl plan show --target ...` and apply one as a file"));
+          " hold different plans of version ", document.version,
+          ": somebody changed both at once; see both with `dflctl plan show "
+          "--target ...`, and give one of them to all with `dflctl plan apply "
+          "FILE --replace`"));
     }
   }
-  if (!answered) return failure;
-  if (newest == nullptr) return fleet;
+  if (newest == nullptr) return absl::OkStatus();
   DFL_ASSIGN_OR_RETURN(
       fleet.plan, config::ParsePlan(newest->result->yaml,
                                     absl::StrCat("plan of ", newest->target)));
-  return fleet;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<FleetPlan> ReadExistingPlan(Context& context) {
-  DFL_ASSIGN_OR_RETURN(FleetPlan fleet, ReadFleetPlan(context));
-  if (!fleet.plan.has_value()) {
-    return absl::FailedPreconditionError(
-        "no plan yet: write one (deploy/plan.example.yaml is a commented "
-        "sample) and apply it with `dflctl plan apply FILE`");
+}  // namespace
+
+ExitCode ReadFleetPlan(Context& context, FleetPlan& fleet,
+                       bool conflict_is_fine) {
+  fleet.answers = context.AskAll<client::PlanDocument>(
+      [](client::ControlClient& daemon) { return daemon.Plan(); });
+  if (std::none_of(fleet.answers.begin(), fleet.answers.end(),
+                   [](const auto& answer) { return answer.result.ok(); })) {
+    context.Print(Context::TargetsJson<client::PlanDocument>(
+                      fleet.answers, [](const client::PlanDocument&, Json&) {}),
+                  [] { return std::string(); });
+    return context.Conclude(fleet.answers);
   }
-  return fleet;
+  const absl::Status taken = TakeNewest(fleet);
+  if (!taken.ok()) return context.Fail(taken);
+  if (conflict_is_fine || fleet.conflict.ok()) return kOk;
+  return context.Fail(fleet.conflict);
+}
+
+ExitCode ReadExistingPlan(Context& context, FleetPlan& fleet) {
+  const ExitCode read = ReadFleetPlan(context, fleet);
+  if (read != kOk || fleet.plan.has_value()) return read;
+  return context.Fail(absl::FailedPreconditionError(
+      "no plan yet: write one (plan.example.yaml is a commented sample) and "
+      "apply it with `dflctl plan apply FILE`"));
 }
 
 void AddApplyOptions(CLI::App& command, ApplyOptions& options) {
@@ -138,9 +142,9 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
         absl::StrCat("--wait-timeout: \"", options.wait_timeout,
                      "\" is no time above zero; allowed: 30s, 2m, ...")));
   }
-  uint64_t highest = fleet.plan.has_value() ? fleet.plan->version : 0;
+  const uint64_t highest = fleet.plan.has_value() ? fleet.plan->version : 0;
   next.version = highest;
-  const bool changed = !fleet.plan.has_value() ||
+  const bool changed = !fleet.plan.has_value() || !fleet.conflict.ok() ||
                        config::PlanHash(next) != config::PlanHash(*fleet.plan);
   if (changed) {
     next.version = highest + 1;
@@ -180,15 +184,16 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
 
 ExitCode EditPlan(Context& context, const ApplyOptions& options,
                   const std::function<absl::Status(core::RunPlan&)>& edit) {
-  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
-  core::RunPlan next = *fleet->plan;
+  FleetPlan fleet;
+  const ExitCode read = ReadExistingPlan(context, fleet);
+  if (read != kOk) return read;
+  core::RunPlan next = *fleet.plan;
   const absl::Status edited = edit(next);
   if (absl::IsInvalidArgument(edited)) return context.Usage(edited);
   if (!edited.ok()) return context.Fail(edited);
   const absl::Status valid = core::ValidatePlan(next);
   if (!valid.ok()) return context.Fail(valid);
-  return ApplyToFleet(context, *fleet, std::move(next), options);
+  return ApplyToFleet(context, fleet, std::move(next), options);
 }
 
 }  // namespace dfl::cli

@@ -26,16 +26,21 @@ struct FleetPlan {
   std::vector<Answer<client::PlanDocument>> answers;
   // Of the highest version; nullopt: nobody holds one.
   std::optional<core::RunPlan> plan;
+  // ABORTED when two documents share the highest version; `plan` is then the
+  // first target's.
+  absl::Status conflict;
 };
 
-// Errors: ABORTED when two documents share the highest version; the first
-// failure when no target answers; INVALID_ARGUMENT when the newest document is
-// not understood here (the daemon is newer).
-absl::StatusOr<FleetPlan> ReadFleetPlan(Context& context);
+// Reads it into `fleet`. kOk when at least one target answers and what they
+// hold fits together; else says why on stderr: each target's failure when none
+// answers, a conflict when two documents share the highest version, a newest
+// document that is not understood here (the daemon is newer). With
+// `conflict_is_fine` a conflict is only noted in `fleet`.
+ExitCode ReadFleetPlan(Context& context, FleetPlan& fleet,
+                       bool conflict_is_fine = false);
 
-// The same where a plan must be there.
-// Errors: also FAILED_PRECONDITION "no plan yet" with the next command.
-absl::StatusOr<FleetPlan> ReadExistingPlan(Context& context);
+// The same where a plan must be there; else says the next command.
+ExitCode ReadExistingPlan(Context& context, FleetPlan& fleet);
 
 // The options of every command that changes the plan.
 struct ApplyOptions {

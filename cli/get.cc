@@ -11,21 +11,21 @@ namespace dfl::cli {
 namespace {
 
 ExitCode Get(Context& context, const std::string& path) {
-  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
-  const absl::StatusOr<Json> value = PlanValue(*fleet->plan, path);
+  FleetPlan fleet;
+  const ExitCode read = ReadExistingPlan(context, fleet);
+  if (read != kOk) return read;
+  const absl::StatusOr<Json> value = PlanValue(*fleet.plan, path);
   if (!value.ok()) {
     context.Fail(value.status());
     return absl::IsNotFound(value.status()) ? kUsage : kFailed;
   }
-  const Json json{{"path", path},
-                  {"plan_version", fleet->plan->version},
-                  {"value", *value}};
+  const Json json{
+      {"path", path}, {"plan_version", fleet.plan->version}, {"value", *value}};
   context.Print(json, [&] {
     return value->is_string() ? absl::StrCat(value->get<std::string>(), "\n")
                               : ToYaml(*value);
   });
-  return context.Conclude(fleet->answers);
+  return context.Conclude(fleet.answers);
 }
 
 }  // namespace

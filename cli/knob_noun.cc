@@ -103,11 +103,12 @@ struct SetCommand {
 };
 
 ExitCode Show(Context& context, core::KnobNoun noun) {
-  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
-  const auto algorithm = core::FindAlgorithm(fleet->plan->algorithm.name);
+  FleetPlan fleet;
+  const ExitCode read = ReadExistingPlan(context, fleet);
+  if (read != kOk) return read;
+  const auto algorithm = core::FindAlgorithm(fleet.plan->algorithm.name);
   if (!algorithm.ok()) return context.Fail(algorithm.status());
-  const core::RunPlan* plan = &*fleet->plan;
+  const core::RunPlan* plan = &*fleet.plan;
   const Json json{{"algorithm", plan->algorithm.name},
                   {"plan_version", plan->version},
                   {"knobs", KnobsJson(**algorithm, noun, plan)}};
@@ -118,7 +119,7 @@ ExitCode Show(Context& context, core::KnobNoun noun) {
                               NounName(noun), "\n")
                : table.ToString();
   });
-  return context.Conclude(fleet->answers);
+  return context.Conclude(fleet.answers);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 struct ApplyCommand {
   std::string file;
   bool new_run = false;
+  bool replace = false;
   ApplyOptions options;
 };
 
@@ -52,10 +53,11 @@ ExitCode Validate(Context& context, const std::string& file) {
 }
 
 ExitCode Show(Context& context) {
-  const absl::StatusOr<FleetPlan> fleet = ReadFleetPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
+  FleetPlan fleet;
+  const ExitCode read = ReadFleetPlan(context, fleet, true);
+  if (read != kOk) return read;
   context.Print(Context::TargetsJson<client::PlanDocument>(
-                    fleet->answers,
+                    fleet.answers,
                     [](const client::PlanDocument& plan, Json& entry) {
                       entry["version"] = plan.version;
                       entry["version_in_force"] = plan.version_in_force;
@@ -63,25 +65,25 @@ ExitCode Show(Context& context) {
                       entry["yaml"] = plan.yaml;
                     }),
                 [&] {
-                  return fleet->plan.has_value()
-                             ? config::WritePlan(*fleet->plan)
-                             : std::string();
+                  return fleet.plan.has_value() ? config::WritePlan(*fleet.plan)
+                                                : std::string();
                 });
-  if (!fleet->plan.has_value()) {
+  if (!fleet.plan.has_value()) {
     context.Say("no plan yet: apply one with `dflctl plan apply FILE`");
   }
-  for (const auto& answer : fleet->answers) {
-    if (!answer.result.ok() || !fleet->plan.has_value()) continue;
+  for (const auto& answer : fleet.answers) {
+    if (!answer.result.ok() || !fleet.plan.has_value()) continue;
     const client::PlanDocument& plan = *answer.result;
-    if (plan.version != fleet->plan->version) {
+    if (plan.version != fleet.plan->version) {
       context.Warn(absl::StrCat(answer.target, " holds version ", plan.version,
-                                ", the newest is ", fleet->plan->version));
+                                ", the newest is ", fleet.plan->version));
     } else if (plan.version_in_force != plan.version) {
       context.Say(absl::StrCat(answer.target, ": version ", plan.version,
                                " waits for the next boundary"));
     }
   }
-  return context.Conclude(fleet->answers);
+  if (!fleet.conflict.ok()) return context.Fail(fleet.conflict);
+  return context.Conclude(fleet.answers);
 }
 
 uint64_t Draw() {
@@ -128,11 +130,12 @@ absl::Status Identify(const FleetPlan& fleet, bool new_run,
 ExitCode Apply(Context& context, const ApplyCommand& command) {
   absl::StatusOr<core::RunPlan> plan = ReadPlanFile(context, command.file);
   if (!plan.ok()) return context.Fail(plan.status());
-  const absl::StatusOr<FleetPlan> fleet = ReadFleetPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
-  const absl::Status identified = Identify(*fleet, command.new_run, *plan);
+  FleetPlan fleet;
+  const ExitCode read = ReadFleetPlan(context, fleet, command.replace);
+  if (read != kOk) return read;
+  const absl::Status identified = Identify(fleet, command.new_run, *plan);
   if (!identified.ok()) return context.Fail(identified);
-  return ApplyToFleet(context, *fleet, *std::move(plan), command.options,
+  return ApplyToFleet(context, fleet, *std::move(plan), command.options,
                       /*ask=*/true);
 }
 
@@ -161,6 +164,9 @@ void AddPlan(CLI::App& app, Chosen& chosen) {
       ->required();
   command->add_flag("--new-run", apply->new_run,
                     "Begin another run instead of changing the one there is");
+  command->add_flag("--replace", apply->replace,
+                    "Also when the targets hold different plans of one "
+                    "version");
   AddApplyOptions(*command, apply->options);
   command->callback([&chosen, apply] {
     chosen = [apply](Context& context) { return Apply(context, *apply); };

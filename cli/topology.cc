@@ -94,13 +94,14 @@ std::string ToText(const core::RunPlan& plan, const Derived& derived) {
 }
 
 ExitCode Show(Context& context) {
-  const absl::StatusOr<FleetPlan> fleet = ReadExistingPlan(context);
-  if (!fleet.ok()) return context.Fail(fleet.status());
-  const absl::StatusOr<Derived> derived = Derive(*fleet->plan);
+  FleetPlan fleet;
+  const ExitCode read = ReadExistingPlan(context, fleet);
+  if (read != kOk) return read;
+  const absl::StatusOr<Derived> derived = Derive(*fleet.plan);
   if (!derived.ok()) return context.Fail(derived.status());
-  context.Print(ToJsonValue(*fleet->plan, *derived),
-                [&] { return ToText(*fleet->plan, *derived); });
-  return context.Conclude(fleet->answers);
+  context.Print(ToJsonValue(*fleet.plan, *derived),
+                [&] { return ToText(*fleet.plan, *derived); });
+  return context.Conclude(fleet.answers);
 }
 
 absl::Status SetTopology(const SetCommand& command, core::RunPlan& plan) {

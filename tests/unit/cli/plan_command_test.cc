@@ -265,6 +265,13 @@ TEST_F(PlanCommand, TwoPlansOfOneVersionAreAConflict) {
   const Result result = Run({"topology", "set", "ring"});
   EXPECT_EQ(result.code, 7);
   EXPECT_THAT(result.err, HasSubstr("different plans of version 1"));
+  EXPECT_EQ(Run({"plan", "show"}).code, 7);
+  // What the message says to do helps.
+  const std::string file = WriteFile("chosen.yaml", a_->plan().yaml);
+  EXPECT_EQ(Run({"plan", "apply", file}).code, 7);
+  EXPECT_EQ(Run({"plan", "apply", file, "--replace"}).code, 0);
+  EXPECT_EQ(a_->plan().yaml, b_->plan().yaml);
+  EXPECT_EQ(PlanOf(*b_).version, 2u);
 }
 
 TEST_F(PlanCommand, ATargetThatMissedVersionsIsBroughtUp) {
