@@ -73,7 +73,7 @@ plot \
 EVENT = """\
 set arrow {tag} from {x},graph 0 to {x},graph 1 nohead linewidth 1 \\
   dashtype (3,4) linecolor rgb "#aaaaaa"
-set label {tag} "{text}" at {x},graph {y} offset {offset},0 {side} \\
+set label {tag} "{text}" at {x},graph 0.075 offset {offset},0 {side} \\
   font "DejaVu Sans,11" textcolor rgb "#666666"
 """
 
@@ -129,9 +129,9 @@ def _plot(result, folder, rows):
     events = ""
     for i, (version, text) in enumerate(zip(versions, texts)):
         x = _event_x(result, version, rows)
-        side, offset = ("right", -0.7) if x > 0.6 * x_max else ("left", 0.7)
+        side, offset = ("left", 0.7) if i else ("right", -0.7)
         events += EVENT.format(tag=10 + i, x=f"{x:.4f}", text=text, side=side,
-                               offset=offset, y=0.075 + 0.1 * (i % 2))
+                               offset=offset)
     sent, dense = result.total("bytes_sent"), result.total("dense_bytes")
     lowest = min(min(row[3], row[6]) for row in rows)
     highest = max(max(row[4], row[7]) for row in rows)
@@ -143,7 +143,7 @@ def _plot(result, folder, rows):
         "subtitle": f"CNN, PaME with {result.values} values, Dirichlet(0.3), "
                     f"{result.steps} steps a node, seed {result.seed}. Lines: "
                     f"mean of the four; bands: least to most.",
-        "x_max": f"{x_max:.4f}",
+        "x_max": f"{1.001 * x_max:.4f}",
         "y_min": f"{bottom:.1f}", "y_max": f"{top:.1f}",
         "together": together, "together_label": f"{rows[-1][2]:.4f}",
         "alone": alone,
@@ -204,6 +204,6 @@ def final_table(result):
         "without exchange; m divides the steps, in the run alone as in the run "
         "together.",
         f"All together sent {bytes_text(sent)}, {100 * sent / dense:.1f} % of "
-        f"a dense fp32 exchange; {missed} answers came too late.",
+        f"a dense fp32 exchange; {missed} asks got no answer.",
         f"It took {result.seconds:.0f} s: {result.seconds_together:.0f} s "
         f"together, {result.seconds_alone:.0f} s alone."]
