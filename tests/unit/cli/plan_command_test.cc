@@ -147,7 +147,7 @@ TEST_F(PlanCommand, TopologyIsSetOnAllAndWaitedFor) {
     EXPECT_EQ(PlanOf(*daemon).topology.weights, "laplacian");
   }
   EXPECT_THAT(Run({"topology", "show"}).out,
-              HasSubstr("box-1  0.333       box-2 (0.333), box-4 (0.333)"));
+              HasSubstr("box-1       0.333  box-2 (0.333), box-4 (0.333)"));
 }
 
 TEST_F(PlanCommand, WaitEndsInATimeoutWhenANodeDoesNotTakeItUp) {
