@@ -1,6 +1,7 @@
 // Steers one daemon from a program.
 //
-//   auto client = dfl::client::ControlClient::Connect("unix:/run/dfld/control.sock");
+//   using dfl::client::ControlClient;
+//   auto client = ControlClient::Connect("unix:/run/dfld/control.sock");
 //   auto status = (*client)->Status();
 //   if (!status.ok()) std::cerr << status.status().message();
 //

@@ -3,7 +3,6 @@
 #include "daemon/control/control_server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,20 +10,15 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "client/control_client.h"
-#include "dfl/control/v1/control.grpc.pb.h"
-#include "tests/unit/control/fake_backend.h"
-#include "tests/unit/control/socket_folder.h"
+#include "tests/unit/control/control_server_fixture.h"
 
 namespace dfl::control {
 namespace {
@@ -32,49 +26,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Waits for `condition`, at most ten seconds.
-bool Eventually(const std::function<bool()>& condition) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(10);
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  return true;
-}
-
-class ControlServerTest : public ::testing::Test {
- protected:
-  ControlServerTest() {
-    options_.unix_socket = folder_.File("control.sock");
-    options_.audit = [this](const AuditRecord& record) {
-      absl::MutexLock lock(&mutex_);
-      audit_.push_back(record);
-    };
-  }
-
-  void Start() {
-    auto server = ControlServer::Start(options_, backend_);
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    client::ClientOptions options;
-    options.timeout = absl::Seconds(10);
-    client_ = *client::ControlClient::Connect(server_->addresses()[0], options);
-  }
-
-  std::vector<AuditRecord> audit() {
-    absl::MutexLock lock(&mutex_);
-    return audit_;
-  }
-
-  SocketFolder folder_;
-  FakeBackend backend_;
-  ControlServerOptions options_;
-  absl::Mutex mutex_;
-  std::vector<AuditRecord> audit_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<ControlServer> server_;
-  std::unique_ptr<client::ControlClient> client_;
-};
 
 TEST_F(ControlServerTest, TellsVersionAndStatus) {
   Start();
@@ -461,118 +412,6 @@ TEST_F(ControlServerTest, TooManyWatchersAreTurnedAwayAndPlacesComeFree) {
             nullptr)
         .ok();
   }));
-}
-
-// What a client of another make may send.
-class RawCallTest : public ControlServerTest {
- protected:
-  void Start() {
-    ControlServerTest::Start();
-    stub_ = dfl::control::v1::ControlService::NewStub(grpc::CreateChannel(
-        "unix:" + options_.unix_socket, grpc::InsecureChannelCredentials()));
-  }
-  std::unique_ptr<dfl::control::v1::ControlService::Stub> stub_;
-};
-
-TEST_F(RawCallTest, UnsetEnumsAreRefused) {
-  Start();
-  grpc::ClientContext context;
-  dfl::control::v1::TrainResponse response;
-  const grpc::Status status =
-      stub_->Train(&context, dfl::control::v1::TrainRequest(), &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("start, pause, resume, stop"));
-  grpc::ClientContext second;
-  dfl::control::v1::BeginExportResponse opened;
-  EXPECT_EQ(stub_
-                ->BeginExport(&second, dfl::control::v1::BeginExportRequest(),
-                              &opened)
-                .error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
-}
-
-TEST_F(RawCallTest, ImportPartsComeInOrderAndMayBeRepeated) {
-  Start();
-  dfl::control::v1::BeginImportRequest begin;
-  begin.set_format(dfl::control::v1::MODEL_FORMAT_SAFETENSORS);
-  begin.set_total_bytes(6);
-  dfl::control::v1::BeginImportResponse opened;
-  {
-    grpc::ClientContext context;
-    ASSERT_TRUE(stub_->BeginImport(&context, begin, &opened).ok());
-  }
-  const auto write = [&](int64_t offset, const std::string& data) {
-    grpc::ClientContext context;
-    dfl::control::v1::WriteImportRequest request;
-    request.set_token(opened.token());
-    request.set_offset(offset);
-    request.set_data(data);
-    dfl::control::v1::WriteImportResponse response;
-    const grpc::Status status =
-        stub_->WriteImport(&context, request, &response);
-    return status.ok() ? static_cast<int>(response.received_bytes())
-                       : -static_cast<int>(status.error_code());
-  };
-  const int out_of_range = -static_cast<int>(grpc::StatusCode::OUT_OF_RANGE);
-  EXPECT_EQ(write(0, "abcd"), 4);
-  EXPECT_EQ(write(0, "abcd"), 4);             // its answer was lost
-  EXPECT_EQ(write(5, "f"), out_of_range);     // a gap
-  EXPECT_EQ(write(4, "efgh"), out_of_range);  // beyond the end
-  const auto commit = [&] {
-    grpc::ClientContext context;
-    dfl::control::v1::CommitImportRequest request;
-    request.set_token(opened.token());
-    dfl::control::v1::CommitImportResponse response;
-    return stub_->CommitImport(&context, request, &response).error_code();
-  };
-  EXPECT_EQ(commit(), grpc::StatusCode::FAILED_PRECONDITION);  // incomplete
-  EXPECT_EQ(write(4, "ef"), 6);
-  EXPECT_EQ(commit(), grpc::StatusCode::OK);
-  EXPECT_EQ(backend_.imported(), "abcdef");
-  EXPECT_EQ(commit(), grpc::StatusCode::NOT_FOUND);  // once
-}
-
-TEST_F(RawCallTest, UnusedTransfersAreForgottenAndTheirNumberIsBounded) {
-  options_.transfer_idle_time = absl::Milliseconds(50);
-  options_.max_transfers = 2;
-  Start();
-  std::string token;
-  const auto begin = [&] {
-    grpc::ClientContext context;
-    dfl::control::v1::BeginExportRequest request;
-    request.set_format(dfl::control::v1::MODEL_FORMAT_SAFETENSORS);
-    dfl::control::v1::BeginExportResponse response;
-    const grpc::Status status =
-        stub_->BeginExport(&context, request, &response);
-    token = response.token();
-    return status.error_code();
-  };
-  EXPECT_EQ(begin(), grpc::StatusCode::OK);
-  EXPECT_EQ(begin(), grpc::StatusCode::OK);
-  EXPECT_TRUE(Eventually([&] { return backend_.open_files() == 0; }));
-  grpc::ClientContext context;
-  dfl::control::v1::ReadExportRequest request;
-  request.set_token(token);
-  dfl::control::v1::ReadExportResponse response;
-  EXPECT_EQ(stub_->ReadExport(&context, request, &response).error_code(),
-            grpc::StatusCode::NOT_FOUND);
-}
-
-TEST_F(RawCallTest, AThirdTransferIsRefusedWhileTwoAreOpen) {
-  options_.max_transfers = 2;
-  Start();
-  const auto begin = [&] {
-    grpc::ClientContext context;
-    dfl::control::v1::BeginExportRequest request;
-    request.set_format(dfl::control::v1::MODEL_FORMAT_SAFETENSORS);
-    dfl::control::v1::BeginExportResponse response;
-    return stub_->BeginExport(&context, request, &response).error_code();
-  };
-  EXPECT_EQ(begin(), grpc::StatusCode::OK);
-  EXPECT_EQ(begin(), grpc::StatusCode::OK);
-  EXPECT_EQ(begin(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  server_.reset();
-  EXPECT_EQ(backend_.open_files(), 0);  // nothing outlives the server
 }
 
 }  // namespace
