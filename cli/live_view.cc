@@ -59,7 +59,10 @@ LiveView::LiveView(std::ostream& out, std::vector<std::string> targets,
   out_ << kHideCursor << std::flush;
 }
 
-LiveView::~LiveView() { out_ << kShowCursor << std::flush; }
+LiveView::~LiveView() {
+  // Wipes the ^C that the terminal echoed.
+  out_ << "\r\x1b[K" << kShowCursor << std::flush;
+}
 
 void LiveView::Take(size_t index, const client::WatchUpdate& update) {
   rows_[index].status = update.status;

@@ -87,7 +87,12 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   for (const std::string& warning : status.warnings) {
     notes.push_back(absl::StrCat(name, ": ", warning));
   }
-  if (!status.node.phase_reason.empty()) {
+  // Why a node trains or has ended is no warning.
+  const client::Phase phase = status.node.phase;
+  const bool hindered = phase == client::Phase::kIdle ||
+                        phase == client::Phase::kJoining ||
+                        phase == client::Phase::kDegraded;
+  if (hindered && !status.node.phase_reason.empty()) {
     notes.push_back(absl::StrCat(name, " is ",
                                  client::PhaseName(status.node.phase), ": ",
                                  status.node.phase_reason));

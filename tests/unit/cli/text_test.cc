@@ -102,7 +102,7 @@ TEST(LiveView, DrawsOverItsFormerLinesAndLeavesTheCursorVisible) {
     EXPECT_THAT(out.str(), HasSubstr("\nbox-1    t\n"));
     out.str("");
   }
-  EXPECT_EQ(out.str(), "\x1b[?25h");
+  EXPECT_EQ(out.str(), "\r\x1b[K\x1b[?25h");
 }
 
 }  // namespace
