@@ -93,7 +93,8 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(const Globals& globals,
                          ReadTargets(globals.targets_file));
     targets.insert(targets.end(), more.begin(), more.end());
   }
-  if (targets.empty()) {
+  const bool from_variable = targets.empty();
+  if (from_variable) {
     const std::string variable = Variable(io, "DFLCTL_TARGET");
     targets =
         absl::StrSplit(variable, absl::ByAnyChar(", "), absl::SkipEmpty());
@@ -102,8 +103,12 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(const Globals& globals,
   client::ClientOptions options;
   options.timeout = context->timeout_;
   for (const std::string& target : targets) {
-    DFL_ASSIGN_OR_RETURN(auto client,
-                         client::ControlClient::Connect(target, options));
+    auto connected = client::ControlClient::Connect(target, options);
+    if (!connected.ok()) {
+      return from_variable ? Annotate(connected.status(), "DFLCTL_TARGET")
+                           : connected.status();
+    }
+    std::unique_ptr<client::ControlClient> client = *std::move(connected);
     const std::string& full = client->target();
     const auto& have = context->targets_;
     if (std::find(have.begin(), have.end(), full) != have.end()) continue;

@@ -10,6 +10,7 @@
 #include "cli/fleet_plan.h"
 #include "cli/table.h"
 #include "cli/units.h"
+#include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
@@ -37,8 +38,10 @@ absl::StatusOr<Derived> Derive(const core::RunPlan& plan) {
   for (const core::MemberSpec& member : plan.members) {
     out.members.push_back(member.node);
   }
-  DFL_ASSIGN_OR_RETURN(out.graph,
-                       core::BuildGraph(plan.topology, plan.seed, out.members));
+  DFL_ASSIGN_OR_RETURN(
+      out.graph,
+      core::BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"),
+                       out.members));
   DFL_ASSIGN_OR_RETURN(out.mixing,
                        core::BuildMixing(plan.topology.weights, out.graph,
                                          plan.topology.matrix));

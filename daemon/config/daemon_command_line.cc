@@ -27,7 +27,9 @@ constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
 absl::Status SystemError(const std::string& path) {
   const int code = errno;
-  const std::string text = absl::StrCat(path, ": ", std::strerror(code));
+  const std::string text =
+      absl::StrCat(path, ": ", std::strerror(code),
+                   "; allowed: a path to what is there and this user may read");
   if (code == ENOENT || code == ENOTDIR) return absl::NotFoundError(text);
   if (code == EACCES || code == EPERM) {
     return absl::PermissionDeniedError(text);

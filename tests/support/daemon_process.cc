@@ -77,8 +77,10 @@ bool DaemonProcess::Start() {
   WriteFile(base + ".yaml", yaml + options_.extra_yaml);
 
   Process::Options start;
-  start.command = {Program("dfld"), "--config", base + ".yaml", "--ready-file",
-                   ready_file};
+  start.command = options_.wrapper;
+  start.command.insert(start.command.end(),
+                       {Program("dfld"), "--config", base + ".yaml",
+                        "--ready-file", ready_file});
   start.command.insert(start.command.end(), options_.extra_flags.begin(),
                        options_.extra_flags.end());
   start.environment = {{"OPENBLAS_NUM_THREADS", "1"}};

@@ -34,6 +34,8 @@ class DaemonProcess {
     // Appended to the configuration file.
     std::string extra_yaml;
     std::vector<std::string> extra_flags;
+    // Put before the command; must end by executing it.
+    std::vector<std::string> wrapper;
     // 0: the system chooses. A restart keeps the port it had.
     int port = 0;
   };
