@@ -174,13 +174,13 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
   if (new_model || options.dry_run) {
     DFL_ASSIGN_OR_RETURN(learner, learners_.Build(plan.model));
     const ports::ModelInfo& model = learner->model();
-    const auto bytes = static_cast<uint64_t>(
-        4 * (model.parameter_count + model.buffer_count));
+    const auto bytes =
+        static_cast<uint64_t>(4 * (model.parameter_count + model.buffer_count));
     if (bytes > options_.max_model_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "model: ", model.kind, " takes ", bytes,
-          " bytes; this node's limits.max_model_bytes allows ",
-          options_.max_model_bytes));
+      return absl::InvalidArgumentError(
+          absl::StrCat("model: ", model.kind, " takes ", bytes,
+                       " bytes; this node's limits.max_model_bytes allows ",
+                       options_.max_model_bytes));
     }
   }
   if (options.dry_run) {
