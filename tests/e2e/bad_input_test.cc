@@ -67,7 +67,7 @@ class BadInput : public testing::Test {
     std::vector<std::string> command = {Program(program)};
     command.insert(command.end(), arguments.begin(), arguments.end());
     environment.emplace("OPENBLAS_NUM_THREADS", "1");
-    return Run(command, environment, absl::Seconds(30));
+    return RunCommand(command, environment, absl::Seconds(30));
   }
 
   // dfld with the settings `yaml`, written to {}/dfld.yaml.
@@ -469,8 +469,8 @@ class BadModel : public BadInput {
 
   void MakeNet(int features, int classes) {
     const Outcome made =
-        Run({Program("make_torchscript"), folder_.File("net.pt"),
-             absl::StrCat(features), absl::StrCat(classes)});
+        RunCommand({Program("make_torchscript"), folder_.File("net.pt"),
+                    absl::StrCat(features), absl::StrCat(classes)});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
 };
@@ -481,7 +481,7 @@ TEST_F(BadModel, TorchScriptThatIsNotThereIsNamed) {
 }
 
 TEST_F(BadModel, TorchScriptFolderIsRefused) {
-  const Outcome made = Run({"mkdir", folder_.File("net.pt")});
+  const Outcome made = RunCommand({"mkdir", folder_.File("net.pt")});
   ASSERT_EQ(made.exit_code, 0);
   ExpectPlanComplaint({"run.plan: {}/net.pt", "not a regular file",
                        "allowed: a TorchScript file"});

@@ -54,14 +54,15 @@ class Lifecycle : public testing::Test {
     std::vector<std::string> command = {Program("dfld"), "--config",
                                         folder_.File(name + ".yaml")};
     command.insert(command.end(), flags.begin(), flags.end());
-    return Run(command, {{"OPENBLAS_NUM_THREADS", "1"}}, absl::Seconds(30));
+    return RunCommand(command, {{"OPENBLAS_NUM_THREADS", "1"}},
+                      absl::Seconds(30));
   }
 
   static Outcome Dflctl(const DaemonProcess& daemon,
                         std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), Program("dflctl"));
     arguments.insert(arguments.end(), {"--target", daemon.target()});
-    return Run(arguments, {}, absl::Seconds(30));
+    return RunCommand(arguments, {}, absl::Seconds(30));
   }
 
   static absl::Status Apply(DaemonProcess& daemon, const std::string& plan) {
@@ -148,8 +149,9 @@ INSTANTIATE_TEST_SUITE_P(
 class StuckGradient : public Lifecycle {
  protected:
   void StartStuck(DaemonProcess& daemon) {
-    const Outcome made = Run({Program("make_torchscript"),
-                              folder_.File("net.pt"), "4", "3", "endless"});
+    const Outcome made =
+        RunCommand({Program("make_torchscript"), folder_.File("net.pt"), "4",
+                    "3", "endless"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
     ASSERT_TRUE(daemon.Start()) << daemon.log();
     const absl::Status applied = Apply(
@@ -428,7 +430,7 @@ class Disk : public Lifecycle {
   void SetUp() override {
     Lifecycle::SetUp();
     std::filesystem::create_directory(folder_.File("a.state"));
-    const Outcome possible = Run(Mounting("size=4k", {"true"}));
+    const Outcome possible = RunCommand(Mounting("size=4k", {"true"}));
     if (possible.exit_code != 0) {
       GTEST_SKIP() << "needs root and mount namespaces: " << possible.err;
     }
@@ -495,17 +497,17 @@ TEST_F(Disk, FullLaterRefusesThePlanAndGoesOn) {
 // ------------------------------------------------------------ small things ----
 
 TEST_F(Lifecycle, HelpVersionAndCheckGoToStdout) {
-  const Outcome help = Run({Program("dfld"), "--help"});
+  const Outcome help = RunCommand({Program("dfld"), "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("Usage: dfld"));
   EXPECT_THAT(help.out, HasSubstr("--control.socket"));
   EXPECT_THAT(help.out, HasSubstr("78 configuration"));
   EXPECT_EQ(help.err, "");
-  const Outcome version = Run({Program("dfld"), "--version"});
+  const Outcome version = RunCommand({Program("dfld"), "--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.out, testing::MatchesRegex("dfld [0-9.]+\n"));
   EXPECT_EQ(version.err, "");
-  const Outcome ctl = Run({Program("dflctl"), "--help"});
+  const Outcome ctl = RunCommand({Program("dflctl"), "--help"});
   EXPECT_EQ(ctl.exit_code, 0);
   EXPECT_THAT(ctl.out, HasSubstr("Exit codes:"));
   EXPECT_EQ(ctl.err, "");

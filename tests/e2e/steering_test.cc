@@ -84,7 +84,7 @@ class Steering : public testing::Test {
     for (const std::string& target : targets) {
       arguments.insert(arguments.end(), {"--target", target});
     }
-    return Run(arguments, {}, absl::Seconds(30));
+    return RunCommand(arguments, {}, absl::Seconds(30));
   }
   Outcome Dflctl(const std::vector<std::string>& arguments) const {
     std::vector<std::string> targets;
@@ -383,13 +383,13 @@ TEST_F(Steering, StrangersMayNotOpenTheSocket) {
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
   std::vector<std::string> command = nobody;
   command.insert(command.end(), {Program("dflctl"), "--help"});
-  if (Run(command).exit_code != 0) {
+  if (RunCommand(command).exit_code != 0) {
     GTEST_SKIP() << "needs root and a build that others may read";
   }
   command = nobody;
   command.insert(command.end(), {Program("dflctl"), "status", "--target",
                                  nodes_[0]->target()});
-  const Outcome outcome = Run(command);
+  const Outcome outcome = RunCommand(command);
   EXPECT_EQ(outcome.exit_code, kNotAllowed) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr(nodes_[0]->target()));
   EXPECT_THAT(outcome.err, HasSubstr("may not open the socket"));
@@ -510,7 +510,8 @@ TEST_F(ModelFiles, CnnLeavesAndComesBackAsSafetensors) {
 
 TEST_F(ModelFiles, TorchScriptLeavesUpdated) {
   const std::string net = folder_.File("net.pt");
-  ASSERT_EQ(Run({Program("make_torchscript"), net, "4", "3"}).exit_code, 0);
+  ASSERT_EQ(RunCommand({Program("make_torchscript"), net, "4", "3"}).exit_code,
+            0);
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}));
   ASSERT_NO_FATAL_FAILURE(ApplyAndTrain(
       absl::StrCat("{kind: torchscript, classes: 3, path: \"", net, "\"}"),
@@ -529,7 +530,7 @@ TEST_F(ModelFiles, TorchScriptLeavesUpdated) {
   const auto values_of = [](const std::string& path) {
     std::map<std::string, std::vector<float>> values;
     const Outcome printed =
-        Run({Program("make_torchscript"), "--values", path});
+        RunCommand({Program("make_torchscript"), "--values", path});
     EXPECT_EQ(printed.exit_code, 0) << printed.err;
     std::istringstream lines(printed.out);
     std::string line;
@@ -626,12 +627,12 @@ TEST_F(Steering, CompletionWorksInBash) {
   ASSERT_EQ(script.exit_code, kOk) << script.err;
   WriteFile(folder_.File("completion"), script.out);
   const auto complete = [&](const std::string& words, int at) {
-    const Outcome outcome =
-        Run({"bash", "-euc",
-             absl::StrCat("source ", folder_.File("completion"),
-                          "; complete -p dflctl > /dev/null; COMP_WORDS=(",
-                          words, "); COMP_CWORD=", at,
-                          "; _dflctl; echo \"${COMPREPLY[*]}\"")});
+    const Outcome outcome = RunCommand(
+        {"bash", "-euc",
+         absl::StrCat("source ", folder_.File("completion"),
+                      "; complete -p dflctl > /dev/null; COMP_WORDS=(", words,
+                      "); COMP_CWORD=", at,
+                      "; _dflctl; echo \"${COMPREPLY[*]}\"")});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     return outcome.out;

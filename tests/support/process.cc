@@ -139,9 +139,9 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, error);
 }
 
-Outcome Run(const std::vector<std::string>& command,
-            const std::map<std::string, std::string>& environment,
-            absl::Duration limit) {
+Outcome RunCommand(const std::vector<std::string>& command,
+                   const std::map<std::string, std::string>& environment,
+                   absl::Duration limit) {
   const TemporaryFolder folder;
   Process::Options options;
   options.command = command;

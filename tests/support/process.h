@@ -80,9 +80,9 @@ struct Outcome {
   std::string out;
   std::string err;
 };
-Outcome Run(const std::vector<std::string>& command,
-            const std::map<std::string, std::string>& environment = {},
-            absl::Duration limit = absl::Seconds(60));
+Outcome RunCommand(const std::vector<std::string>& command,
+                   const std::map<std::string, std::string>& environment = {},
+                   absl::Duration limit = absl::Seconds(60));
 
 // ------------------------------------------------------------------ inline ----
 
