@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/proto_types.h"
@@ -411,6 +412,8 @@ class GrpcControlClient : public ControlClient {
   absl::Status Explain(const absl::Status& status) const {
     switch (status.code()) {
       case absl::StatusCode::kUnavailable:
+        // Connected, and then nothing: a daemon that is stuck or frozen.
+        if (absl::StrContains(status.message(), "timed out")) return TimedOut();
         return ExplainUnavailable(target_, status);
       case absl::StatusCode::kDeadlineExceeded:
         // The daemon's own text says more than gRPC's.

@@ -418,7 +418,12 @@ std::vector<control::PeerAddress> Backend::Peers() {
 }
 
 absl::Status Backend::AddPeer(const std::string& address) {
-  DFL_RETURN_IF_ERROR(config::ParseHostPort(address).status());
+  const absl::Status parsed = config::ParseHostPort(address).status();
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("peer address \"", address, "\": ", parsed.message(),
+                     "; allowed: host:port, IPv6 as [address]:port"));
+  }
   {
     absl::MutexLock lock(&mutex_);
     control::PeerAddress peer;

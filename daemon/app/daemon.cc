@@ -211,8 +211,9 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   DFL_ASSIGN_OR_RETURN(tree.learners, options.open_learners(settings));
   DFL_ASSIGN_OR_RETURN(tree.files, store::DiskFiles::Open(settings.state_dir));
   tree.store = std::make_unique<store::NodeStateStore>(*tree.files);
-  DFL_ASSIGN_OR_RETURN(const store::NodeStateStore::Loaded loaded,
-                       tree.store->Load());
+  auto found = tree.store->Load();
+  if (!found.ok()) return Annotate(found.status(), settings.state_dir);
+  const store::NodeStateStore::Loaded loaded = *std::move(found);
   if (!loaded.note.empty()) tree.log.Warning("store", loaded.note);
 
   const bool insecure = settings.security == config::Security::kInsecure;

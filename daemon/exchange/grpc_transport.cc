@@ -9,6 +9,7 @@
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/exchange/address.h"
+#include "daemon/exchange/grpc_keeper.h"
 #include "daemon/exchange/proto_frames.h"
 
 namespace dfl::exchange {
@@ -102,6 +103,7 @@ GrpcTransport::GrpcTransport(ports::Loop& loop, GrpcTransportOptions options)
       nonces_(FreshSeed(options_.self.incarnation)),
       // Two streams a link, and some for peers that have not said Hello yet.
       registry_(std::make_shared<CallRegistry>(2 * options_.max_links + 64)) {
+  KeepCallbackThreads();
   DFL_CHECK(options_.self.incarnation != 0);
   DFL_CHECK(ValidateNodeName(options_.self.node.name()).ok());
 }
@@ -168,6 +170,7 @@ void GrpcTransport::Shutdown() {
                       std::chrono::milliseconds(300));
   }
   registry_->WaitUntilEmpty();
+  registry_->DropSpent();
   server_.reset();
   service_.reset();
 }
@@ -184,6 +187,10 @@ void GrpcTransport::PostSafely(std::function<void()> f) {
 
 std::function<void(StreamId)> GrpcTransport::Waker() {
   return [this](StreamId id) { PostSafely([this, id] { Drain(id); }); };
+}
+
+std::function<void()> GrpcTransport::Collector() {
+  return [this] { PostSafely([this] { registry_->DropSpent(); }); };
 }
 
 // Dialling.
@@ -224,17 +231,17 @@ void GrpcTransport::Dial(const std::string& address) {
   // The calls keep their channel; a stub is only needed to start them.
   pb::PeerService::Stub stub(link.channel);
   link.streams[0] = ControlCall::Start(
-      registry_, hello,
+      registry_, link.channel, hello,
       [&stub](auto* context, auto* reactor) {
         stub.async()->Control(context, reactor);
       },
-      Waker());
+      Waker(), Collector());
   link.streams[1] = BulkCall::Start(
-      registry_, hello,
+      registry_, link.channel, hello,
       [&stub](auto* context, auto* reactor) {
         stub.async()->Bulk(context, reactor);
       },
-      Waker());
+      Waker(), Collector());
   for (const std::shared_ptr<Stream>& stream : link.streams) {
     if (stream == nullptr) {
       PostSafely([this, id] {

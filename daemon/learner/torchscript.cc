@@ -6,7 +6,10 @@
 #include <torch/script.h>
 
 #include <cstddef>
+#include <map>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -67,6 +70,40 @@ absl::StatusOr<LoadedFile> LoadFile(const std::string& path,
   return loaded;
 }
 
+// Gives tensors of a module other values while it lives. Each gets memory of its
+// own: module.deepcopy() takes views of one flat vector for one tensor, and a
+// file would hold all of it once a view.
+class Lent {
+ public:
+  Lent(const std::vector<NamedTensor>& tensors,
+       const std::vector<at::Tensor>& values) {
+    DFL_CHECK(tensors.size() == values.size());
+    const c10::AutoGradMode no_gradients(false);
+    std::map<const void*, at::Tensor> copies;  // tied tensors stay tied
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      at::Tensor tensor = tensors[i].tensor;
+      at::Tensor& copy = copies[values[i].data_ptr()];
+      if (!copy.defined() || copy.sizes() != values[i].sizes()) {
+        copy = values[i].clone().to(tensor.device());
+      }
+      before_.emplace_back(tensor, tensor.detach());
+      tensor.set_data(copy);
+    }
+  }
+  ~Lent() {
+    const c10::AutoGradMode no_gradients(false);
+    // Backwards: a tied tensor may come twice.
+    for (auto it = before_.rbegin(); it != before_.rend(); ++it) {
+      it->first.set_data(it->second);
+    }
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> before_;
+};
+
 class LoadedScript final : public ScriptModule {
  public:
   LoadedScript(LoadedFile file, std::string path, at::Device device)
@@ -108,32 +145,14 @@ class LoadedScript final : public ScriptModule {
   absl::Status Export(const std::vector<at::Tensor>& parameters,
                       const std::vector<at::Tensor>& buffers,
                       const TorchScriptExporter::Sink& sink) const override {
-    const c10::AutoGradMode no_gradients(false);
-    const std::vector<NamedTensor> own = Parameters();
-    const std::vector<NamedTensor> own_buffers = Buffers();
-    DFL_CHECK(own.size() == parameters.size());
-    DFL_CHECK(own_buffers.size() == buffers.size());
-    torch::jit::Module copy = module_.deepcopy();
-    // A copied tensor no longer says that it requires a gradient, so trained
-    // ones are told by their names.
-    size_t next = 0;
-    for (const auto& named : copy.named_parameters()) {
-      if (next == own.size()) break;
-      if (named.name != own[next].name) continue;
-      at::Tensor tensor = named.value;
-      tensor.copy_(parameters[next]);
-      tensor.set_requires_grad(true);
-      ++next;
-    }
-    DFL_CHECK(next == own.size());
-    const std::vector<NamedTensor> copied_buffers = FloatingBuffers(copy);
-    DFL_CHECK(copied_buffers.size() == buffers.size());
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      at::Tensor tensor = copied_buffers[i].tensor;
-      tensor.copy_(buffers[i]);
-    }
-    SetTraining(&copy, true);  // as torch.jit.save leaves a new module
-    return Write(copy, sink);
+    torch::jit::Module module = module_;  // the same one
+    const bool was_training = training_;
+    const Lent parameters_lent(Parameters(), parameters);
+    const Lent buffers_lent(Buffers(), buffers);
+    SetTraining(&module, true);  // as torch.jit.save leaves a new module
+    const absl::Status written = Write(module, sink);
+    SetTraining(&module, was_training);
+    return written;
   }
 
   // Whether the model takes the rows and gives what the loss needs.

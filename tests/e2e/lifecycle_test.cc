@@ -559,8 +559,8 @@ TEST_F(Lifecycle, JsonLogIsAnObjectALine) {
     EXPECT_EQ(parsed.at("node"), "a");
     ++seen[parsed.at("event").get<std::string>()];
   }
-  for (const char* event : {"security", "listening", "plan-applied",
-                            "phase-changed", "audit", "shutdown"}) {
+  for (const char* event : {"security", "listening", "plan-applied", "phase",
+                            "audit", "shutdown"}) {
     EXPECT_EQ(seen.count(event), 1) << event << " in\n" << log;
   }
 }
