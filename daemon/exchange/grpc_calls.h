@@ -204,8 +204,9 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
     const std::shared_ptr<CallRegistry> registry = std::move(registry_);
     const std::function<void()> gone = std::move(gone_);
     const StreamId id = stream_->id();
-    registry->KeepSpent(std::move(channel_));
-    delete this;
+    std::shared_ptr<grpc::Channel> channel = std::move(channel_);
+    delete this;  // with its context, which refers to the channel as well
+    registry->KeepSpent(std::move(channel));
     gone();
     registry->Remove(id);
   }

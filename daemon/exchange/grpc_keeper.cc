@@ -3,6 +3,9 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
 
 #include "absl/synchronization/notification.h"
 
@@ -18,7 +21,8 @@ struct Keeper {
 
   Keeper() {
     grpc::ClientContext context;
-    grpc::ByteBuffer request;
+    const grpc::Slice nothing("");
+    grpc::ByteBuffer request(&nothing, 1);
     grpc::ByteBuffer response;
     absl::Notification done;
     context.TryCancel();

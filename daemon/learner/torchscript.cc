@@ -253,7 +253,9 @@ class LoadedScript final : public ScriptModule {
       if (status.ok()) {
         status = sink(absl::string_view(static_cast<const char*>(bytes), size));
       }
-      return status.ok() ? size : 0;
+      // Taken even after an error: told of one, LibTorch's writer throws from
+      // its destructor and ends the process.
+      return size;
     };
     const absl::Status written = Guarded("TorchScript export", [&] {
       torch::jit::ExportModule(module, write);
