@@ -26,17 +26,6 @@ void CallRegistry::Remove(StreamId id) {
   streams_.erase(found);
 }
 
-void CallRegistry::KeepSpent(std::shared_ptr<grpc::Channel> channel) {
-  absl::MutexLock lock(&mutex_);
-  spent_.push_back(std::move(channel));
-}
-
-void CallRegistry::DropSpent() {
-  std::vector<std::shared_ptr<grpc::Channel>> spent;
-  absl::MutexLock lock(&mutex_);
-  spent.swap(spent_);
-}
-
 void CallRegistry::Shutdown() {
   std::vector<std::shared_ptr<Stream>> streams;
   {

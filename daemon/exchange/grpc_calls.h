@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -23,10 +22,6 @@ namespace dfl::exchange {
 
 // Every call that is alive, so that a shutdown can end them all and wait until
 // they are gone. Thread-safe.
-//
-// It also takes over the channels of calls that ended. A channel must not die
-// on one of gRPC's own threads: with the last one gRPC 1.51 stops and joins
-// those threads, and one that joins itself crashes.
 class CallRegistry {
  public:
   explicit CallRegistry(int64_t max_calls) : max_calls_(max_calls) {}
@@ -39,13 +34,6 @@ class CallRegistry {
   // Then the call is not in it, and Remove does nothing.
   absl::Status Add(std::shared_ptr<Stream> stream) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(StreamId id) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // Keeps the channel of a call that ended until DropSpent, which is not called
-  // on a thread of gRPC's.
-  void KeepSpent(std::shared_ptr<grpc::Channel> channel)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  void DropSpent() ABSL_LOCKS_EXCLUDED(mutex_);
-
   // Refuses new calls and ends those there are.
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitUntilEmpty() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -60,7 +48,6 @@ class CallRegistry {
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<StreamId, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<grpc::Channel>> spent_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::Status FromGrpc(const grpc::Status& status);
@@ -149,16 +136,11 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
   using StartCall = std::function<void(grpc::ClientContext*,
                                        grpc::ClientBidiReactor<Out, In>*)>;
 
-  // Starts the call on `channel` with `hello` under way. Null when the registry
-  // refuses. `gone` is called, on any thread, when the call has ended and its
-  // channel may be dropped.
+  // Starts the call with `hello` under way. Null when the registry refuses.
   static std::shared_ptr<Stream> Start(std::shared_ptr<CallRegistry> registry,
-                                       std::shared_ptr<grpc::Channel> channel,
                                        pb::Hello hello, StartCall start,
-                                       std::function<void(StreamId)> wake,
-                                       std::function<void()> gone) {
-    auto* call = new DialledCall(registry, std::move(channel), std::move(wake),
-                                 std::move(gone));
+                                       std::function<void(StreamId)> wake) {
+    auto* call = new DialledCall(registry, std::move(wake));
     if (!registry->Add(call->stream_).ok()) {
       delete call;
       return nullptr;
@@ -202,22 +184,15 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
   void OnDone(const grpc::Status& status) override {
     stream_->CallEnded(FromGrpc(status));
     const std::shared_ptr<CallRegistry> registry = std::move(registry_);
-    const std::function<void()> gone = std::move(gone_);
     const StreamId id = stream_->id();
-    std::shared_ptr<grpc::Channel> channel = std::move(channel_);
-    delete this;  // with its context, which refers to the channel as well
-    registry->KeepSpent(std::move(channel));
-    gone();
+    delete this;
     registry->Remove(id);
   }
 
  private:
   DialledCall(std::shared_ptr<CallRegistry> registry,
-              std::shared_ptr<grpc::Channel> channel,
-              std::function<void(StreamId)> wake, std::function<void()> gone)
-      : registry_(std::move(registry)),
-        channel_(std::move(channel)),
-        gone_(std::move(gone)) {
+              std::function<void(StreamId)> wake)
+      : registry_(std::move(registry)) {
     const StreamId id = registry_->NewId();
     stream_ =
         std::make_shared<Stream>(id, internal::Wire<Out>::kKind, this,
@@ -225,8 +200,6 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
   }
 
   std::shared_ptr<CallRegistry> registry_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::function<void()> gone_;
   std::shared_ptr<Stream> stream_;
   grpc::ClientContext context_;
   Out out_;

@@ -170,7 +170,6 @@ void GrpcTransport::Shutdown() {
                       std::chrono::milliseconds(300));
   }
   registry_->WaitUntilEmpty();
-  registry_->DropSpent();
   server_.reset();
   service_.reset();
 }
@@ -187,10 +186,6 @@ void GrpcTransport::PostSafely(std::function<void()> f) {
 
 std::function<void(StreamId)> GrpcTransport::Waker() {
   return [this](StreamId id) { PostSafely([this, id] { Drain(id); }); };
-}
-
-std::function<void()> GrpcTransport::Collector() {
-  return [this] { PostSafely([this] { registry_->DropSpent(); }); };
 }
 
 // Dialling.
@@ -231,17 +226,17 @@ void GrpcTransport::Dial(const std::string& address) {
   // The calls keep their channel; a stub is only needed to start them.
   pb::PeerService::Stub stub(link.channel);
   link.streams[0] = ControlCall::Start(
-      registry_, link.channel, hello,
+      registry_, hello,
       [&stub](auto* context, auto* reactor) {
         stub.async()->Control(context, reactor);
       },
-      Waker(), Collector());
+      Waker());
   link.streams[1] = BulkCall::Start(
-      registry_, link.channel, hello,
+      registry_, hello,
       [&stub](auto* context, auto* reactor) {
         stub.async()->Bulk(context, reactor);
       },
-      Waker(), Collector());
+      Waker());
   for (const std::shared_ptr<Stream>& stream : link.streams) {
     if (stream == nullptr) {
       PostSafely([this, id] {

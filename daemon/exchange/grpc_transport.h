@@ -118,9 +118,6 @@ class GrpcTransport final : public ports::Transport {
   void PostSafely(std::function<void()> f);
   std::function<void()> Guarded(std::function<void()> f);
 
-  // What a dialled call does when it has ended; any thread.
-  std::function<void()> Collector();
-
   void Accepted(std::shared_ptr<Stream> stream, const std::string& remote);
   void Drain(StreamId id);
   void OnEvent(StreamId id, Stream::Event event);

@@ -158,8 +158,7 @@ TEST(Dial, AServerThatIsNoPeerListenerIsToldApart) {
   builder.RegisterService(&other);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   GrpcNode alpha(NodeOptions("alpha", 1), "");
-  // Often: alpha's channel is the only one each time, and the last one must not
-  // die on a thread of gRPC's.
+  // Often: alpha's channel is the only one each time, see grpc_keeper.h.
   for (int i = 0; i < 200; ++i) {
     const absl::Status status =
         DialFailure(alpha, absl::StrCat("127.0.0.1:", port));
