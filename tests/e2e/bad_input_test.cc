@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,7 @@ struct ConfigCase {
   std::string yaml;  // appended to good settings from line 7 on
   Complaint complaint;
 };
+void PrintTo(const ConfigCase& c, std::ostream* out) { *out << c.name; }
 
 class BadConfiguration : public BadInput,
                          public testing::WithParamInterface<ConfigCase> {};
@@ -118,8 +120,6 @@ TEST_P(BadConfiguration, IsRefusedBeforeAPortIsBound) {
   ExpectComplaint(RunDfld(settings), kConfig, c.complaint, "dfld");
   // Nothing was made yet: neither state folder nor socket.
   EXPECT_EQ(ReadFile(folder_.File("state/lock")), "");
-  // The same from a run that only checks, and from dflctl.
-  ExpectComplaint(RunDfld(settings, {"--check"}), kConfig, c.complaint, "dfld");
   ExpectComplaint(
       RunProgram("dflctl", {"config", "validate", folder_.File("dfld.yaml")}),
       kFailed, c.complaint, "dflctl");
@@ -160,6 +160,15 @@ INSTANTIATE_TEST_SUITE_P(
                       "log: {level: info\n",
                       {"{}/dfld.yaml:", "end of map", "YAML"}}),
     NameOf<ConfigCase>);
+
+TEST_F(BadInput, ACheckSaysTheSameAsAStart) {
+  ExpectComplaint(RunDfld(GoodSettings() + GoodData() + "log: {level: loud}\n",
+                          {"--check"}),
+                  kConfig,
+                  {"{}/dfld.yaml:8: log.level", "found \"loud\"",
+                   "debug, info, warning or error"},
+                  "dfld");
+}
 
 TEST_F(BadInput, ConfigurationThatIsNotThereIsNamed) {
   ExpectComplaint(
@@ -209,6 +218,7 @@ struct PlanCase {
   std::string bad;      // becomes this
   Complaint complaint;  // "{plan}" stands for the file
 };
+void PrintTo(const PlanCase& c, std::ostream* out) { *out << c.name; }
 
 class BadPlan : public BadInput, public testing::WithParamInterface<PlanCase> {
  protected:
@@ -367,6 +377,7 @@ struct DataCase {
   std::string data;  // the section, in braces
   Complaint complaint;
 };
+void PrintTo(const DataCase& c, std::ostream* out) { *out << c.name; }
 
 class BadData : public BadInput,
                 public testing::WithParamInterface<DataCase> {};
@@ -639,6 +650,7 @@ struct LineCase {
   std::vector<std::string> arguments;
   Complaint complaint;
 };
+void PrintTo(const LineCase& c, std::ostream* out) { *out << c.name; }
 
 class BadCommandLine : public BadInput,
                        public testing::WithParamInterface<LineCase> {};
@@ -795,6 +807,7 @@ struct VariableCase {
   std::string found;
   std::string allowed;
 };
+void PrintTo(const VariableCase& c, std::ostream* out) { *out << c.name; }
 
 class BadEnvironment : public BadInput,
                        public testing::WithParamInterface<VariableCase> {};

@@ -294,23 +294,26 @@ TEST_F(Lifecycle, InsecureIsWarnedOfAndShown) {
 }
 
 TEST_F(Lifecycle, WithoutANetworkSecurityMayStaySet) {
-  DaemonProcess::Options options = Node("a");
-  options.extra_flags = {"--security=tls", "--peer.listen=",
-                         "--run.plan=" + folder_.File("plan.yaml"),
-                         "--run.autostart"};
   WriteFile(folder_.File("plan.yaml"), kAlone);
-  // The ready file names no peer address, so not DaemonProcess::Start.
-  DaemonProcess template_only(Node("a"));
-  ASSERT_TRUE(template_only.Start());
-  ASSERT_EQ(template_only.Stop()->code, 0);
+  WriteFile(folder_.File("a.yaml"),
+            absl::StrCat("name: a\nstate_dir: ", folder_.File("a.state"),
+                         "\nsecurity: tls\npeer: {listen: []}\n"
+                         "control: {socket: ",
+                         folder_.File("a.sock"),
+                         "}\ncompute: {threads: 1}\n"
+                         "data: {format: csv, header: no, label_column: -1, "
+                         "classes: 3, train: {paths: [",
+                         folder_.File("train.csv"), "]}}\nrun: {plan: ",
+                         folder_.File("plan.yaml"), ", autostart: on}\n"));
   Process::Options start;
   start.command = {Program("dfld"), "--config", folder_.File("a.yaml")};
-  start.command.insert(start.command.end(), options.extra_flags.begin(),
-                       options.extra_flags.end());
   start.stderr_file = folder_.File("log");
   Process process(start);
-  EXPECT_TRUE(Reaches(template_only, 5)) << ReadFile(start.stderr_file);
-  EXPECT_FALSE(template_only.client().Status()->insecure);
+  {
+    DaemonProcess client_only(Node("a"));
+    EXPECT_TRUE(Reaches(client_only, 5)) << ReadFile(start.stderr_file);
+    EXPECT_FALSE(client_only.client().Status()->insecure);
+  }
   process.Signal(SIGTERM);
   const auto ended = process.Wait(absl::Seconds(10));
   ASSERT_TRUE(ended.has_value());

@@ -37,9 +37,13 @@ void WriteBlobs(const std::string& path, int64_t rows, int64_t features,
 }
 
 DaemonProcess::DaemonProcess(Options options) : options_(std::move(options)) {
+  Reconnect();
+}
+
+void DaemonProcess::Reconnect() {
   auto client = client::ControlClient::Connect(target());
   DFL_CHECK(client.ok());
-  client_ = *std::move(client);
+  client_ = *std::move(client);  // connects with its first call
 }
 
 std::string DaemonProcess::target() const {
@@ -98,6 +102,8 @@ bool DaemonProcess::Start() {
 }
 
 std::optional<Exit> DaemonProcess::Stop() {
+  // A server gives clients that are still connected some seconds to leave.
+  Reconnect();
   process_->Signal(SIGTERM);
   return process_->Wait(absl::Seconds(10));
 }

@@ -52,6 +52,7 @@ class DaemonProcess {
   // "127.0.0.1:port" of the peer listener.
   const std::string& peer_address() const { return peer_address_; }
   std::string target() const;  // of its control socket
+  // Another one after Stop.
   client::ControlClient& client() { return *client_; }
 
   // Its status now; a default one when it does not answer.
@@ -64,6 +65,8 @@ class DaemonProcess {
   std::string log() const;  // of the last start
 
  private:
+  void Reconnect();
+
   Options options_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<client::ControlClient> client_;
