@@ -23,6 +23,9 @@ namespace dfl {
 namespace client {
 namespace {
 
+// gRPC's text for a call whose own deadline has passed.
+constexpr char kOwnDeadline[] = "Deadline Exceeded";
+
 namespace pb = dfl::control::v1;
 
 constexpr int64_t kPartBytes = int64_t{1} << 20;
@@ -376,7 +379,16 @@ class GrpcControlClient : public ControlClient {
     grpc::ClientContext context;
     context.set_deadline(After(timeout));
     response.Clear();
-    return FromGrpc((stub_.get()->*method)(&context, request, &response));
+    const absl::Time began = absl::Now();
+    absl::Status status =
+        FromGrpc((stub_.get()->*method)(&context, request, &response));
+    // The daemon knows our deadline too. Which end notices first is a race, and
+    // must not decide what the user reads.
+    if (absl::IsDeadlineExceeded(status) &&
+        absl::Now() - began >= timeout * 0.9) {
+      return absl::DeadlineExceededError(kOwnDeadline);
+    }
+    return status;
   }
 
   // A call that changes something.
@@ -417,7 +429,7 @@ class GrpcControlClient : public ControlClient {
         return ExplainUnavailable(target_, status);
       case absl::StatusCode::kDeadlineExceeded:
         // The daemon's own text says more than gRPC's.
-        if (status.message() != "Deadline Exceeded") return status;
+        if (status.message() != kOwnDeadline) return status;
         return TimedOut();
       case absl::StatusCode::kUnimplemented:
         return absl::UnimplementedError(
