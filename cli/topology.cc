@@ -10,10 +10,9 @@
 #include "cli/fleet_plan.h"
 #include "cli/table.h"
 #include "cli/units.h"
-#include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
+#include "daemon/core/plan_topology.h"
 
 namespace dfl::cli {
 namespace {
@@ -26,38 +25,16 @@ struct SetCommand {
   ApplyOptions options;
 };
 
-struct Derived {
-  std::vector<NodeId> members;
-  core::Graph graph{0};
-  core::MixingMatrix mixing;
-};
-
-// As every node derives it.
-absl::StatusOr<Derived> Derive(const core::RunPlan& plan) {
-  Derived out;
-  for (const core::MemberSpec& member : plan.members) {
-    out.members.push_back(member.node);
-  }
-  DFL_ASSIGN_OR_RETURN(
-      out.graph,
-      core::BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"),
-                       out.members));
-  DFL_ASSIGN_OR_RETURN(out.mixing,
-                       core::BuildMixing(plan.topology.weights, out.graph,
-                                         plan.topology.matrix));
-  return out;
-}
-
-Json ToJsonValue(const core::RunPlan& plan, const Derived& derived) {
+Json ToJsonValue(const core::RunPlan& plan, const core::PlanTopology& derived) {
   Json nodes = Json::array();
   for (int64_t i = 0; i < derived.graph.size(); ++i) {
     Json neighbours = Json::array();
     for (const int64_t j : derived.graph.neighbours(i)) {
       neighbours.push_back(Json{{"node", derived.members[j].name()},
-                                {"weight", derived.mixing[i][j]}});
+                                {"weight", derived.weights[i][j]}});
     }
     nodes.push_back(Json{{"node", derived.members[i].name()},
-                         {"self_weight", derived.mixing[i][i]},
+                         {"self_weight", derived.weights[i][i]},
                          {"neighbours", std::move(neighbours)}});
   }
   return Json{{"plan_version", plan.version},
@@ -67,11 +44,12 @@ Json ToJsonValue(const core::RunPlan& plan, const Derived& derived) {
               {"edges", derived.graph.Edges().size()},
               {"connected", derived.graph.IsConnected()},
               {"bipartite", derived.graph.IsBipartite()},
-              {"spectral_gap", core::SpectralGap(derived.mixing)},
+              {"spectral_gap", core::SpectralGap(derived.weights)},
               {"nodes", std::move(nodes)}};
 }
 
-std::string ToText(const core::RunPlan& plan, const Derived& derived) {
+std::string ToText(const core::RunPlan& plan,
+                   const core::PlanTopology& derived) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"kind", plan.topology.kind}};
   if (plan.topology.kind == "erdos-renyi") {
@@ -82,15 +60,15 @@ std::string ToText(const core::RunPlan& plan, const Derived& derived) {
   lines.emplace_back("edges", absl::StrCat(derived.graph.Edges().size()));
   lines.emplace_back("connected", derived.graph.IsConnected() ? "yes" : "no");
   lines.emplace_back("spectral gap",
-                     Fixed(core::SpectralGap(derived.mixing), 4));
+                     Fixed(core::SpectralGap(derived.weights), 4));
   Table table({"NODE", ">OWN WEIGHT", "NEIGHBOURS"});
   for (int64_t i = 0; i < derived.graph.size(); ++i) {
     std::vector<std::string> neighbours;
     for (const int64_t j : derived.graph.neighbours(i)) {
       neighbours.push_back(absl::StrCat(derived.members[j].name(), " (",
-                                        Fixed(derived.mixing[i][j], 3), ")"));
+                                        Fixed(derived.weights[i][j], 3), ")"));
     }
-    table.Add({derived.members[i].name(), Fixed(derived.mixing[i][i], 3),
+    table.Add({derived.members[i].name(), Fixed(derived.weights[i][i], 3),
                absl::StrJoin(neighbours, ", ")});
   }
   return absl::StrCat(KeyValueLines(lines), "\n", table.ToString());
@@ -100,7 +78,8 @@ ExitCode Show(Context& context) {
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  const absl::StatusOr<Derived> derived = Derive(*fleet.plan);
+  const absl::StatusOr<core::PlanTopology> derived =
+      core::DeriveTopology(*fleet.plan);
   if (!derived.ok()) return context.Fail(derived.status());
   context.Print(ToJsonValue(*fleet.plan, *derived),
                 [&] { return ToText(*fleet.plan, *derived); });

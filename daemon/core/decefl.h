@@ -11,48 +11,32 @@
 #define DFL_CORE_DECEFL_H_
 
 #include <cstdint>
-#include <map>
-#include <string>
 
 #include "daemon/base/aligned_vector.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/push_barrier.h"
+#include "daemon/core/push_rounds.h"
 
 namespace dfl::core {
 
 AlgorithmInfo DeceflInfo();
 
-class Decefl : public Algorithm {
+class Decefl : public PushRounds {
  public:
   explicit Decefl(AlgorithmContext context);
 
-  void Handle(Event event, Actions& actions) override;
-  int64_t step() const override { return round_; }
-  int64_t gradients() const override { return gradients_; }
-  bool parameters_settled() const override { return !moving_; }
-  void JumpTo(int64_t round) override { round_ = round; }
-  std::map<std::string, double> Gauges() const override;
+  // In form local, local steps leave w_i(t).
+  bool parameters_settled() const override {
+    return !(in_round() && local_form_);
+  }
 
  private:
-  bool LocalForm() const;
-  double StepSize() const;
+  void BeforeTraining() override;
+  bool AfterGradient() override;
+  void Mix(absl::Span<const PushBarrier::Arrival> arrivals) override;
+  double StepSize() const override;
 
-  void BeginRound(Actions& actions);
-  void OnGradient(Actions& actions);
-  // Training of this round is over: mix now, or at the deadline.
-  void AwaitNeighbours(Actions& actions);
-  void FinishIfComplete(Actions& actions);
-  void Finish(Actions& actions);
+  bool LocalForm() const { return plan().knobs.Text("form") == "local"; }
 
-  NodePlan plan_;
-  const NodeVectors vectors_;
   const int64_t batches_per_pass_;
-  PushBarrier barrier_;
-
-  int64_t round_ = 0;
-  int64_t gradients_ = 0;
-  bool trained_ = false;     // waits for neighbours
-  bool moving_ = false;      // local steps have left w_i(t)
   bool local_form_ = false;  // of the present round
   int64_t local_left_ = 0;   // gradients still to take in this round
   FlatVector start_;         // local form: w_i(t), [n]

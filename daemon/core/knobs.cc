@@ -257,6 +257,17 @@ absl::Status KnobSpec::Check(const KnobValue& value) const {
   return WrongType(*this, absl::StrCat("\"", ToString(wide), "\""));
 }
 
+KnobSpec PositiveKnob(std::string name, double default_value,
+                      std::string help) {
+  KnobSpec knob;
+  knob.name = std::move(name);
+  knob.default_value = default_value;
+  knob.min = 0;
+  knob.min_open = true;
+  knob.help = std::move(help);
+  return knob;
+}
+
 absl::StatusOr<Knobs> Knobs::Resolve(absl::Span<const KnobSpec> specs,
                                      const KnobValues& values,
                                      const KnobValues& overrides) {

@@ -65,6 +65,9 @@ struct KnobSpec {
   absl::Status Check(const KnobValue& value) const;
 };
 
+// A number above 0, as most algorithms declare several of.
+KnobSpec PositiveKnob(std::string name, double default_value, std::string help);
+
 // Values by name, as written in a plan: only what differs from the defaults
 // need be there.
 using KnobValues = std::map<std::string, KnobValue>;

@@ -17,12 +17,8 @@ AlgorithmInfo LocalInfo() {
   info.exchange = Exchange::kNone;
   info.cost = "One gradient a step; no messages.";
 
-  KnobSpec eta;
-  eta.name = "eta";
-  eta.default_value = 0.01;
-  eta.min = 0;
-  eta.min_open = true;
-  eta.help = "Step size, used while sigma0 is 0.";
+  const KnobSpec eta =
+      PositiveKnob("eta", 0.01, "Step size, used while sigma0 is 0.");
   KnobSpec sigma0;
   sigma0.name = "sigma0";
   sigma0.default_value = 0.0;

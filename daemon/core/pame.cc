@@ -61,14 +61,10 @@ AlgorithmInfo PameInfo() {
   kappa.help =
       "Period: steps from one exchange to the next; of a range each node draws "
       "its own once.";
-  KnobSpec sigma0;
-  sigma0.name = "sigma0";
-  sigma0.default_value = 5.0;
-  sigma0.min = 0;
-  sigma0.min_open = true;
-  sigma0.help =
+  const KnobSpec sigma0 = PositiveKnob(
+      "sigma0", 5.0,
       "Inverse of the first step: step k has length 1/(sigma0 gamma^k m). A "
-      "first step beyond 2/L blows up.";
+      "first step beyond 2/L blows up.");
   KnobSpec gamma;
   gamma.name = "gamma";
   gamma.default_value = 1.001;

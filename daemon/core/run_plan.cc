@@ -15,6 +15,7 @@
 #include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
 #include "daemon/core/pame.h"
+#include "daemon/core/plan_topology.h"
 
 namespace dfl::core {
 namespace {
@@ -38,20 +39,9 @@ absl::Status CheckAtLeast(absl::string_view key, int64_t value, int64_t min) {
   return Bad(key, absl::StrCat(value), absl::StrCat("integer >= ", min));
 }
 
-std::vector<NodeId> MemberIds(const RunPlan& plan) {
-  std::vector<NodeId> ids;
-  for (const MemberSpec& member : plan.members) ids.push_back(member.node);
-  return ids;
-}
-
 bool RowsKnown(const RunPlan& plan) {
   return std::all_of(plan.members.begin(), plan.members.end(),
                      [](const MemberSpec& member) { return member.rows > 0; });
-}
-
-absl::StatusOr<Graph> PlanGraph(const RunPlan& plan) {
-  return BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"),
-                    MemberIds(plan));
 }
 
 absl::Status CheckMembers(const RunPlan& plan) {

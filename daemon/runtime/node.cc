@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
+#include "daemon/core/plan_topology.h"
 
 namespace dfl::runtime {
 
@@ -197,20 +197,11 @@ void Node::AdoptPending() {
   plan_ = std::move(next.plan);
   node_plan_ = std::move(next.node);
 
-  std::vector<NodeId> members;
-  for (const core::MemberSpec& member : plan_->members) {
-    members.push_back(member.node);
-  }
   // The gap is for people; past some hundreds of members it costs too much.
   spectral_gap_ = 0;
-  if (members.size() <= 256) {
-    auto graph = core::BuildGraph(plan_->topology,
-                                  DeriveSeed(plan_->seed, "topology"), members);
-    if (graph.ok()) {
-      auto weights = core::BuildMixing(plan_->topology.weights, *graph,
-                                       plan_->topology.matrix);
-      if (weights.ok()) spectral_gap_ = core::SpectralGap(*weights);
-    }
+  if (plan_->members.size() <= 256) {
+    const auto topology = core::DeriveTopology(*plan_);
+    if (topology.ok()) spectral_gap_ = core::SpectralGap(topology->weights);
   }
 
   if (new_run) {

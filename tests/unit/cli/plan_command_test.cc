@@ -150,6 +150,29 @@ TEST_F(PlanCommand, TopologyIsSetOnAllAndWaitedFor) {
               HasSubstr("box-1       0.333  box-2 (0.333), box-4 (0.333)"));
 }
 
+TEST_F(PlanCommand, TheGraphShownIsTheOneThatNodesDerive) {
+  ApplyToTwo();
+  ASSERT_EQ(
+      Run({"topology", "set", "erdos-renyi", "--edge-probability=0.6"}).code,
+      0);
+  const auto shown =
+      nlohmann::json::parse(Run({"topology", "show", "-o", "json"}).out);
+  const auto nodes = core::DeriveNodePlans(PlanOf(*a_));
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  ASSERT_EQ(shown.at("nodes").size(), nodes->size());
+  for (size_t i = 0; i < nodes->size(); ++i) {
+    std::vector<std::string> seen;
+    for (const auto& neighbour : shown.at("nodes")[i].at("neighbours")) {
+      seen.push_back(neighbour.at("node").get<std::string>());
+    }
+    std::vector<std::string> derived;
+    for (const core::Neighbour& neighbour : (*nodes)[i].neighbours) {
+      derived.push_back(neighbour.node.name());
+    }
+    EXPECT_EQ(seen, derived) << "node " << i;
+  }
+}
+
 TEST_F(PlanCommand, WaitEndsInATimeoutWhenANodeDoesNotTakeItUp) {
   ApplyToTwo();
   control::DaemonStatus former = control::SampleStatus("box-2");

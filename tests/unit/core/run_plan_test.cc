@@ -9,6 +9,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
+#include "daemon/core/plan_topology.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -377,6 +378,32 @@ TEST(DeriveNodePlan, ABadPlanIsRefused) {
   plan.topology.kind = "cube";
   EXPECT_EQ(DeriveNodePlan(plan, NodeId("anna")).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// What a tool shows is what the nodes do, for drawn graphs too.
+TEST(DeriveTopologyTest, HasTheRowOfEveryNode) {
+  for (const char* kind : {"ring", "erdos-renyi"}) {
+    RunPlan plan = GoodPlan();
+    plan.topology.kind = kind;
+    plan.topology.edge_probability = 0.6;
+    for (plan.seed = 1; plan.seed <= 20; ++plan.seed) {
+      const auto topology = DeriveTopology(plan);
+      ASSERT_TRUE(topology.ok()) << topology.status();
+      for (size_t i = 0; i < plan.members.size(); ++i) {
+        const auto node = DeriveNodePlan(plan, plan.members[i].node);
+        ASSERT_TRUE(node.ok()) << node.status();
+        const std::vector<int64_t>& neighbours = topology->graph.neighbours(i);
+        ASSERT_EQ(node->neighbours.size(), neighbours.size())
+            << kind << " seed " << plan.seed << " node " << i;
+        EXPECT_EQ(node->self_weight, topology->weights[i][i]);
+        for (size_t q = 0; q < neighbours.size(); ++q) {
+          EXPECT_EQ(node->neighbours[q].node, topology->members[neighbours[q]]);
+          EXPECT_EQ(node->neighbours[q].weight,
+                    topology->weights[i][neighbours[q]]);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
