@@ -111,7 +111,11 @@ class GrpcControlClient : public ControlClient {
     // Control goes straight to the named daemon, never through a proxy.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+    // To gRPC this is how long one attempt to connect may take. Half of the
+    // call's time: a name may have a second address.
+    arguments.SetInt(
+        GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+        static_cast<int>(absl::ToInt64Milliseconds(ConnectTimeout())));
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
     // A channel of one's own: a client made later tries at once.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -166,7 +170,7 @@ class GrpcControlClient : public ControlClient {
     if (left) context.TryCancel();
     const absl::Status status = FromGrpc(reader->Finish());
     if (left || watchdog.stopped()) return absl::OkStatus();
-    if (watchdog.timed_out()) return TimedOut();
+    if (watchdog.timed_out()) return TimedOut(options_.timeout);
     // A stream has no other good end than the watcher's own.
     return Explain(status.ok() ? absl::UnavailableError("the stream ended")
                                : status);
@@ -413,10 +417,11 @@ class GrpcControlClient : public ControlClient {
         [](absl::Duration wait) { absl::SleepFor(wait); }));
   }
 
-  absl::Status TimedOut() const {
+  absl::Duration ConnectTimeout() const { return options_.timeout / 2; }
+
+  absl::Status TimedOut(absl::Duration after) const {
     return absl::DeadlineExceededError(absl::StrCat(
-        target_.text, ": no answer within ",
-        absl::FormatDuration(options_.timeout),
+        target_.text, ": no answer within ", absl::FormatDuration(after),
         "; is the network there slow or the daemon stuck? a longer timeout "
         "may help"));
   }
@@ -425,12 +430,14 @@ class GrpcControlClient : public ControlClient {
     switch (status.code()) {
       case absl::StatusCode::kUnavailable:
         // Connected, and then nothing: a daemon that is stuck or frozen.
-        if (absl::StrContains(status.message(), "timed out")) return TimedOut();
+        if (absl::StrContains(status.message(), "timed out")) {
+          return TimedOut(ConnectTimeout());
+        }
         return ExplainUnavailable(target_, status);
       case absl::StatusCode::kDeadlineExceeded:
         // The daemon's own text says more than gRPC's.
         if (status.message() != kOwnDeadline) return status;
-        return TimedOut();
+        return TimedOut(options_.timeout);
       case absl::StatusCode::kUnimplemented:
         return absl::UnimplementedError(
             absl::StrCat(target_.text, ": the daemon does not know this call (",
