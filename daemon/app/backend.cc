@@ -16,8 +16,9 @@
 #include "daemon/config/host_port.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/core/algorithm.h"
-#include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
+#include "daemon/core/pame.h"
+#include "daemon/core/plan_topology.h"
 
 namespace dfl::app {
 namespace {
@@ -269,26 +270,15 @@ absl::StatusOr<control::ModelFacts> Backend::Facts(
       4 * n * (3 + algorithm->extra_vectors) +
       facts.message_bytes * static_cast<int64_t>(node.neighbours.size());
 
-  std::vector<NodeId> members;
-  for (const core::MemberSpec& member : plan.members) {
-    members.push_back(member.node);
-  }
-  DFL_ASSIGN_OR_RETURN(
-      const core::Graph graph,
-      core::BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"),
-                       members));
-  DFL_ASSIGN_OR_RETURN(
-      const core::MixingMatrix weights,
-      core::BuildMixing(plan.topology.weights, graph, plan.topology.matrix));
-  facts.spectral_gap = core::SpectralGap(weights);
+  DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
+                       core::DeriveTopology(plan));
+  facts.spectral_gap = core::SpectralGap(topology.weights);
   if (plan.algorithm.name == "pame") {
-    const double m = std::max<double>(
-        1, std::ceil(node.knobs.Number("nu") *
-                         static_cast<double>(node.neighbours.size()) -
-                     1e-9));
-    facts.first_step_note =
-        absl::StrFormat("the first step is 1/(sigma0 m) = %.4g with m = %.0f",
-                        1 / (node.knobs.Number("sigma0") * m), m);
+    const int64_t m =
+        core::PameParticipants(node.knobs.Number("nu"), node.neighbours.size());
+    facts.first_step_note = absl::StrFormat(
+        "the first step is 1/(sigma0 m) = %.4g with m = %d",
+        1 / (node.knobs.Number("sigma0") * static_cast<double>(m)), m);
   }
   return facts;
 }

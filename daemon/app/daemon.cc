@@ -29,6 +29,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/host_port.h"
+#include "daemon/config/plan_yaml.h"
 #include "daemon/control/control_server.h"
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/runtime/node.h"
@@ -51,6 +52,7 @@ int ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kOutOfRange:
       return kExitConfig;
@@ -180,8 +182,21 @@ void TakeDown(Tree& tree) {
   tree.transport.reset();
 }
 
+// The text of the plan that the settings name, checked; "" if they name none.
+absl::StatusOr<std::string> ReadInitialPlan(
+    const config::NodeSettings& settings) {
+  const std::string& path = settings.run.plan;
+  if (path.empty()) return "";
+  auto text = config::ReadTextFile(path, config::kMaxPlanBytes);
+  if (!text.ok()) return Annotate(text.status(), "run.plan");
+  const auto plan = config::ParsePlan(*text, path);
+  if (!plan.ok()) return Annotate(plan.status(), "run.plan");
+  return text;
+}
+
 // A plan that was stored, or the one the settings name.
 absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
+                        const std::string& initial_plan,
                         const store::NodeStateStore::Loaded& loaded) {
   store::NodeState state = loaded.state;
   state.node = settings.name;
@@ -195,19 +210,19 @@ absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
     tree.log.Error("plan", absl::StrCat("the stored plan is not taken up: ",
                                         restored.message()));
   }
-  if (stored || settings.run.plan.empty()) return absl::OkStatus();
-  auto text = config::ReadTextFile(settings.run.plan, size_t{8} << 20);
-  if (!text.ok()) return Annotate(text.status(), "run.plan");
-  return Annotate(tree.backend->AdoptInitialPlan(*text, settings.run.plan,
-                                                 settings.run.autostart),
+  if (stored || initial_plan.empty()) return absl::OkStatus();
+  return Annotate(tree.backend->AdoptInitialPlan(
+                      initial_plan, settings.run.plan, settings.run.autostart),
                   "run.plan");
 }
 
 // Builds everything; `tree` is as far as it came when that fails.
 absl::Status Build(const DaemonOptions& options, Tree& tree) {
   const config::NodeSettings& settings = options.loaded.settings;
-  // Data first: a mistake there is a mistake of configuration, and no port is
-  // bound yet.
+  // Plan and data first: a mistake there is a mistake of configuration, and no
+  // port is bound yet.
+  DFL_ASSIGN_OR_RETURN(const std::string initial_plan,
+                       ReadInitialPlan(settings));
   DFL_ASSIGN_OR_RETURN(tree.learners, options.open_learners(settings));
   DFL_ASSIGN_OR_RETURN(tree.files, store::DiskFiles::Open(settings.state_dir));
   tree.store = std::make_unique<store::NodeStateStore>(*tree.files);
@@ -228,8 +243,8 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   runtime::NodeOptions node;
   node.self = transport.self.node;
   node.incarnation = transport.self.incarnation;
-  node.transfers.max_inbound_per_peer =
-      settings.limits.max_concurrent_transfers;
+  node.transfers.max_inbound_per_peer = settings.limits.max_transfers_per_peer;
+  node.transfers.max_answers_per_peer = settings.limits.max_transfers_per_peer;
   tree.transport = std::make_unique<exchange::GrpcTransport>(
       tree.loop, std::move(transport));
   tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
@@ -259,7 +274,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
       (void)tree.node->links().AddAddress(peer);
     }
   });
-  DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, loaded));
+  DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan, loaded));
   StartTicking(tree);
 
   control::ControlServerOptions control;

@@ -88,7 +88,7 @@ struct ComputeSettings {
 
 struct LimitSettings {
   uint64_t max_model_bytes = uint64_t{4} << 30;  // one model, fp32
-  int64_t max_concurrent_transfers = 8;          // models in and out at once
+  int64_t max_transfers_per_peer = 4;            // models at once, each way
 };
 
 struct LogSettings {

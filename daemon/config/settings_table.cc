@@ -629,12 +629,13 @@ std::vector<Setting> RestTable() {
       [](NodeSettings& s) -> uint64_t& { return s.limits.max_model_bytes; },
       1024, "A model that takes more (as fp32) is refused, from peers too."));
   table.push_back(Integer(
-      "limits.max_concurrent_transfers",
+      "limits.max_transfers_per_peer",
       [](NodeSettings& s) -> int64_t& {
-        return s.limits.max_concurrent_transfers;
+        return s.limits.max_transfers_per_peer;
       },
       1, 1024, "models",
-      "Models that may be on their way in and out at once; the rest wait."));
+      "Models that may be on their way from one neighbour at once, and as many "
+      "to it; more are refused as busy."));
   table.push_back(Choice<LogLevel>(
       "log.level", [](NodeSettings& s) -> LogLevel& { return s.log.level; },
       {{"debug", LogLevel::kDebug},

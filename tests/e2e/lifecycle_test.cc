@@ -245,6 +245,17 @@ TEST_F(Taken, PeerPortIsNamed) {
   EXPECT_THAT(second.err, HasSubstr("in use"));
 }
 
+// A wrong plan ends it before it tries a port, even one that is taken.
+TEST_F(Taken, PortIsNotTriedWithAWrongPlan) {
+  WriteFile(folder_.File("wrong.yaml"), "membres: [a]\n");
+  std::vector<std::string> flags = OwnAllBut("peer.listen");
+  flags.push_back("--peer.listen=" + first_->peer_address());
+  flags.push_back("--run.plan=" + folder_.File("wrong.yaml"));
+  const Outcome second = RunAgain("a", flags);
+  EXPECT_EQ(second.exit_code, 78);
+  EXPECT_THAT(second.err, HasSubstr("run.plan: "));
+}
+
 TEST_F(Taken, ControlSocketIsNamed) {
   const Outcome second = RunAgain("a", OwnAllBut("control.socket"));
   EXPECT_EQ(second.exit_code, 1);

@@ -142,7 +142,7 @@ TEST(NodeSettings, EveryKindOfValueIsRead) {
               "  partition: {kind: dirichlet, count: 4, index: 3, seed: 9, "
               "theta: 0.3}\n"
               "compute: {device: 'cuda:1', threads: 2}\n"
-              "limits: {max_model_bytes: 1GiB, max_concurrent_transfers: 2}\n"
+              "limits: {max_model_bytes: 1GiB, max_transfers_per_peer: 2}\n"
               "log: {level: warning, format: json}\n"
               "run: {plan: plan.yaml, autostart: on}\n"));
   ASSERT_TRUE(settings.ok()) << settings.status();
