@@ -1,6 +1,7 @@
 #include "daemon/app/event_loop.h"
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -105,8 +106,13 @@ TEST(EventLoop, StopDestroysWhatWaitsWithoutRunningIt) {
     loop.After(absl::ZeroDuration(), [&ran, held] { ran += 1; });
     loop.Post([&ran, held] { ran += 1; });
     stopping.WaitForNotification();
-    // Stop has been asked for by now, or will be before long.
-    absl::SleepFor(absl::Milliseconds(50));
+    // Until Stop has been asked for: what is posted from then on dies at once.
+    const auto probe = std::make_shared<int>(1);
+    int64_t posted = 0;
+    do {
+      loop.Post([&ran, probe] { ran += 1; });
+      ++posted;
+    } while (probe.use_count() == 1 + posted);
   });
   std::thread stopper([&] {
     stopping.Notify();
