@@ -52,7 +52,6 @@ int ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kOutOfRange:
       return kExitConfig;
@@ -223,7 +222,11 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   // port is bound yet.
   DFL_ASSIGN_OR_RETURN(const std::string initial_plan,
                        ReadInitialPlan(settings));
-  DFL_ASSIGN_OR_RETURN(tree.learners, options.open_learners(settings));
+  auto learners = options.open_learners(settings);
+  if (absl::IsPermissionDenied(learners.status())) {
+    return absl::InvalidArgumentError(learners.status().message());
+  }
+  DFL_ASSIGN_OR_RETURN(tree.learners, std::move(learners));
   DFL_ASSIGN_OR_RETURN(tree.files, store::DiskFiles::Open(settings.state_dir));
   tree.store = std::make_unique<store::NodeStateStore>(*tree.files);
   auto found = tree.store->Load();

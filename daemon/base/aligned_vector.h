@@ -16,7 +16,7 @@ template <typename T, std::size_t kAlignment = 64>
 struct AlignedAllocator {
   using value_type = T;
   template <typename U>
-  struct rebind {
+  struct rebind {  // NOLINT(readability-identifier-naming): the allocators'
     using other = AlignedAllocator<U, kAlignment>;
   };
 

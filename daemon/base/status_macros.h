@@ -32,11 +32,13 @@ inline absl::Status Annotate(const absl::Status& status,
 #define DFL_STATUS_CONCAT_(a, b) DFL_STATUS_CONCAT_INNER_(a, b)
 
 // DFL_ASSIGN_OR_RETURN(auto x, F()) : x = *F(), or returns F()'s error.
+// NOLINTBEGIN(bugprone-macro-parentheses): `lhs` may be a declaration
 #define DFL_ASSIGN_OR_RETURN(lhs, expr) \
   DFL_ASSIGN_OR_RETURN_IMPL_(DFL_STATUS_CONCAT_(dfl_or_, __LINE__), lhs, expr)
 #define DFL_ASSIGN_OR_RETURN_IMPL_(var, lhs, expr) \
   auto var = (expr);                               \
   if (!var.ok()) return var.status();              \
   lhs = std::move(var).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // DFL_BASE_STATUS_MACROS_H_

@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     return std::make_unique<Pame>(std::move(context), decisions);
   }
   if (name == "d-psgd") return std::make_unique<Dpsgd>(std::move(context));
-  if (name == "decefl") return std::make_unique<Decefl>(std::move(context));
+  if (name == "decefl") return std::make_unique<Decefl>(context);
   if (name == "local") return std::make_unique<Local>(std::move(context));
   return FindAlgorithm(name).status();
 }

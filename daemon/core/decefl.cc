@@ -62,7 +62,7 @@ AlgorithmInfo DeceflInfo() {
   return info;
 }
 
-Decefl::Decefl(AlgorithmContext context)
+Decefl::Decefl(const AlgorithmContext& context)
     : PushRounds(context),
       batches_per_pass_(std::max<int64_t>(1, context.batches_per_pass)) {}
 

@@ -21,7 +21,7 @@ AlgorithmInfo DeceflInfo();
 
 class Decefl : public PushRounds {
  public:
-  explicit Decefl(AlgorithmContext context);
+  explicit Decefl(const AlgorithmContext& context);
 
   // In form local, local steps leave w_i(t).
   bool parameters_settled() const override {

@@ -20,7 +20,7 @@ void FillTensors(uint64_t seed, absl::Span<const ports::TensorInfo> tensors,
       std::fill(values.begin(), values.end(), rules[i].value);
       continue;
     }
-    const double bound = 1.0 / std::sqrt(static_cast<double>(rules[i].fan_in));
+    const double bound = std::sqrt(3 * rules[i].variance);
     Rng rng = root.Fork(tensors[i].name);
     for (float& value : values) {
       value = static_cast<float>((2 * rng.Uniform() - 1) * bound);

@@ -17,13 +17,19 @@ struct InitRule {
   enum class Kind { kConstant, kUniform };
 
   static InitRule Constant(float value) { return {Kind::kConstant, value, 0}; }
-  // U(-1/sqrt(fan_in), 1/sqrt(fan_in)): LibTorch's default for the weights and
-  // biases of linear and convolution layers.
-  static InitRule FanIn(int64_t fan_in) { return {Kind::kUniform, 0, fan_in}; }
+  // Weights before a ReLU: uniform with variance 2/fan_in, by which neither
+  // signals nor gradients shrink from layer to layer (He et al. 2015, eq. 10).
+  static InitRule BeforeRelu(int64_t fan_in) {
+    return {Kind::kUniform, 0, 2.0 / static_cast<double>(fan_in)};
+  }
+  // Weights of the last layer: uniform with variance 1/fan_in.
+  static InitRule Output(int64_t fan_in) {
+    return {Kind::kUniform, 0, 1.0 / static_cast<double>(fan_in)};
+  }
 
   Kind kind = Kind::kConstant;
-  float value = 0;
-  int64_t fan_in = 0;
+  float value = 0;      // kConstant
+  double variance = 0;  // kUniform
 };
 
 // Writes every tensor into `flat` [sum of sizes] by the rule of the same place.

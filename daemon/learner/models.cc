@@ -67,15 +67,15 @@ at::Tensor ChannelsLast(const at::Tensor& images) {
   return images.as_strided(images.sizes(), {height * width, 1, width, 1});
 }
 
-// y = x W^T + b.
+// y = x W^T + b; the bias starts at 0.
 class Linear {
  public:
   Linear(TensorTable* table, const std::string& name, int64_t in, int64_t out,
-         bool start_at_zero = false) {
-    const InitRule rule =
-        start_at_zero ? InitRule::Constant(0) : InitRule::FanIn(in);
-    weight_ = table->Parameter(absl::StrCat(name, ".weight"), {out, in}, rule);
-    bias_ = table->Parameter(absl::StrCat(name, ".bias"), {out}, rule);
+         InitRule weights) {
+    weight_ =
+        table->Parameter(absl::StrCat(name, ".weight"), {out, in}, weights);
+    bias_ = table->Parameter(absl::StrCat(name, ".bias"), {out},
+                             InitRule::Constant(0));
   }
 
   at::Tensor operator()(const at::Tensor& x) const {
@@ -101,17 +101,19 @@ ConvShape SquareConv(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
   return {in, out, kernel, stride, kernel / 2, kernel / 2, false};
 }
 
+// A convolution before a ReLU (or before the normalisation that comes first);
+// the bias starts at 0.
 class Conv {
  public:
   Conv(TensorTable* table, const std::string& name, const ConvShape& shape)
       : shape_(shape) {
-    const InitRule rule =
-        InitRule::FanIn(shape.in * shape.kernel * shape.kernel);
     weight_ = table->Parameter(
         absl::StrCat(name, ".weight"),
-        {shape.out, shape.in, shape.kernel, shape.kernel}, rule);
+        {shape.out, shape.in, shape.kernel, shape.kernel},
+        InitRule::BeforeRelu(shape.in * shape.kernel * shape.kernel));
     if (shape.bias) {
-      bias_ = table->Parameter(absl::StrCat(name, ".bias"), {shape.out}, rule);
+      bias_ = table->Parameter(absl::StrCat(name, ".bias"), {shape.out},
+                               InitRule::Constant(0));
     }
   }
 
@@ -179,7 +181,7 @@ class LinearModel final : public OwnModule {
   LinearModel(const ResolvedSpec& spec, at::Device device)
       : OwnModule(device),
         linear_(&table_, "linear", spec.input_size(), spec.outputs(),
-                /*start_at_zero=*/true) {}
+                InitRule::Constant(0)) {}
 
   at::Tensor Forward(const at::Tensor& input, const ForwardMode&) override {
     return linear_(input.flatten(1));
@@ -197,9 +199,12 @@ class Mlp final : public OwnModule {
     std::vector<int64_t> widths = {spec.input_size()};
     widths.insert(widths.end(), spec.hidden.begin(), spec.hidden.end());
     widths.push_back(spec.outputs());
-    for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const size_t layers = widths.size() - 1;
+    for (size_t i = 0; i < layers; ++i) {
       layers_.emplace_back(&table_, absl::StrCat("fc", i + 1), widths[i],
-                           widths[i + 1]);
+                           widths[i + 1],
+                           i + 1 < layers ? InitRule::BeforeRelu(widths[i])
+                                          : InitRule::Output(widths[i]));
     }
   }
 
@@ -243,8 +248,8 @@ class Cnn final : public OwnModule {
                {spec.input[0], 16, 3, 1, (32 - spec.input[1]) / 2 + 1,
                 (32 - spec.input[2]) / 2 + 1, true}),
         conv2_(&table_, "conv2", {16, 32, 3, 1, 1, 1, true}),
-        fc1_(&table_, "fc1", 32 * 8 * 8, 128),
-        fc2_(&table_, "fc2", 128, spec.outputs()) {}
+        fc1_(&table_, "fc1", 32 * 8 * 8, 128, InitRule::BeforeRelu(32 * 8 * 8)),
+        fc2_(&table_, "fc2", 128, spec.outputs(), InitRule::Output(128)) {}
 
   at::Tensor Forward(const at::Tensor& input, const ForwardMode&) override {
     at::Tensor x =
@@ -333,7 +338,8 @@ class Resnet final : public OwnModule {
                   : SquareConv(spec.input[0], plan.widths[0], 3, 1)),
         stem_bn_(&table_, "bn1", plan.widths[0]),
         blocks_(MakeBlocks(plan, &table_)),
-        fc_(&table_, "fc", plan.widths.back(), spec.outputs()) {}
+        fc_(&table_, "fc", plan.widths.back(), spec.outputs(),
+            InitRule::Output(plan.widths.back())) {}
 
   at::Tensor Forward(const at::Tensor& input,
                      const ForwardMode& mode) override {

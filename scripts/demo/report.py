@@ -73,7 +73,7 @@ plot \
 EVENT = """\
 set arrow {tag} from {x},graph 0 to {x},graph 1 nohead linewidth 1 \\
   dashtype (3,4) linecolor rgb "#aaaaaa"
-set label {tag} "{text}" at {x},graph 0.075 offset {offset},0 {side} \\
+set label {tag} "{text}" at {x},graph {y} offset 0.7,0 left \\
   font "DejaVu Sans,11" textcolor rgb "#666666"
 """
 
@@ -129,9 +129,9 @@ def _plot(result, folder, rows):
     events = ""
     for i, (version, text) in enumerate(zip(versions, texts)):
         x = _event_x(result, version, rows)
-        side, offset = ("left", 0.7) if i else ("right", -0.7)
-        events += EVENT.format(tag=10 + i, x=f"{x:.4f}", text=text, side=side,
-                               offset=offset)
+        # One below the other: they may come soon after each other.
+        events += EVENT.format(tag=10 + i, x=f"{x:.4f}", text=text,
+                               y=f"{0.07 + 0.08 * (len(texts) - 1 - i):.2f}")
     sent, dense = result.total("bytes_sent"), result.total("dense_bytes")
     lowest = min(min(row[3], row[6]) for row in rows)
     highest = max(max(row[4], row[7]) for row in rows)

@@ -24,10 +24,10 @@ DURING = 2000         # test images looked at while training
 EVALUATIONS = 20      # looks at them in a run
 CLASSES = 10
 
-# When dflctl steps in, as shares of the steps, and what it does.
-RING_AT = 0.5
-RATE_AT = 0.75
-RATE_NODE = "node-2"  # participation rate 1 from then on
+# When dflctl steps in, as shares of the steps: the graph becomes a ring, and the
+# node that lags behind gets participation rate 1.
+RING_AT = 0.1
+RATE_AT = 0.2
 
 STALL_SECONDS = 60    # nobody moves for that long: something is wrong
 
@@ -139,11 +139,8 @@ class Story:
         self._nodes = {name: NodeRecord(name) for name in NAMES}
         self._status = {}
         self._moved = (0, 0.0)  # sum of all steps, and when it last changed
-        # Share of the steps, what dflctl then does, and how its effect shows.
-        self._changes = [
-            (RING_AT, ("topology", "set", "ring"), self._is_ring),
-            (RATE_AT, ("participation", "set", "--node", RATE_NODE, "nu=1"),
-             self._has_rate)]
+        self._changes = []     # what dflctl did
+        self._rate_node = ""   # whose participation rate was raised
 
     def tell(self):
         with self._fleet:
@@ -156,7 +153,7 @@ class Story:
         return Result(
             seed=self._arguments.seed, steps=self._arguments.steps,
             values=self._arguments.values, nodes=list(self._nodes.values()),
-            changes=[" ".join(words) for _, words, _ in self._changes],
+            changes=self._changes,
             test_rows=self._status[NAMES[0]]["evaluation"]["rows"],
             seconds_together=between - started, seconds_alone=ended - between,
             seconds=self._screen.elapsed())
@@ -229,7 +226,9 @@ class Story:
                   f"sigma0: {SIGMA0}, gamma: {GAMMA}", steps=steps)
         self._dflctl("plan", "apply", plan, "--yes")
         self._dflctl("train", "start")
-        changes = list(self._changes)
+        # When, as a share of the steps; what; how its effect shows.
+        changes = [(RING_AT, self._make_ring, self._is_ring),
+                   (RATE_AT, self._raise_rate, self._has_rate)]
         waits_for = None  # version that is being taken up
         while True:
             update = self._update()
@@ -246,7 +245,9 @@ class Story:
                 waits_for = None
             done = self._slowest_step()
             if changes and done >= changes[0][0] * steps:
-                _, words, check = changes.pop(0)
+                _, change, check = changes.pop(0)
+                words = change()
+                self._changes.append(" ".join(words))
                 answers = self._dflctl(*words)["targets"]
                 waits_for = (answers[0]["version"], check)
             elif all(s["phase"] == "finished" for s in self._status.values()):
@@ -299,6 +300,18 @@ class Story:
                 f"{' '.join(self._neighbours(status))}; "
                 f"nu = {status['knobs']['nu']:g}")
 
+    @staticmethod
+    def _make_ring():
+        return "topology", "set", "ring"
+
+    def _raise_rate(self):
+        """For the node that knows least so far: it may ask all neighbours."""
+        def accuracy(name):
+            curve = self._nodes[name].together
+            return curve[-1][1] if curve else 0.0
+        self._rate_node = min(NAMES, key=accuracy)
+        return "participation", "set", "--node", self._rate_node, "nu=1"
+
     def _is_ring(self, name, status):
         at = NAMES.index(name)
         expected = sorted({NAMES[at - 1], NAMES[(at + 1) % len(NAMES)]})
@@ -308,7 +321,7 @@ class Story:
                 f"neighbours are {self._neighbours(status)}, not {expected}")
 
     def _has_rate(self, name, status):
-        expected = 1 if name == RATE_NODE else NU
+        expected = 1 if name == self._rate_node else NU
         if status["knobs"]["nu"] != expected:
             raise DemoError(
                 f"{name} has plan {status['plan_version']} in force, and its "

@@ -34,14 +34,14 @@ std::string Hidden() {
 std::string Plan(const std::string& algorithm, int64_t kappa_a,
                  int64_t kappa_b) {
   const bool pame = algorithm == "pame";
-  std::string plan =
-      absl::StrCat("run: large\nseed: 3\nversion: 1\nmembers: [a, b]\n",
-                   "model: {kind: mlp, classes: 3, hidden: ", Hidden(), "}\n",
-                   "batch_size: 4\ntopology: {kind: complete}\n",
-                   "codec: {coordinates: dense, values: fp32}\n",
-                   "evaluation: {every_steps: 0}\ndeadline: {exchange: 60s}\n",
-                   "algorithm: {name: ", algorithm, ", knobs: {sigma0: 1.0e+30",
-                   pame ? ", nu: 1, p: 1" : "", "}}\n");
+  std::string plan = absl::StrCat(
+      "run: large\nseed: 3\nversion: 1\nmembers: [a, b]\n",
+      "model: {kind: mlp, classes: 3, hidden: ", Hidden(), "}\n",
+      "batch_size: 4\ntopology: {kind: complete}\n",
+      "codec: {coordinates: dense, values: fp32}\n",
+      "evaluation: {every_steps: 0}\ndeadline: {exchange: 60s}\n",
+      "algorithm: {name: ", algorithm, ", knobs: {sigma0: 1.0e+300",
+      pame ? ", nu: 1, p: 1" : "", "}}\n");
   if (pame) {
     absl::StrAppend(&plan, "nodes:\n  a: {knobs: {kappa: ", kappa_a,
                     "}}\n  b: {knobs: {kappa: ", kappa_b, "}}\n");

@@ -93,11 +93,12 @@ TEST(Initialise, ValuesArePinned) {
   tensors[1].offset = 3;
   tensors[1].size = 3;
   std::vector<float> flat(6);
-  const std::vector<InitRule> rules = {InitRule::FanIn(9), InitRule::FanIn(9)};
+  const std::vector<InitRule> rules = {InitRule::BeforeRelu(9),
+                                       InitRule::Output(9)};
   FillTensors(1, tensors, rules, absl::MakeSpan(flat));
-  const std::vector<float> expected = {0x1.fb19c8p-5F, 0x1.3b8f94p-4F,
-                                       -0x1.0b71dp-3F, 0x1.60f1bap-5F,
-                                       0x1.c82568p-3F, -0x1.8c3c78p-4F};
+  const std::vector<float> expected = {0x1.3688d6p-3F,  0x1.827b46p-3F,
+                                       -0x1.478d28p-2F, 0x1.31a8ap-4F,
+                                       0x1.8b08bcp-2F,  -0x1.57269p-3F};
   EXPECT_EQ(flat, expected);
 }
 
@@ -125,7 +126,7 @@ TEST(Initialise, IsEqualOnTwoNodesAndDependsOnTheSeed) {
     }
     if (tensor.name == "layer1.0.conv1.weight") {
       for (const float value : values) {
-        EXPECT_LE(std::fabs(value), 1 / std::sqrt(144.0));
+        EXPECT_LE(std::fabs(value), std::sqrt(6 / 144.0));
       }
     }
   }
