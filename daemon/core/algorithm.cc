@@ -1,14 +1,20 @@
 #include "daemon/core/algorithm.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/core/decefl.h"
+#include "daemon/core/dfedavgm.h"
+#include "daemon/core/dfedsam.h"
 #include "daemon/core/dpsgd.h"
+#include "daemon/core/epidemic.h"
+#include "daemon/core/fedavg.h"
 #include "daemon/core/local.h"
 #include "daemon/core/pame.h"
+#include "daemon/core/swarm.h"
 
 namespace dfl::core {
 
@@ -41,10 +47,31 @@ int64_t SeededDecisions::DrawFrom(absl::string_view purpose, IntRange range) {
   return range.lo + static_cast<int64_t>(rng.Below(range.hi - range.lo + 1));
 }
 
+std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
+                                                     absl::string_view purpose,
+                                                     int64_t round,
+                                                     int64_t candidates,
+                                                     int64_t count) {
+  DFL_CHECK(count >= 0 && count <= candidates);
+  Rng rng(DeriveSeed(DeriveSeed(run_seed, purpose), "together",
+                     static_cast<uint64_t>(round)));
+  // Floyd's sampling: O(count), whatever the number of candidates.
+  std::vector<int64_t> chosen;
+  for (int64_t last = candidates - count; last < candidates; ++last) {
+    const auto place = static_cast<int64_t>(rng.Below(last + 1));
+    const bool taken =
+        std::find(chosen.begin(), chosen.end(), place) != chosen.end();
+    chosen.push_back(taken ? last : place);
+  }
+  return chosen;
+}
+
 absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
   static const std::vector<AlgorithmInfo>* const kCatalogue =
-      new std::vector<AlgorithmInfo>{DeceflInfo(), DpsgdInfo(), LocalInfo(),
-                                     PameInfo()};
+      new std::vector<AlgorithmInfo>{
+          DeceflInfo(),   DfedavgmInfo(), DfedsamInfo(),    DpsgdInfo(),
+          EpidemicInfo(), FedavgInfo(),   FedavgPlusInfo(), LocalInfo(),
+          PameInfo(),     SwarmInfo()};
   return *kCatalogue;
 }
 
@@ -67,7 +94,22 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     return std::make_unique<Pame>(std::move(context), decisions);
   }
   if (name == "d-psgd") return std::make_unique<Dpsgd>(std::move(context));
-  if (name == "decefl") return std::make_unique<Decefl>(context);
+  if (name == "decefl" || name == "fedavg") {
+    return std::make_unique<Decefl>(context);
+  }
+  if (name == "dfedavgm") {
+    return std::make_unique<Dfedavgm>(std::move(context));
+  }
+  if (name == "dfedsam") return std::make_unique<Dfedsam>(std::move(context));
+  if (name == "epidemic") {
+    return std::make_unique<Epidemic>(std::move(context), decisions);
+  }
+  if (name == "fedavg+") {
+    return std::make_unique<FedavgPlus>(std::move(context));
+  }
+  if (name == "swarm") {
+    return std::make_unique<Swarm>(std::move(context), decisions);
+  }
   if (name == "local") return std::make_unique<Local>(std::move(context));
   return FindAlgorithm(name).status();
 }

@@ -111,8 +111,11 @@ using Event = std::variant<Started, StepBegins, GradientReady, AskArrived,
 
 // --------------------------------------------------------------- actions ----
 
-// Compute the gradient of the next mini-batch at NodeVectors::parameters.
-struct ComputeGradient {};
+// Compute the gradient at NodeVectors::parameters, of the next mini-batch or,
+// with `same_batch`, of the one that the gradient before was of.
+struct ComputeGradient {
+  bool same_batch = false;
+};
 
 // Ask each of `peers` for its model.
 struct Ask {
@@ -134,11 +137,13 @@ struct Answer {
   uint64_t seed = 0;
 };
 
-// Send the parameters as they are now to each of `peers`, as round `round`.
-// Coordinates come from (edge, round), the same in both directions.
+// Send the parameters as they are now to each of `peers`, as round `round`; or
+// `values`, [n] when not empty, which must stay as they are until the next call
+// of Handle. Coordinates come from (edge, round), the same in both directions.
 struct Push {
   std::vector<NodeId> peers;
   int64_t round = 0;
+  absl::Span<const float> values = {};
 };
 
 // TimerFired{timer} after `delay`; a second WakeAfter of one timer replaces it.
@@ -190,6 +195,14 @@ class Decisions {
   // One value of [range.lo, range.hi], uniformly. The same for every call of
   // one node with the same purpose and range: a node draws once.
   virtual int64_t DrawFrom(absl::string_view purpose, IntRange range) = 0;
+
+  // `count` different places of [0, candidates), uniformly, in any order. Every
+  // node of the run with the seed `run_seed` that asks with the same arguments
+  // is told the same, so that nodes know of each other's draws.
+  virtual std::vector<int64_t> ChooseTogether(uint64_t run_seed,
+                                              absl::string_view purpose,
+                                              int64_t round, int64_t candidates,
+                                              int64_t count) = 0;
 };
 
 // Decisions from a seed: one fork for each purpose.
@@ -204,6 +217,10 @@ class SeededDecisions : public Decisions {
                                        int64_t count) override;
   uint64_t NameCoordinates(const NodeId& to) override;
   int64_t DrawFrom(absl::string_view purpose, IntRange range) override;
+  std::vector<int64_t> ChooseTogether(uint64_t run_seed,
+                                      absl::string_view purpose, int64_t round,
+                                      int64_t candidates,
+                                      int64_t count) override;
 
  private:
   uint64_t seed_;
@@ -250,6 +267,11 @@ struct AlgorithmInfo {
   Exchange exchange = Exchange::kNone;
   // True: out-of-step nodes jump to the furthest round they hear of.
   bool lock_step = false;
+  // True: every member exchanges with every other and all count the same, so a
+  // plan needs the complete graph and no explicit weights.
+  bool complete_graph = false;
+  // True: a message that carries only some coordinates would break it.
+  bool dense_only = false;
   // Costs: vectors of length n kept beside parameters and gradient, and a
   // sentence on messages and steps a round.
   int64_t extra_vectors = 0;

@@ -83,18 +83,19 @@ void Decefl::BeforeTraining() {
   local_left_ = plan().knobs.Integer("E") * batches_per_pass_;
 }
 
-bool Decefl::AfterGradient() {
-  if (!local_form_) return false;
+Decefl::Next Decefl::AfterGradient() {
+  if (!local_form_) return Next::kTrained;
   // w' <- w' - eta g(w')
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);
-  return --local_left_ > 0;
+  return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
 }
 
-void Decefl::Mix(absl::Span<const PushBarrier::Arrival> arrivals) {
+void Decefl::Mix(std::vector<PushBarrier::Arrival> arrivals) {
   const NodeVectors& v = vectors();
   if (!local_form_) {
     MixArrivals(arrivals, v.parameters, v.buffers);
+    if (KeepsMix()) start_.assign(v.parameters.begin(), v.parameters.end());
     AddScaled(static_cast<float>(-StepSize()), v.gradient, v.parameters);
     return;
   }

@@ -11,7 +11,9 @@
 #define DFL_CORE_DECEFL_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/push_rounds.h"
 
@@ -28,10 +30,17 @@ class Decefl : public PushRounds {
     return !(in_round() && local_form_);
   }
 
+ protected:
+  // Form gradient: mix() is wanted too.
+  virtual bool KeepsMix() const { return false; }
+  // sum_j W_ij w_j(t) of the round just mixed, [n]; in form local, or when
+  // KeepsMix().
+  absl::Span<const float> mix() const { return start_; }
+  void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
+
  private:
   void BeforeTraining() override;
-  bool AfterGradient() override;
-  void Mix(absl::Span<const PushBarrier::Arrival> arrivals) override;
+  Next AfterGradient() override;
   double StepSize() const override;
 
   bool LocalForm() const { return plan().knobs.Text("form") == "local"; }
@@ -39,7 +48,7 @@ class Decefl : public PushRounds {
   const int64_t batches_per_pass_;
   bool local_form_ = false;  // of the present round
   int64_t local_left_ = 0;   // gradients still to take in this round
-  FlatVector start_;         // local form: w_i(t), [n]
+  FlatVector start_;         // local form: w_i(t), then the mix, [n]
 };
 
 }  // namespace dfl::core

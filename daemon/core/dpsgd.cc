@@ -23,7 +23,7 @@ AlgorithmInfo DpsgdInfo() {
 
 Dpsgd::Dpsgd(AlgorithmContext context) : PushRounds(std::move(context)) {}
 
-void Dpsgd::Mix(absl::Span<const PushBarrier::Arrival> arrivals) {
+void Dpsgd::Mix(std::vector<PushBarrier::Arrival> arrivals) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);

@@ -4,6 +4,8 @@
 #ifndef DFL_CORE_DPSGD_H_
 #define DFL_CORE_DPSGD_H_
 
+#include <vector>
+
 #include "daemon/core/push_rounds.h"
 
 namespace dfl::core {
@@ -18,7 +20,7 @@ class Dpsgd : public PushRounds {
   bool parameters_settled() const override { return true; }
 
  private:
-  void Mix(absl::Span<const PushBarrier::Arrival> arrivals) override;
+  void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   double StepSize() const override { return plan().knobs.Number("eta"); }
 };
 

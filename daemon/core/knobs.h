@@ -51,6 +51,7 @@ struct KnobSpec {
   std::vector<std::string> choices;  // kText: what is allowed
   std::string unit;                  // "" when it has none
   bool retunable = true;             // may change while the run goes on
+  bool shared = false;  // nodes rely on each other's: no override per node
   KnobNoun noun = KnobNoun::kAlgorithm;
   std::string help;  // one sentence or two, with the symbol of the paper
 

@@ -31,6 +31,13 @@ void PushBarrier::SetUp(const NodeId& peer, bool up) {
   }
 }
 
+void PushBarrier::BeginRound(absl::Span<const NodeId> senders) {
+  awaited_.clear();
+  for (const NodeId& sender : senders) {
+    if (up_.count(sender) > 0) awaited_.insert(sender);
+  }
+}
+
 void PushBarrier::Add(const NodeId& from, RemoteModel model, int64_t round,
                       int64_t max_lag) {
   if (!IsNeighbour(from) || model.step < round - max_lag) {
@@ -85,7 +92,8 @@ std::vector<PushBarrier::Arrival> PushBarrier::Take(int64_t round,
     if (newest != rounds.begin()) {
       --newest;
       if (newest->first >= round - max_lag) {
-        taken.push_back(Arrival{neighbour.weight, std::move(newest->second)});
+        taken.push_back(Arrival{neighbour.node, neighbour.weight,
+                                std::move(newest->second)});
       } else {
         ++dropped_;
       }

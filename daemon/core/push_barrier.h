@@ -32,8 +32,8 @@ class PushBarrier {
   void SetNeighbours(std::vector<Neighbour> neighbours);
   void SetUp(const NodeId& peer, bool up);
 
-  // A round begins: who is up now is waited for.
-  void BeginRound() { awaited_ = up_; }
+  // A round begins: those of `senders` that are up now are waited for.
+  void BeginRound(absl::Span<const NodeId> senders);
 
   // Keeps a pushed model. `round` is the node's present round.
   void Add(const NodeId& from, RemoteModel model, int64_t round,
@@ -48,6 +48,7 @@ class PushBarrier {
 
   // One neighbour's model and its weight.
   struct Arrival {
+    NodeId from;
     double weight = 0;
     RemoteModel model;
   };
@@ -57,7 +58,6 @@ class PushBarrier {
   std::vector<Arrival> Take(int64_t round, int64_t max_lag);
 
   std::vector<NodeId> peers() const;
-  bool empty() const { return neighbours_.empty(); }
   // Values that came too late to be used.
   int64_t dropped() const { return dropped_; }
 

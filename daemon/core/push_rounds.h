@@ -1,10 +1,13 @@
-// Synchronous rounds by pushes: what d-psgd and decefl have in common.
+// Synchronous rounds by pushes: what d-psgd, decefl, dfedavgm and others have in
+// common. A round pushes, trains and mixes, in one of three orders:
 //
-//   StepBegins    push w(t) to every neighbour; train
-//   GradientReady training is over, or asks for more (AfterGradient)
-//   all in, or the deadline: Mix, and the round is done
+//   kPushTrainMix  w(t) travels while the node trains (d-psgd, decefl)
+//   kTrainPushMix  what training made of w(t) travels (dfedavgm, dfedsam)
+//   kPushMixTrain  w(t) travels first, and training starts from the mix
+//                  (epidemic)
 //
-// A subclass says how it trains and how it mixes; who is waited for and which
+// Mixing waits until all is in, or for the deadline. A subclass says whom it
+// exchanges with, how it trains and how it mixes; who is waited for and which
 // values count is push_barrier.h's.
 #ifndef DFL_CORE_PUSH_ROUNDS_H_
 #define DFL_CORE_PUSH_ROUNDS_H_
@@ -12,8 +15,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "absl/types/span.h"
+#include "absl/time/time.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/push_barrier.h"
 
@@ -24,21 +28,39 @@ class PushRounds : public Algorithm {
   void Handle(Event event, Actions& actions) final;
   int64_t step() const final { return round_; }
   int64_t gradients() const final { return gradients_; }
-  void JumpTo(int64_t round) final { round_ = round; }
+  void JumpTo(int64_t round) override { round_ = round; }
   // dropped_late and step_size.
   std::map<std::string, double> Gauges() const final;
 
  protected:
+  enum class Order { kPushTrainMix, kTrainPushMix, kPushMixTrain };
+  // What follows a gradient.
+  enum class Next { kTrained, kNextBatch, kSameBatch };
+
   explicit PushRounds(AlgorithmContext context);
 
-  // The round's push is out and the parameters hold w(t); a gradient at the
-  // parameters is asked for next.
+  // A round begins: the parameters hold w(t). What is drawn anew for each round
+  // is drawn here.
+  virtual void BeginRound() {}
+  virtual Order RoundOrder() const { return Order::kPushTrainMix; }
+  // Whom this round pushes to, and whose pushes it waits for (as far as they
+  // are up).
+  virtual std::vector<NodeId> Receivers() const { return barrier_.peers(); }
+  virtual std::vector<NodeId> Senders() const { return barrier_.peers(); }
+  // How long mixing waits for them.
+  virtual absl::Duration Deadline() const { return plan_.exchange_deadline; }
+  virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
+
+  // A gradient at the parameters is asked for next.
   virtual void BeforeTraining() {}
-  // A gradient is in NodeVectors::gradient. True: training of this round goes
-  // on with another gradient.
-  virtual bool AfterGradient() { return false; }
-  // Ends the round: mixes `arrivals` and leaves w(t+1) in the parameters.
-  virtual void Mix(absl::Span<const PushBarrier::Arrival> arrivals) = 0;
+  // A gradient is in NodeVectors::gradient. kNextBatch and kSameBatch: training
+  // of this round goes on with another one.
+  virtual Next AfterGradient() { return Next::kTrained; }
+  // Mixes `arrivals`, in the order of neighbours. In all orders but
+  // kPushMixTrain it leaves w(t+1) in the parameters.
+  virtual void Mix(std::vector<PushBarrier::Arrival> arrivals) = 0;
+  // What is to be done with the mix before the round goes on.
+  virtual void AfterMix(Actions& /*actions*/) {}
   virtual double StepSize() const = 0;
 
   const NodePlan& plan() const { return plan_; }
@@ -47,8 +69,13 @@ class PushRounds : public Algorithm {
   bool in_round() const { return in_round_; }
 
  private:
+  void Begin(Actions& actions);
+  void PushOut(Actions& actions);
+  void Train(Actions& actions);
   void OnGradient(Actions& actions);
-  void FinishIfComplete(Actions& actions);
+  void Wait(Actions& actions);
+  void MixIfComplete(Actions& actions);
+  void EndWait(Actions& actions);
   void Finish(Actions& actions);
 
   NodePlan plan_;
@@ -57,8 +84,13 @@ class PushRounds : public Algorithm {
   int64_t round_ = 0;
   int64_t gradients_ = 0;
   bool in_round_ = false;
-  bool trained_ = false;  // waits for neighbours
+  bool waiting_ = false;  // for neighbours, all else of the phase is done
+  uint64_t timer_ = 0;    // that is set while waiting
+  Order order_ = Order::kPushTrainMix;  // of the present round
 };
+
+// Self and all neighbours, sorted: the members, when the graph is complete.
+std::vector<NodeId> CompleteMembers(const NodePlan& plan);
 
 }  // namespace dfl::core
 

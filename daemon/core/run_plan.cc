@@ -202,6 +202,13 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
     if (!std::binary_search(members.begin(), members.end(), node)) {
       return UnknownMember(key, node, plan);
     }
+    for (const KnobSpec& knob : algorithm.knobs) {
+      if (!knob.shared || overrides.knobs.count(knob.name) == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          key, ".knobs.", knob.name,
+          ": nodes rely on each other's value; set it for all of them under ",
+          common, knob.name));
+    }
     const absl::StatusOr<Knobs> own =
         Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs, overrides.knobs);
     if (!own.ok()) {
@@ -214,7 +221,30 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCodec(const RunPlan& plan) {
+// What an algorithm that exchanges with every member needs of the topology.
+absl::Status CheckComplete(const RunPlan& plan, const Graph& graph) {
+  for (int64_t i = 0; i < graph.size(); ++i) {
+    if (graph.degree(i) == graph.size() - 1) continue;
+    return Bad("topology.kind", Quoted(plan.topology.kind),
+               absl::StrCat("complete, since algorithm.name is ",
+                            plan.algorithm.name));
+  }
+  if (plan.topology.weights == "explicit") {
+    return Bad("topology.weights", "\"explicit\"",
+               absl::StrCat("uniform, metropolis, laplacian (all the same "
+                            "here), since algorithm.name is ",
+                            plan.algorithm.name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
+  if (algorithm.dense_only &&
+      plan.codec.format.coordinates != Coordinates::kDense) {
+    return Bad(
+        "codec.coordinates", Quoted(ToString(plan.codec.format.coordinates)),
+        absl::StrCat("dense, since algorithm.name is ", plan.algorithm.name));
+  }
   if (!(plan.codec.rate > 0 && plan.codec.rate <= 1)) {
     return Bad("codec.rate", ToString(plan.codec.rate), "(0, 1]");
   }
@@ -270,7 +300,10 @@ absl::StatusOr<Graph> ValidateAndBuildGraph(const RunPlan& plan) {
   DFL_ASSIGN_OR_RETURN(Graph graph, PlanGraph(plan));
   DFL_RETURN_IF_ERROR(
       CheckMixing(plan.topology.weights, graph, plan.topology.matrix));
-  DFL_RETURN_IF_ERROR(CheckCodec(plan));
+  if ((*algorithm)->complete_graph) {
+    DFL_RETURN_IF_ERROR(CheckComplete(plan, graph));
+  }
+  DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan));
   return graph;
 }
@@ -283,6 +316,7 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
   };
   NodePlan out;
   out.self = member(place).node;
+  out.seed = plan.seed;
   const auto overrides = plan.nodes.find(out.self);
   DFL_ASSIGN_OR_RETURN(
       out.knobs,
@@ -351,6 +385,20 @@ void WarnOfPame(const RunPlan& plan, const Graph& graph,
       "nu or the degree slows training unless sigma0 falls in proportion"));
 }
 
+void WarnOfFineTuning(const RunPlan& plan, const AlgorithmInfo& algorithm,
+                      std::vector<std::string>& warnings) {
+  const absl::StatusOr<Knobs> knobs =
+      Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs);
+  if (!knobs.ok()) return;
+  const int64_t from = knobs->Integer("fine_tune_from");
+  if (plan.stop.steps == 0 || plan.stop.steps > from) return;
+  warnings.push_back(absl::StrCat(
+      "algorithm.knobs.fine_tune_from: ", from, ", but the run ends after ",
+      plan.stop.steps,
+      " rounds (stop.steps), so no node fine-tunes; lower the one or raise the "
+      "other"));
+}
+
 void WarnOfParts(const RunPlan& plan, const Graph& graph,
                  std::vector<std::string>& warnings) {
   const std::vector<std::vector<int64_t>> parts = graph.Components();
@@ -402,6 +450,9 @@ std::vector<std::string> PlanWarnings(const RunPlan& plan) {
   }
   if (plan.algorithm.name == "pame") {
     WarnOfPame(plan, *graph, **algorithm, warnings);
+  }
+  if (plan.algorithm.name == "fedavg+") {
+    WarnOfFineTuning(plan, **algorithm, warnings);
   }
   return warnings;
 }

@@ -133,6 +133,8 @@ struct Neighbour {
 // that a topology, weights and overrides resolve to.
 struct NodePlan {
   NodeId self;
+  // Of the run: the same on every node.
+  uint64_t seed = 0;
   Knobs knobs;
   std::vector<Neighbour> neighbours;  // sorted by name, without self
   double self_weight = 1;             // W_ii

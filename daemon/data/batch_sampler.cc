@@ -31,11 +31,16 @@ absl::Span<const int64_t> BatchSampler::Next() {
     shuffled_ = false;
   }
   if (!shuffled_) Shuffle();
-  const int64_t count = std::min(batch_size_, rows() - position_);
-  const auto batch = absl::MakeConstSpan(order_).subspan(
-      static_cast<size_t>(position_), static_cast<size_t>(count));
-  position_ += count;
-  return batch;
+  last_count_ = std::min(batch_size_, rows() - position_);
+  position_ += last_count_;
+  return Again();
+}
+
+absl::Span<const int64_t> BatchSampler::Again() const {
+  DFL_CHECK(last_count_ > 0);
+  return absl::MakeConstSpan(order_).subspan(
+      static_cast<size_t>(position_ - last_count_),
+      static_cast<size_t>(last_count_));
 }
 
 int64_t BatchSampler::batches_per_pass() const {
@@ -72,6 +77,7 @@ absl::Status BatchSampler::Restore(const State& state) {
   seed_ = state.seed;
   pass_ = state.pass;
   position_ = state.position;
+  last_count_ = 0;
   shuffled_ = false;
   return absl::OkStatus();
 }

@@ -34,6 +34,10 @@ class BatchSampler {
   // any method that is not const.
   absl::Span<const int64_t> Next();
 
+  // The batch that Next gave last, valid as long. Next must have been called,
+  // and not before a Restore (checked).
+  absl::Span<const int64_t> Again() const;
+
   // ceil(rows / batch_size).
   int64_t batches_per_pass() const;
   int64_t rows() const { return static_cast<int64_t>(order_.size()); }
@@ -57,6 +61,7 @@ class BatchSampler {
   int64_t batch_size_;
   uint64_t pass_ = 0;
   int64_t position_ = 0;
+  int64_t last_count_ = 0;      // rows of the last batch; 0: none
   bool shuffled_ = false;       // order_ is that of pass_
   std::vector<int64_t> order_;  // [rows]
 };

@@ -120,7 +120,8 @@ class TorchLearner : public ports::Learner {
     DFL_CHECK(bound_ && request.batch_size >= 1);
     EnterThread();
     sampler_.set_batch_size(request.batch_size);
-    const absl::Span<const int64_t> rows = sampler_.Next();
+    const absl::Span<const int64_t> rows =
+        request.same_batch ? sampler_.Again() : sampler_.Next();
     ports::GradientResult result;
     result.rows = static_cast<int64_t>(rows.size());
     DFL_RETURN_IF_ERROR(Guarded(absl::StrCat("gradient ", request.step), [&] {

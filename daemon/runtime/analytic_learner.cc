@@ -131,7 +131,8 @@ absl::StatusOr<ports::GradientResult> AnalyticLearner::Gradient(
   if (request.batch_size != sampler_.batch_size()) {
     sampler_.set_batch_size(request.batch_size);
   }
-  const absl::Span<const int64_t> batch = sampler_.Next();
+  const absl::Span<const int64_t> batch =
+      request.same_batch ? sampler_.Again() : sampler_.Next();
   ports::GradientResult result;
   result.rows = static_cast<int64_t>(batch.size());
   result.loss = train_->Loss(parameters_, batch);

@@ -237,11 +237,14 @@ class Node : private Links::Listener, private Transfers::Listener {
 
   // Models out.
   SnapshotPtr TakeSnapshot();
+  // Of the parameters as they are now, or of `values` when not empty.
+  SnapshotPtr TakePushSnapshot(absl::Span<const float> values);
   void AnswerState(const PendingAsk& asked);
   void StartPush(const NodeId& peer, Outgoing outgoing);
   void ForgetPushes();
   Outgoing MakeOutgoing(const NodeId& to, ports::TransferKind kind,
-                        core::MessageFormat format, double rate);
+                        core::MessageFormat format, double rate,
+                        SnapshotPtr snapshot);
   uint64_t EdgeSeed(const NodeId& peer, int64_t round) const;
   // Ask ids on the wire: those of one algorithm object never meet another's.
   uint64_t WireAsk(uint64_t ask) const { return (epoch_ << 32) | ask; }

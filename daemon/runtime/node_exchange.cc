@@ -225,8 +225,8 @@ void Node::ServeAsks() {
 }
 
 void Node::AnswerState(const PendingAsk& asked) {
-  Outgoing outgoing =
-      MakeOutgoing(asked.from, TransferKind::kAnswer, core::MessageFormat{}, 1);
+  Outgoing outgoing = MakeOutgoing(asked.from, TransferKind::kAnswer,
+                                   core::MessageFormat{}, 1, TakeSnapshot());
   outgoing.ask = asked.ask.ask;
   transfers_.Send(std::move(outgoing));
 }
@@ -291,6 +291,18 @@ void Node::Do(const core::Missed& action) {
 
 // ------------------------------------------------------------- models out ----
 
+// What is pushed in the midst of a step is not w^k: it takes the buffers with it
+// as they are now, and is nobody else's snapshot.
+SnapshotPtr Node::TakePushSnapshot(absl::Span<const float> values) {
+  if (values.empty() && Settled()) return TakeSnapshot();
+  if (values.empty()) values = parameters_;
+  auto copy = std::make_shared<Snapshot>();
+  copy->parameters.assign(values.begin(), values.end());
+  copy->buffers = buffers_;
+  copy->step = algorithm_->step();
+  return copy;
+}
+
 SnapshotPtr Node::TakeSnapshot() {
   SnapshotPtr present = snapshot_.lock();
   if (present && snapshot_generation_ == generation_) return present;
@@ -304,12 +316,13 @@ SnapshotPtr Node::TakeSnapshot() {
 }
 
 Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
-                            core::MessageFormat format, double rate) {
+                            core::MessageFormat format, double rate,
+                            SnapshotPtr snapshot) {
   Outgoing outgoing;
   outgoing.to = to;
   outgoing.kind = kind;
   outgoing.format = format;
-  outgoing.snapshot = TakeSnapshot();
+  outgoing.snapshot = std::move(snapshot);
   outgoing.step = outgoing.snapshot->step;
   const auto n = static_cast<int64_t>(parameters_.size());
   outgoing.sent_coordinates = format.coordinates == core::Coordinates::kDense
@@ -328,8 +341,9 @@ Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
 }
 
 void Node::Do(const core::Answer& action) {
-  Outgoing outgoing = MakeOutgoing(action.to, TransferKind::kAnswer,
-                                   plan_->codec.format, action.rate);
+  Outgoing outgoing =
+      MakeOutgoing(action.to, TransferKind::kAnswer, plan_->codec.format,
+                   action.rate, TakeSnapshot());
   outgoing.ask = action.ask;
   outgoing.seed = action.seed;
   transfers_.Send(std::move(outgoing));
@@ -345,10 +359,13 @@ uint64_t Node::EdgeSeed(const NodeId& peer, int64_t round) const {
 }
 
 void Node::Do(const core::Push& action) {
+  SnapshotPtr snapshot;
   for (const NodeId& peer : action.peers) {
     if (!Active(peer)) continue;
-    Outgoing outgoing = MakeOutgoing(peer, TransferKind::kPush,
-                                     plan_->codec.format, plan_->codec.rate);
+    if (!snapshot) snapshot = TakePushSnapshot(action.values);
+    Outgoing outgoing =
+        MakeOutgoing(peer, TransferKind::kPush, plan_->codec.format,
+                     plan_->codec.rate, snapshot);
     outgoing.step = action.round;
     outgoing.seed = EdgeSeed(peer, action.round);
     PeerState& state = peers_[peer];

@@ -225,14 +225,16 @@ void Node::Do(core::Action action) {
   std::visit([this](const auto& a) { Do(a); }, action);
 }
 
-void Node::Do(const core::ComputeGradient& /*action*/) {
+void Node::Do(const core::ComputeGradient& action) {
   if (phase_ == Phase::kDegraded && loop_.Now() < retry_at_) {
     StandStill();
     return;
   }
   gradient_began_ = loop_.Now();
   ports::GradientRequest request;
-  request.step = gradients_;
+  // Batches that nothing came of (degraded) are not counted.
+  request.same_batch = action.same_batch && gradients_ > 0;
+  request.step = request.same_batch ? gradients_ - 1 : gradients_;
   request.batch_size = plan_->batch_size;
   trainer_->Gradient(request, [this, alive = std::weak_ptr<bool>(alive_)](
                                   absl::StatusOr<ports::GradientResult> r) {

@@ -25,6 +25,16 @@ int64_t ScriptedDecisions::DrawFrom(absl::string_view /*purpose*/,
   return range.lo;
 }
 
+std::vector<int64_t> ScriptedDecisions::ChooseTogether(
+    uint64_t /*run_seed*/, absl::string_view purpose, int64_t /*round*/,
+    int64_t candidates, int64_t count) {
+  const std::vector<int64_t>& scripted = together[std::string(purpose)];
+  if (static_cast<int64_t>(scripted.size()) != count || count > candidates) {
+    ++wrong_counts;
+  }
+  return scripted;
+}
+
 GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
                        std::vector<float> start, const core::Problem& problem,
                        int64_t batches_per_pass, int64_t step)

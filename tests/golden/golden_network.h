@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,11 +24,17 @@ class ScriptedDecisions : public core::Decisions {
   std::vector<NodeId> asked;
   bool asked_is_scripted = false;
   int64_t wrong_counts = 0;
+  // What ChooseTogether returns for a purpose.
+  std::map<std::string, std::vector<int64_t>> together;
 
   std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
                                        int64_t count) override;
   uint64_t NameCoordinates(const NodeId& to) override;
   int64_t DrawFrom(absl::string_view purpose, core::IntRange range) override;
+  std::vector<int64_t> ChooseTogether(uint64_t run_seed,
+                                      absl::string_view purpose, int64_t round,
+                                      int64_t candidates,
+                                      int64_t count) override;
 };
 
 // One node: its vectors, its state machine, and what that asked for.

@@ -217,20 +217,54 @@ void RunPame(const json& golden) {
   }
 }
 
-// ---------------------------------------------------- D-PSGD and DeceFL ----
+// --------------------------------------------------- synchronous rounds ----
 
 // The knobs of a run, by our names.
 KnobValues RoundKnobs(const json& golden) {
   const json& params = golden.at("params");
   KnobValues knobs;
-  for (const char* name : {"eta", "delta", "Gamma", "mu"}) {
+  for (const char* name : {"eta", "delta", "Gamma", "mu", "theta", "rho"}) {
     if (params.contains(name)) knobs[name] = params.at(name).get<double>();
   }
-  if (golden.at("algorithm") == "d-psgd") return knobs;
-  if (params.contains("E")) knobs["E"] = params.at("E").get<int64_t>();
+  for (const char* name : {"E", "K", "s"}) {
+    if (params.contains(name)) knobs[name] = params.at(name).get<int64_t>();
+  }
+  if (!params.contains("mode")) return knobs;
   knobs["form"] = params.at("mode").get<std::string>();
   knobs["sample_weighting"] = params.at("sample_weighting").get<bool>();
   return knobs;
+}
+
+// A model on its way, as it was when it was pushed.
+struct Pushed {
+  int64_t from;
+  std::vector<NodeId> to;
+  std::vector<float> model;
+};
+
+// Adds what `node` has asked to push, if anything.
+void TakePush(GoldenNode& node, int64_t from, int64_t round,
+              std::vector<Pushed>& pushes) {
+  core::Push push;
+  if (!node.Take(&push)) return;
+  EXPECT_EQ(push.round, round);
+  EXPECT_TRUE(push.values.empty());
+  pushes.push_back({from, push.peers, node.parameters});
+}
+
+// A node that has all it needs when it pushes mixes an instant later.
+void PassInstant(GoldenNode& node) {
+  core::WakeAfter wake;
+  while (node.Take(&wake)) node.Handle(core::TimerFired{wake.timer});
+  core::Missed missed;
+  EXPECT_FALSE(node.Take(&missed));
+}
+
+core::RemoteModel WholeModel(const std::vector<float>& values, int64_t round) {
+  core::RemoteModel model;
+  model.parameters = std::make_unique<core::PlainRemoteVector>(values);
+  model.step = round;
+  return model;
 }
 
 // A run of synchronous rounds under way.
@@ -289,49 +323,44 @@ void PlayRound(RoundRun& run, const json& step, int64_t k) {
     plan.sample_weight = run.SampleWeight(i, members);
     run.nodes[i]->Handle(core::PlanChanged{std::move(plan)});
   }
-  struct Pushed {
-    int64_t from;
-    std::vector<NodeId> to;
-    std::vector<float> model;
-  };
+  // Models are pushed before training or after it.
   std::vector<Pushed> pushes;
   for (const int64_t i : members) {
-    GoldenNode& node = *run.nodes[i];
-    node.Handle(core::StepBegins{});
-    core::Push push;
-    if (node.Take(&push)) {
-      EXPECT_EQ(push.round, k);
-      pushes.push_back({i, push.peers, node.parameters});
-    }
+    run.nodes[i]->Handle(core::StepBegins{});
+    TakePush(*run.nodes[i], i, k, pushes);
   }
+  // A step of dfedsam takes two gradients on one batch.
+  const int gradients = run.algorithm == "dfedsam" ? 2 : 1;
   const json* want = StateAfter(run.golden, k);
   for (const int64_t i : members) {
     GoldenNode& node = *run.nodes[i];
     const json batches = step.contains("local") ? step.at("local").at(i)
                                                 : json{step.at("batch").at(i)};
     for (const json& batch : batches) {
-      core::ComputeGradient compute;
-      ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
-      node.Gradient(ReadBatch(batch));
+      for (int g = 0; g < gradients; ++g) {
+        core::ComputeGradient compute;
+        ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
+        EXPECT_EQ(compute.same_batch, g > 0);
+        node.Gradient(ReadBatch(batch));
+      }
     }
     core::ComputeGradient surplus;
     EXPECT_FALSE(node.Take(&surplus));
-    if (want != nullptr && want->contains("x_local")) {
-      EXPECT_EQ(
-          Difference("x_local", node.parameters, want->at("x_local").at(i)),
-          "");
+    for (const char* trained : {"x_local", "z"}) {
+      if (want == nullptr || !want->contains(trained)) continue;
+      EXPECT_EQ(Difference(trained, node.parameters, want->at(trained).at(i)),
+                "");
     }
+    TakePush(node, i, k, pushes);
   }
   for (const Pushed& push : pushes) {
     for (const NodeId& to : push.to) {
-      core::RemoteModel model;
-      model.parameters = std::make_unique<core::PlainRemoteVector>(push.model);
-      model.step = k;
       run.nodes[NodeIndex(to)]->Handle(
-          core::PushArrived{NodeName(push.from), std::move(model)});
+          core::PushArrived{NodeName(push.from), WholeModel(push.model, k)});
     }
   }
   for (const int64_t i : members) {
+    PassInstant(*run.nodes[i]);
     core::StepDone done;
     ASSERT_TRUE(run.nodes[i]->Take(&done)) << "round " << k << " node " << i;
     if (want == nullptr) continue;
@@ -360,6 +389,80 @@ void RunRounds(const json& golden) {
       }
     }
     PlayRound(run, step, k);
+    if (testing::Test::HasFatalFailure()) return;
+    ++k;
+  }
+}
+
+// -------------------------------------------------------------- epidemic ----
+
+void PlayEpidemicRound(const json& golden, const json& step, int64_t k,
+                       const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
+  for (const auto& node : nodes) {
+    for (size_t j = 0; j < nodes.size(); ++j) {
+      std::vector<int64_t>& places =
+          node->decisions.together["receivers of " +
+                                   NodeName(static_cast<int64_t>(j)).name()];
+      places.clear();
+      // Places among the members without the sender.
+      for (const json& to : step.at("sends").at(j)) {
+        const auto place = to.get<int64_t>();
+        places.push_back(place < static_cast<int64_t>(j) ? place : place - 1);
+      }
+    }
+  }
+  std::vector<Pushed> pushes;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i]->Handle(core::StepBegins{});
+    TakePush(*nodes[i], static_cast<int64_t>(i), k, pushes);
+    EXPECT_EQ(nodes[i]->decisions.wrong_counts, 0);
+  }
+  ASSERT_EQ(pushes.size(), nodes.size());
+  for (const Pushed& push : pushes) {
+    EXPECT_EQ(push.to.size(), step.at("sends").at(push.from).size());
+    for (const NodeId& to : push.to) {
+      nodes[NodeIndex(to)]->Handle(
+          core::PushArrived{NodeName(push.from), WholeModel(push.model, k)});
+    }
+  }
+  const json* want = StateAfter(golden, k);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    GoldenNode& node = *nodes[i];
+    PassInstant(node);
+    core::ComputeGradient compute;
+    ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
+    const std::vector<float> average = node.parameters;
+    node.Gradient(ReadBatch(step.at("batch").at(i)));
+    core::StepDone done;
+    ASSERT_TRUE(node.Take(&done));
+    if (want == nullptr) continue;
+    EXPECT_EQ(Difference("avg", average, want->at("avg").at(i)), "")
+        << "round " << k << " node " << i;
+    EXPECT_EQ(Difference("x", node.parameters, want->at("x").at(i)), "")
+        << "round " << k << " node " << i;
+  }
+}
+
+void RunEpidemic(const json& golden) {
+  const auto problems = MakeProblems(golden.at("problem"));
+  CheckProblems(golden, problems);
+  std::vector<std::unique_ptr<GoldenNode>> nodes;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    core::NodePlan plan =
+        MakePlan("epidemic", static_cast<int64_t>(i), RoundKnobs(golden));
+    for (size_t j = 0; j < problems.size(); ++j) {
+      if (j != i) plan.neighbours.push_back({NodeName(j), 0});
+    }
+    nodes.push_back(std::make_unique<GoldenNode>(
+        "epidemic", std::move(plan),
+        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i], 1, 0));
+    for (size_t j = 0; j < problems.size(); ++j) {
+      nodes[i]->Handle(core::PeerUp{NodeName(j)});
+    }
+  }
+  int64_t k = 0;
+  for (const json& step : golden.at("schedule")) {
+    PlayEpidemicRound(golden, step, k, nodes);
     if (testing::Test::HasFatalFailure()) return;
     ++k;
   }
@@ -401,7 +504,11 @@ TEST_P(Golden, Reproduces) {
     GTEST_SKIP() << algorithm << " is not in the catalogue yet";
   }
   if (algorithm == "pame") return RunPame(golden);
-  if (algorithm == "d-psgd" || algorithm == "decefl") return RunRounds(golden);
+  if (algorithm == "epidemic") return RunEpidemic(golden);
+  for (const char* rounds :
+       {"d-psgd", "decefl", "dfedavgm", "dfedsam", "fedavg"}) {
+    if (algorithm == rounds) return RunRounds(golden);
+  }
   FAIL() << "no driver for " << algorithm;
 }
 

@@ -16,98 +16,10 @@
 #include "daemon/core/pame.h"
 #include "daemon/core/push_barrier.h"
 #include "gtest/gtest.h"
+#include "tests/unit/core/machine.h"
 
 namespace dfl::core {
 namespace {
-
-RemoteModel Model(std::vector<float> values, int64_t step,
-                  std::vector<float> buffers = {}) {
-  RemoteModel model;
-  model.parameters = std::make_unique<PlainRemoteVector>(std::move(values));
-  model.buffers = std::move(buffers);
-  model.step = step;
-  return model;
-}
-
-NodeId Id(const std::string& name) { return NodeId(name); }
-
-// Takes the first candidates; kappa is the lower end.
-class ScriptedDecisions : public Decisions {
- public:
-  std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
-                                       int64_t count) override {
-    return {candidates.begin(), candidates.begin() + count};
-  }
-  uint64_t NameCoordinates(const NodeId&) override { return ++names; }
-  int64_t DrawFrom(absl::string_view, IntRange range) override {
-    return range.lo;
-  }
-  uint64_t names = 0;
-};
-
-// One algorithm with n parameters and the actions it has asked for.
-class Machine {
- public:
-  Machine(const std::string& algorithm, KnobValues knobs,
-          std::vector<Neighbour> neighbours, int64_t n = 2)
-      : parameters(n), gradient(n), buffers(1), name_(algorithm) {
-    AlgorithmContext context;
-    context.plan = Plan(std::move(knobs), std::move(neighbours));
-    context.vectors =
-        NodeVectors{absl::MakeSpan(parameters), absl::MakeSpan(gradient),
-                    absl::MakeSpan(buffers)};
-    algorithm_ = *CreateAlgorithm(algorithm, std::move(context), decisions);
-    Handle(Started{0});
-  }
-
-  NodePlan Plan(KnobValues knobs, std::vector<Neighbour> neighbours) const {
-    NodePlan plan;
-    plan.self = NodeId("self");
-    plan.knobs = *Knobs::Resolve((*FindAlgorithm(name_))->knobs, knobs);
-    plan.neighbours = std::move(neighbours);
-    plan.member_count = static_cast<int64_t>(plan.neighbours.size()) + 1;
-    return plan;
-  }
-
-  // The names of the actions that `event` leads to, e.g. "ask gradient".
-  std::string Handle(Event event) {
-    actions.clear();
-    algorithm_->Handle(std::move(event), actions);
-    std::string text;
-    for (const Action& action : actions) {
-      static constexpr const char* kNames[] = {
-          "gradient", "ask",    "cancel-ask", "answer", "push",
-          "wake",     "cancel", "missed",     "done"};
-      absl::StrAppend(&text, text.empty() ? "" : " ", kNames[action.index()]);
-    }
-    return text;
-  }
-  template <typename A>
-  A Last() const {
-    for (const Action& action : actions) {
-      if (const auto* a = std::get_if<A>(&action)) return *a;
-    }
-    ADD_FAILURE() << "no such action";
-    return A();
-  }
-  double Gauge(const std::string& name) { return algorithm_->Gauges()[name]; }
-  Algorithm& operator*() { return *algorithm_; }
-  Algorithm* operator->() { return algorithm_.get(); }
-
-  ScriptedDecisions decisions;
-  std::vector<float> parameters;
-  std::vector<float> gradient;
-  std::vector<float> buffers;
-  Actions actions;
-
- private:
-  std::string name_;
-  std::unique_ptr<Algorithm> algorithm_;
-};
-
-std::vector<Neighbour> Three() {
-  return {{Id("a"), 0.25}, {Id("b"), 0.25}, {Id("c"), 0.25}};
-}
 
 // ------------------------------------------------------------ PushBarrier ----
 
@@ -117,6 +29,7 @@ class PushBarrierTest : public testing::Test {
 
   void Up(const std::string& peer) { barrier_.SetUp(Id(peer), true); }
   void Down(const std::string& peer) { barrier_.SetUp(Id(peer), false); }
+  void Begin() { barrier_.BeginRound(barrier_.peers()); }
   // `peer` pushed its value of `step`, while we are in `round`.
   void Add(const std::string& peer, int64_t step, int64_t round,
            int64_t max_lag = 1) {
@@ -138,7 +51,7 @@ class PushBarrierTest : public testing::Test {
 using Steps = std::vector<int64_t>;
 
 TEST_F(PushBarrierTest, NobodyUpIsComplete) {
-  barrier_.BeginRound();
+  Begin();
   EXPECT_TRUE(barrier_.Complete(5));
   EXPECT_EQ(Take(5), Steps());
 }
@@ -147,7 +60,7 @@ TEST_F(PushBarrierTest, WaitsForEveryNeighbourThatIsUp) {
   Up("a");
   Up("b");
   Up("stranger");  // linked, but no neighbour
-  barrier_.BeginRound();
+  Begin();
   EXPECT_FALSE(barrier_.Complete(5));
   Add("a", 5, 5);
   EXPECT_FALSE(barrier_.Complete(5));
@@ -158,7 +71,7 @@ TEST_F(PushBarrierTest, WaitsForEveryNeighbourThatIsUp) {
   Add("b", 5, 5);
   EXPECT_TRUE(barrier_.Complete(5));
   EXPECT_EQ(Take(5), (Steps{5, 5}));
-  barrier_.BeginRound();
+  Begin();
   EXPECT_FALSE(barrier_.Complete(6));
   EXPECT_EQ(barrier_.dropped(), 0);
 }
@@ -166,7 +79,7 @@ TEST_F(PushBarrierTest, WaitsForEveryNeighbourThatIsUp) {
 TEST_F(PushBarrierTest, OneThatGoesDownIsNotWaitedForButItsValueIsUsed) {
   Up("a");
   Up("b");
-  barrier_.BeginRound();
+  Begin();
   Add("a", 5, 5);
   Down("a");
   Down("b");
@@ -176,19 +89,19 @@ TEST_F(PushBarrierTest, OneThatGoesDownIsNotWaitedForButItsValueIsUsed) {
 
 TEST_F(PushBarrierTest, OneThatComesUpDuringARoundIsWaitedForInTheNext) {
   Up("a");
-  barrier_.BeginRound();
+  Begin();
   Up("b");
   Add("a", 5, 5);
   EXPECT_TRUE(barrier_.Complete(5));
   EXPECT_EQ(Take(5), Steps{5});
-  barrier_.BeginRound();
+  Begin();
   Add("a", 6, 6);
   EXPECT_FALSE(barrier_.Complete(6));
 }
 
 TEST_F(PushBarrierTest, AValueOneRoundOldIsUsedAtTheDeadlineButOnlyOnce) {
   Up("a");
-  barrier_.BeginRound();
+  Begin();
   Add("a", 4, 5);
   EXPECT_FALSE(barrier_.Complete(5));  // the present one may still come
   EXPECT_EQ(Take(5), Steps{4});
@@ -211,7 +124,7 @@ TEST_F(PushBarrierTest, OlderValuesAreCountedAndDropped) {
 
 TEST_F(PushBarrierTest, ValuesOfLaterRoundsWait) {
   Up("a");
-  barrier_.BeginRound();
+  Begin();
   Add("a", 6, 5);
   EXPECT_TRUE(barrier_.Complete(5));  // it will not send 5 any more
   EXPECT_EQ(Take(5), Steps());
@@ -231,12 +144,12 @@ TEST_F(PushBarrierTest, FormerNeighboursLeaveNothingBehind) {
   Up("a");
   Add("a", 5, 5);
   barrier_.SetNeighbours({{Id("b"), 0.5}});
-  barrier_.BeginRound();
+  Begin();
   EXPECT_TRUE(barrier_.Complete(5));
   EXPECT_EQ(Take(5), Steps());
   barrier_.SetNeighbours({{Id("a"), 0.4}, {Id("b"), 0.5}});
   EXPECT_EQ(Take(5), Steps());  // it was dropped
-  barrier_.BeginRound();
+  Begin();
   EXPECT_FALSE(barrier_.Complete(6));  // and a is known to be up
 }
 

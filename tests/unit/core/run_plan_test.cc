@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/algorithm.h"
 #include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
 #include "daemon/core/plan_topology.h"
@@ -34,10 +35,12 @@ RunPlan GoodPlan() {
 }
 
 TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
-  for (const char* name : {"pame", "d-psgd", "decefl", "local"}) {
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
     RunPlan plan = GoodPlan();
-    plan.algorithm.name = name;
-    EXPECT_TRUE(ValidatePlan(plan).ok()) << name << ": " << ValidatePlan(plan);
+    plan.algorithm.name = info.name;
+    if (info.dense_only) plan.codec.format.coordinates = Coordinates::kDense;
+    EXPECT_TRUE(ValidatePlan(plan).ok())
+        << info.name << ": " << ValidatePlan(plan);
   }
 }
 
@@ -215,6 +218,55 @@ INSTANTIATE_TEST_SUITE_P(
                   p.deadline.exchange = absl::InfiniteDuration();
                 }}));
 
+// Every algorithm that exchanges with everyone.
+TEST(ValidatePlan, RefusesOtherGraphsAndWeightsWhereAllMeetAll) {
+  int64_t checked = 0;
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    if (!info.complete_graph) continue;
+    ++checked;
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = info.name;
+    plan.codec.format.coordinates = Coordinates::kDense;
+    plan.topology.kind = "ring";
+    EXPECT_THAT(
+        std::string(ValidatePlan(plan).message()),
+        AllOf(StartsWith("topology.kind: \"ring\" is not allowed; allowed: "
+                         "complete"),
+              HasSubstr(info.name)));
+    plan.members.resize(3);  // a ring of three is complete
+    EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+    plan.topology.weights = "explicit";
+    plan.topology.matrix = {
+        {0.5, 0.25, 0.25}, {0.25, 0.5, 0.25}, {0.25, 0.25, 0.5}};
+    EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+                StartsWith("topology.weights: \"explicit\""));
+  }
+  EXPECT_EQ(checked, 4);  // epidemic, fedavg, fedavg+, swarm
+}
+
+TEST(ValidatePlan, RefusesPartialMessagesWhereAllOfAModelIsNeeded) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "swarm";
+  for (const auto sparse : {Coordinates::kRandom, Coordinates::kTopK}) {
+    plan.codec.format.coordinates = sparse;
+    EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+                AllOf(StartsWith("codec.coordinates: "),
+                      HasSubstr("allowed: dense"), HasSubstr("swarm")));
+  }
+}
+
+TEST(ValidatePlan, RefusesAnOverrideOfWhatNodesRelyOn) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "epidemic";
+  plan.algorithm.knobs = {{"s", int64_t{3}}};
+  plan.nodes[NodeId("bert")].knobs = {{"eta", 0.5}};
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.nodes[NodeId("bert")].knobs = {{"s", int64_t{2}}};
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              AllOf(StartsWith("nodes.bert.knobs.s: "),
+                    HasSubstr("algorithm.knobs.s")));
+}
+
 TEST(ValidatePlan, TakesTopKForPushAlgorithms) {
   for (const char* name : {"d-psgd", "decefl"}) {
     RunPlan plan = GoodPlan();
@@ -277,6 +329,17 @@ TEST(PlanWarnings, NamesThePartsOfADisconnectedGraph) {
   EXPECT_THAT(PlanWarnings(plan),
               ElementsAre(HasSubstr("{anna, carl}, {bert}, {dora}")));
   plan.algorithm.name = "local";  // nobody exchanges anything
+  EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+}
+
+TEST(PlanWarnings, FineTuningThatNeverBegins) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "fedavg+";
+  EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+  plan.stop.steps = 100;
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre(HasSubstr("fine_tune_from: 100")));
+  plan.algorithm.knobs = {{"fine_tune_from", int64_t{80}}};
   EXPECT_THAT(PlanWarnings(plan), IsEmpty());
 }
 

@@ -243,6 +243,19 @@ std::vector<int64_t> Pass(BatchSampler& sampler) {
   return rows;
 }
 
+TEST(BatchSampler, GivesABatchAgain) {
+  BatchSampler once(10, 4, 3);
+  BatchSampler twice(10, 4, 3);
+  for (int k = 0; k < 8; ++k) {  // passes of 4, 4 and 2 rows
+    const absl::Span<const int64_t> next = twice.Next();
+    const std::vector<int64_t> first(next.begin(), next.end());
+    EXPECT_EQ(twice.Again(), absl::MakeConstSpan(first));
+    twice.set_batch_size(4);
+    EXPECT_EQ(twice.Again(), absl::MakeConstSpan(first));
+    EXPECT_EQ(once.Next(), absl::MakeConstSpan(first)) << "batch " << k;
+  }
+}
+
 TEST(BatchSampler, CoversEachRowOncePerPass) {
   for (const int64_t rows : {1, 2, 7, 32, 100}) {
     for (const int64_t batch : {1, 3, 32, 1000}) {

@@ -1,0 +1,633 @@
+// The algorithms of synchronous rounds by pushes, several nodes together on
+// quadratics, against naive versions; and each claim of theirs alone.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/mixing.h"
+#include "gtest/gtest.h"
+#include "tests/unit/core/machine.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr int64_t kLength = 3;
+using Vector = std::vector<double>;
+
+// f(w) = 1/2 sum_l a[l] (w[l] - c[l])^2
+struct Quadratic {
+  Vector a;
+  Vector c;
+  Vector Gradient(const Vector& w) const {
+    Vector g(w.size());
+    for (size_t l = 0; l < w.size(); ++l) g[l] = a[l] * (w[l] - c[l]);
+    return g;
+  }
+};
+
+Quadratic QuadraticOf(int64_t node) {
+  const auto i = static_cast<double>(node);
+  return {{0.5 + 0.25 * i, 1, 2 - 0.25 * i}, {i, -i, 1 - 0.5 * i}};
+}
+
+Vector StartOf(int64_t node) {
+  return {0.5 * static_cast<double>(node), 1, -static_cast<double>(node)};
+}
+
+NodeId Name(int64_t i) { return NodeId(absl::StrCat("n", i)); }
+
+MixingMatrix Uniform(int64_t m) {
+  return MixingMatrix(m, Vector(m, 1.0 / static_cast<double>(m)));
+}
+
+// A path of four.
+MixingMatrix Path() {
+  return {{0.6, 0.4, 0, 0},
+          {0.4, 0.3, 0.3, 0},
+          {0, 0.3, 0.2, 0.5},
+          {0, 0, 0.5, 0.5}};
+}
+
+// m nodes that exchange at once and in full; what is lost is scripted.
+class Net {
+ public:
+  Net(const std::string& algorithm, const KnobValues& knobs,
+      const MixingMatrix& w, bool zero_gradients = false)
+      : zero_gradients_(zero_gradients) {
+    const auto m = static_cast<int64_t>(w.size());
+    for (int64_t i = 0; i < m; ++i) {
+      auto node = std::make_unique<NodeOfNet>(i);
+      AlgorithmContext context;
+      context.plan.self = Name(i);
+      context.plan.seed = 99;
+      context.plan.knobs =
+          *Knobs::Resolve((*FindAlgorithm(algorithm))->knobs, knobs);
+      context.plan.member_count = m;
+      for (int64_t j = 0; j < m; ++j) {
+        if (j != i && w[i][j] > 0) {
+          context.plan.neighbours.push_back({Name(j), w[i][j]});
+        }
+      }
+      const Vector start = StartOf(i);
+      node->parameters.assign(start.begin(), start.end());
+      node->gradient.assign(kLength, 0.0F);
+      context.vectors = {
+          absl::MakeSpan(node->parameters), absl::MakeSpan(node->gradient), {}};
+      node->algorithm =
+          *CreateAlgorithm(algorithm, std::move(context), node->decisions);
+      nodes_.push_back(std::move(node));
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      Give(i, Started{0});
+      for (int64_t j = 0; j < m; ++j) {
+        if (j != i) Give(i, PeerUp{Name(j)});
+      }
+    }
+  }
+
+  // One round of everybody; whoever still waits when nothing moves any more
+  // goes on at its deadline.
+  void Round() {
+    for (size_t i = 0; i < nodes_.size(); ++i) Give(i, StepBegins{});
+    while (!AllDone()) {
+      bool waits = false;
+      for (size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i]->timer == 0) continue;
+        waits = true;
+        // The shortest deadline passes first.
+        size_t first = i;
+        for (size_t j = i; j < nodes_.size(); ++j) {
+          if (nodes_[j]->timer != 0 &&
+              nodes_[j]->delay < nodes_[first]->delay) {
+            first = j;
+          }
+        }
+        if (nodes_[first]->delay > absl::ZeroDuration()) ++deadlines;
+        Give(first, TimerFired{std::exchange(nodes_[first]->timer, 0)});
+        break;
+      }
+      ASSERT_TRUE(waits) << "nobody waits and nobody is done";
+    }
+    for (const auto& node : nodes_) node->done = false;
+  }
+
+  std::vector<float>& at(int64_t i) { return nodes_[i]->parameters; }
+  Algorithm& algorithm(int64_t i) { return *nodes_[i]->algorithm; }
+
+  // Pushes of (from, to) do not arrive.
+  std::set<std::pair<int64_t, int64_t>> lost;
+  int64_t pushes = 0;
+  int64_t deadlines = 0;
+  int64_t gradients = 0;
+
+ private:
+  struct NodeOfNet {
+    explicit NodeOfNet(int64_t i) : decisions(1000 + i) {}
+    SeededDecisions decisions;
+    std::vector<float> parameters;
+    std::vector<float> gradient;
+    std::unique_ptr<Algorithm> algorithm;
+    uint64_t timer = 0;
+    absl::Duration delay;
+    bool done = false;
+  };
+
+  bool AllDone() const {
+    return std::all_of(nodes_.begin(), nodes_.end(),
+                       [](const auto& node) { return node->done; });
+  }
+
+  void Give(int64_t i, Event event) {
+    NodeOfNet& node = *nodes_[i];
+    Actions actions;
+    node.algorithm->Handle(std::move(event), actions);
+    for (const Action& action : actions) Do(i, action);
+  }
+
+  void Do(int64_t i, const Action& action) {
+    NodeOfNet& node = *nodes_[i];
+    if (std::holds_alternative<ComputeGradient>(action)) {
+      ++gradients;
+      const Vector g = QuadraticOf(i).Gradient(
+          Vector(node.parameters.begin(), node.parameters.end()));
+      for (int64_t l = 0; l < kLength; ++l) {
+        node.gradient[l] = zero_gradients_ ? 0.0F : static_cast<float>(g[l]);
+      }
+      Give(i, GradientReady{});
+    } else if (const auto* push = std::get_if<Push>(&action)) {
+      const std::vector<float> values =
+          push->values.empty()
+              ? node.parameters
+              : std::vector<float>(push->values.begin(), push->values.end());
+      for (const NodeId& to : push->peers) {
+        ++pushes;
+        const int64_t j = std::stoll(to.name().substr(1));
+        if (lost.count({i, j}) > 0) continue;
+        Give(j, PushArrived{Name(i), Model(values, push->round)});
+      }
+    } else if (const auto* wake = std::get_if<WakeAfter>(&action)) {
+      node.timer = wake->timer;
+      node.delay = wake->delay;
+    } else if (std::holds_alternative<CancelTimer>(action)) {
+      node.timer = 0;
+    } else if (std::holds_alternative<StepDone>(action)) {
+      node.done = true;
+    }
+  }
+
+  const bool zero_gradients_;
+  std::vector<std::unique_ptr<NodeOfNet>> nodes_;
+};
+
+// --------------------------------------------------------- naive versions ----
+
+using Models = std::vector<Vector>;
+
+Models Starts(size_t m) {
+  Models x;
+  for (size_t i = 0; i < m; ++i) x.push_back(StartOf(i));
+  return x;
+}
+
+Models MixedBy(const MixingMatrix& w, const Models& x) {
+  Models out(x.size(), Vector(kLength, 0.0));
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t j = 0; j < x.size(); ++j) {
+      for (int64_t l = 0; l < kLength; ++l) out[i][l] += w[i][j] * x[j][l];
+    }
+  }
+  return out;
+}
+
+void ExpectAt(Net& net, const Models& want, const std::string& what) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    for (int64_t l = 0; l < kLength; ++l) {
+      ASSERT_NEAR(net.at(i)[l], want[i][l], 2e-5)
+          << what << ", node " << i << ", coordinate " << l;
+    }
+  }
+}
+
+// ---------------------------------------------------------------- dfedavgm ----
+
+TEST(DfedavgmTest, FollowsTheNaiveRecursion) {
+  const MixingMatrix w = Path();
+  Net net("dfedavgm", {{"eta", 0.05}, {"theta", 0.8}, {"K", int64_t{3}}}, w);
+  Models x = Starts(4);
+  for (int r = 0; r < 15; ++r) {
+    net.Round();
+    for (size_t i = 0; i < 4; ++i) {
+      Vector v(kLength, 0.0);
+      for (int k = 0; k < 3; ++k) {
+        const Vector g = QuadraticOf(i).Gradient(x[i]);
+        for (int64_t l = 0; l < kLength; ++l) {
+          v[l] = 0.8 * v[l] + g[l];
+          x[i][l] -= 0.05 * v[l];
+        }
+      }
+    }
+    x = MixedBy(w, x);
+    ExpectAt(net, x, absl::StrCat("round ", r));
+  }
+  EXPECT_EQ(net.deadlines, 0);
+  EXPECT_EQ(net.algorithm(0).gradients(), 45);
+}
+
+TEST(DfedavgmTest, PushesWhatTrainingGaveAndIsUnsettledTillTheMix) {
+  Machine m("dfedavgm", {{"eta", 1.0}, {"theta", 0.5}, {"K", int64_t{2}}},
+            {{Id("a"), 0.5}});
+  m.parameters = {4, 4};
+  m.gradient = {1, 0};
+  m.Handle(PeerUp{Id("a")});
+  EXPECT_TRUE(m->parameters_settled());
+  EXPECT_EQ(m.Handle(StepBegins{}), "gradient");
+  EXPECT_FALSE(m->parameters_settled());
+  EXPECT_EQ(m.Handle(GradientReady{}), "gradient");
+  EXPECT_FALSE(m.Last<ComputeGradient>().same_batch);
+  EXPECT_EQ(m.parameters, (std::vector<float>{3, 4}));
+  EXPECT_EQ(m.Handle(GradientReady{}), "push wake");
+  EXPECT_EQ(m.parameters, (std::vector<float>{1.5, 4}));  // v = 1.5
+  EXPECT_FALSE(m->parameters_settled());
+  EXPECT_EQ(m.Handle(PushArrived{Id("a"), Model({3.5, 8}, 0, {2})}),
+            "cancel done");
+  EXPECT_EQ(m.parameters, (std::vector<float>{2.5, 6}));
+  EXPECT_EQ(m.buffers, std::vector<float>{1});
+  EXPECT_TRUE(m->parameters_settled());
+  // The momentum starts anew.
+  m.Handle(StepBegins{});
+  m.Handle(GradientReady{});
+  EXPECT_EQ(m.parameters, (std::vector<float>{1.5, 6}));
+}
+
+// The push is carried out after Handle: mixing in the same call would send the
+// mix.
+TEST(DfedavgmTest, AllThatCameBeforeIsMixedAfterThePush) {
+  Machine m("dfedavgm", {{"eta", 1.0}, {"K", int64_t{1}}}, {{Id("a"), 0.5}});
+  m.gradient = {-2, 0};
+  m.Handle(PeerUp{Id("a")});
+  m.Handle(StepBegins{});
+  m.Handle(PushArrived{Id("a"), Model({8, 8}, 0, {2})});
+  EXPECT_EQ(m.Handle(GradientReady{}), "push wake");
+  EXPECT_EQ(m.parameters, (std::vector<float>{2, 0}));
+  EXPECT_EQ(m.Last<WakeAfter>().delay, absl::ZeroDuration());
+  EXPECT_EQ(m.Handle(TimerFired{m.Last<WakeAfter>().timer}), "cancel done");
+  EXPECT_EQ(m.parameters, (std::vector<float>{5, 4}));
+}
+
+TEST(DfedavgmTest, AMissingNeighbourCountsAsNoDifference) {
+  Net net("dfedavgm", {{"eta", 0.1}, {"K", int64_t{1}}}, Path());
+  net.lost = {{1, 0}};
+  net.Round();
+  EXPECT_EQ(net.deadlines, 1);
+  const Vector g = QuadraticOf(0).Gradient(StartOf(0));
+  for (int64_t l = 0; l < kLength; ++l) {
+    EXPECT_NEAR(net.at(0)[l], StartOf(0)[l] - 0.1 * g[l], 1e-6);
+  }
+}
+
+// ----------------------------------------------------------------- dfedsam ----
+
+TEST(DfedsamTest, FollowsTheNaiveRecursion) {
+  const MixingMatrix w = Path();
+  Net net("dfedsam", {{"eta", 0.05}, {"rho", 0.3}, {"K", int64_t{2}}}, w);
+  Models x = Starts(4);
+  for (int r = 0; r < 15; ++r) {
+    net.Round();
+    for (size_t i = 0; i < 4; ++i) {
+      for (int k = 0; k < 2; ++k) {
+        const Vector g = QuadraticOf(i).Gradient(x[i]);
+        double norm = 0;
+        for (const double value : g) norm += value * value;
+        norm = std::sqrt(norm);
+        Vector ascended = x[i];
+        for (int64_t l = 0; l < kLength; ++l) ascended[l] += 0.3 * g[l] / norm;
+        const Vector h = QuadraticOf(i).Gradient(ascended);
+        for (int64_t l = 0; l < kLength; ++l) x[i][l] -= 0.05 * h[l];
+      }
+    }
+    x = MixedBy(w, x);
+    ExpectAt(net, x, absl::StrCat("round ", r));
+  }
+  EXPECT_EQ(net.algorithm(0).gradients(), 30);  // steps
+  EXPECT_EQ(net.gradients, 4 * 60);
+}
+
+TEST(DfedsamTest, BothGradientsOfAStepAreOnOneBatch) {
+  Machine m("dfedsam", {{"eta", 0.5}, {"rho", 10.0}, {"K", int64_t{2}}}, {});
+  m.parameters = {1, 1};
+  EXPECT_EQ(m.Handle(StepBegins{}), "gradient");
+  EXPECT_FALSE(m.Last<ComputeGradient>().same_batch);
+  m.gradient = {3, 4};
+  EXPECT_EQ(m.Handle(GradientReady{}), "gradient");
+  EXPECT_TRUE(m.Last<ComputeGradient>().same_batch);
+  EXPECT_EQ(m.parameters, (std::vector<float>{7, 9}));  // 10 g/||g||
+  m.gradient = {2, -2};
+  EXPECT_EQ(m.Handle(GradientReady{}), "gradient");
+  EXPECT_FALSE(m.Last<ComputeGradient>().same_batch);  // the next step
+  EXPECT_EQ(m.parameters, (std::vector<float>{0, 2}));
+  m.gradient = {0, 0};  // no direction: the gradient is taken where it is
+  m.Handle(GradientReady{});
+  EXPECT_EQ(m.parameters, (std::vector<float>{0, 2}));
+  EXPECT_EQ(m.Handle(GradientReady{}), "cancel done");
+  EXPECT_EQ(m.parameters, (std::vector<float>{0, 2}));
+  EXPECT_EQ(m->gradients(), 2);
+}
+
+// ---------------------------------------------- fedavg, fedavg+ and swarm ----
+
+KnobValues FedavgKnobs(const std::string& form) {
+  return {{"form", form}, {"eta", 0.05}, {"E", int64_t{3}}, {"mu", 0.9}};
+}
+
+TEST(FedavgTest, FollowsTheNaiveRecursion) {
+  for (const bool local : {false, true}) {
+    Net net("fedavg", FedavgKnobs(local ? "local" : "gradient"), Uniform(4));
+    Models x = Starts(4);
+    for (int r = 0; r < 15; ++r) {
+      net.Round();
+      Models progress = x;
+      for (size_t i = 0; i < 4; ++i) {
+        Vector at = x[i];
+        for (int e = 0; e < (local ? 3 : 1); ++e) {
+          const Vector g = QuadraticOf(i).Gradient(at);
+          for (int64_t l = 0; l < kLength; ++l) at[l] -= 0.05 * g[l];
+        }
+        for (int64_t l = 0; l < kLength; ++l) {
+          progress[i][l] = (local ? 0.9 : 1) * (at[l] - x[i][l]);
+        }
+      }
+      x = MixedBy(Uniform(4), x);
+      for (size_t i = 0; i < 4; ++i) {
+        for (int64_t l = 0; l < kLength; ++l) x[i][l] += progress[i][l];
+      }
+      ExpectAt(net, x, absl::StrCat("local ", local, ", round ", r));
+    }
+    EXPECT_EQ(net.pushes, 15 * 12);  // m (m-1) a round
+  }
+}
+
+TEST(SwarmTest, GivesTheModelsOfFedavgWithFewerMessages) {
+  for (const std::string form : {"gradient", "local"}) {
+    Net swarm("swarm", FedavgKnobs(form), Uniform(4));
+    Net fedavg("fedavg", FedavgKnobs(form), Uniform(4));
+    for (int r = 0; r < 15; ++r) {
+      swarm.Round();
+      fedavg.Round();
+      Models want;
+      for (int64_t i = 0; i < 4; ++i) {
+        want.emplace_back(fedavg.at(i).begin(), fedavg.at(i).end());
+      }
+      ExpectAt(swarm, want, absl::StrCat(form, ", round ", r));
+    }
+    EXPECT_EQ(swarm.pushes, 15 * 6);  // 2 (m-1) a round
+    EXPECT_EQ(swarm.deadlines, 0);
+  }
+}
+
+TEST(SwarmTest, TheLeaderIsDrawnAnewAndAllDrawTheSame) {
+  std::set<int64_t> leaders;
+  for (int64_t round = 0; round < 40; ++round) {
+    std::set<int64_t> drawn;
+    for (uint64_t node = 0; node < 5; ++node) {
+      SeededDecisions decisions(node, /*stream=*/node);
+      drawn.insert(decisions.ChooseTogether(99, "leader", round, 4, 1)[0]);
+    }
+    EXPECT_EQ(drawn.size(), 1U) << "round " << round;
+    leaders.insert(*drawn.begin());
+  }
+  EXPECT_EQ(leaders, (std::set<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(SwarmTest, WhoseModelOrMeanIsLostCountsAsNoDifference) {
+  SeededDecisions decisions(0);
+  const int64_t leader = decisions.ChooseTogether(99, "leader", 0, 4, 1)[0];
+  const int64_t silent = (leader + 1) % 4;
+  const int64_t deaf = (leader + 2) % 4;
+  const int64_t other = (leader + 3) % 4;
+  Net net("swarm", FedavgKnobs("gradient"), Uniform(4));
+  net.lost = {{silent, leader}, {leader, deaf}};
+  net.Round();
+  EXPECT_EQ(net.deadlines, 2);
+  Vector mean(kLength, 0.0);
+  for (const int64_t i : {leader, leader, deaf, other}) {
+    for (int64_t l = 0; l < kLength; ++l) mean[l] += StartOf(i)[l] / 4;
+  }
+  for (int64_t i = 0; i < 4; ++i) {
+    const Vector g = QuadraticOf(i).Gradient(StartOf(i));
+    for (int64_t l = 0; l < kLength; ++l) {
+      const double from = i == deaf ? StartOf(i)[l] : mean[l];
+      EXPECT_NEAR(net.at(i)[l], from - 0.05 * g[l], 1e-6) << "node " << i;
+    }
+  }
+}
+
+TEST(SwarmTest, OthersWaitLongerThanTheLeader) {
+  // The lowest place leads: "a" here, and ourselves as "self" never.
+  Machine m("swarm", {{"form", std::string("gradient")}}, Three());
+  for (const char* peer : {"a", "b", "c"}) m.Handle(PeerUp{Id(peer)});
+  EXPECT_EQ(m.Handle(StepBegins{}), "push gradient");
+  EXPECT_EQ(m.Last<Push>().peers, std::vector<NodeId>{Id("a")});
+  EXPECT_EQ(m.Handle(GradientReady{}), "wake");
+  EXPECT_EQ(m.Last<WakeAfter>().delay, absl::Seconds(4));
+  // Only the leader's is the mean.
+  EXPECT_EQ(m.Handle(PushArrived{Id("b"), Model({9, 9}, 0, {9})}), "");
+  EXPECT_EQ(m.Handle(PushArrived{Id("a"), Model({2, 4}, 0, {1})}),
+            "cancel done");
+  EXPECT_EQ(m.parameters, (std::vector<float>{2, 4}));
+  EXPECT_EQ(m.buffers, std::vector<float>{1});
+}
+
+TEST(FedavgPlusTest, FineTunesAloneFromItsRoundOn) {
+  KnobValues knobs = FedavgKnobs("local");
+  Net fedavg("fedavg", knobs, Uniform(4));
+  knobs["fine_tune_from"] = int64_t{10};
+  Net net("fedavg+", knobs, Uniform(4));
+  for (int r = 0; r < 10; ++r) {
+    net.Round();
+    fedavg.Round();
+  }
+  EXPECT_EQ(net.pushes, fedavg.pushes);
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(net.at(i), fedavg.at(i));
+  for (int r = 0; r < 200; ++r) net.Round();
+  EXPECT_EQ(net.pushes, fedavg.pushes);
+  EXPECT_EQ(net.deadlines, 0);
+  // The fixed point of a local method: everyone at the minimum of its own loss.
+  Models own;
+  for (int64_t i = 0; i < 4; ++i) own.push_back(QuadraticOf(i).c);
+  ExpectAt(net, own, "fine-tuned");
+}
+
+TEST(FedavgPlusTest, NoRoundOfFineTuningIsJumpedOver) {
+  Machine m("fedavg+", {{"fine_tune_from", int64_t{10}}}, Three());
+  m->JumpTo(7);
+  EXPECT_EQ(m->step(), 7);
+  m->JumpTo(30);
+  EXPECT_EQ(m->step(), 10);
+  m->JumpTo(31);
+  EXPECT_EQ(m->step(), 10);
+  for (const char* peer : {"a", "b", "c"}) m.Handle(PeerUp{Id(peer)});
+  // A late value of the last average is not mixed any more.
+  m.Handle(PushArrived{Id("a"), Model({8, 8}, 9, {8})});
+  EXPECT_EQ(m.Handle(StepBegins{}), "gradient");
+  EXPECT_EQ(m.Handle(GradientReady{}), "cancel done");
+  EXPECT_EQ(m.parameters, (std::vector<float>{0, 0}));
+}
+
+// ---------------------------------------------------------------- epidemic ----
+
+// places[j]: whom j sends to in `round`.
+std::vector<std::set<int64_t>> Sends(int64_t round, int64_t m, int64_t s) {
+  SeededDecisions decisions(0);
+  std::vector<std::set<int64_t>> sends(m);
+  for (int64_t j = 0; j < m; ++j) {
+    for (const int64_t place : decisions.ChooseTogether(
+             99, absl::StrCat("receivers of n", j), round, m - 1, s)) {
+      sends[j].insert(place < j ? place : place + 1);
+    }
+  }
+  return sends;
+}
+
+TEST(EpidemicTest, FollowsTheNaiveRecursionInBothOrders) {
+  for (const bool step_first : {false, true}) {
+    Net net("epidemic",
+            {{"eta", 0.05}, {"s", int64_t{2}}, {"step_first", step_first}},
+            Uniform(5));
+    Models x = Starts(5);
+    const auto step = [&x] {
+      for (size_t i = 0; i < 5; ++i) {
+        const Vector g = QuadraticOf(i).Gradient(x[i]);
+        for (int64_t l = 0; l < kLength; ++l) x[i][l] -= 0.05 * g[l];
+      }
+    };
+    for (int r = 0; r < 20; ++r) {
+      net.Round();
+      if (step_first) step();
+      const auto sends = Sends(r, 5, 2);
+      Models average = x;
+      for (int64_t i = 0; i < 5; ++i) {
+        double count = 1;
+        for (int64_t j = 0; j < 5; ++j) {
+          if (sends[j].count(i) == 0) continue;
+          ++count;
+          for (int64_t l = 0; l < kLength; ++l) average[i][l] += x[j][l];
+        }
+        for (int64_t l = 0; l < kLength; ++l) average[i][l] /= count;
+      }
+      x = average;
+      if (!step_first) step();
+      ExpectAt(net, x, absl::StrCat("step first ", step_first, ", round ", r));
+    }
+    EXPECT_EQ(net.pushes, 20 * 5 * 2);
+    EXPECT_EQ(net.deadlines, 0);  // everyone knew whom to wait for
+  }
+}
+
+TEST(EpidemicTest, WaitsForThoseThatChoseItOnly) {
+  // The lowest places: with s = 2 everybody sends to two of a, b and c.
+  Machine m("epidemic", {{"eta", 1.0}, {"s", int64_t{2}}}, Three());
+  for (const char* peer : {"a", "b", "c"}) m.Handle(PeerUp{Id(peer)});
+  EXPECT_EQ(m.Handle(StepBegins{}), "push wake");
+  EXPECT_EQ(m.Last<Push>().peers, (std::vector<NodeId>{Id("a"), Id("b")}));
+  EXPECT_EQ(m.Last<WakeAfter>().delay, absl::ZeroDuration());
+  EXPECT_EQ(m.Handle(TimerFired{m.Last<WakeAfter>().timer}), "cancel gradient");
+  EXPECT_EQ(m.Handle(GradientReady{}), "done");
+}
+
+TEST(EpidemicTest, AveragesWhatCameAtTheDeadline) {
+  Machine m("epidemic", {{"eta", 1.0}, {"s", int64_t{3}}}, Three());
+  for (const char* peer : {"a", "b", "c"}) m.Handle(PeerUp{Id(peer)});
+  m.parameters = {3, 3};
+  EXPECT_EQ(m.Handle(StepBegins{}), "push wake");
+  const uint64_t timer = m.Last<WakeAfter>().timer;
+  m.Handle(PushArrived{Id("a"), Model({6, 0}, 0, {3})});
+  m.Handle(PushArrived{Id("c"), Model({0, 9}, 0, {3})});
+  EXPECT_TRUE(m->parameters_settled());
+  EXPECT_EQ(m.Handle(TimerFired{timer}), "missed cancel gradient");
+  EXPECT_EQ(m.Last<Missed>().peers, std::vector<NodeId>{Id("b")});
+  EXPECT_FALSE(m->parameters_settled());
+  EXPECT_EQ(m.parameters, (std::vector<float>{3, 4}));
+  EXPECT_EQ(m.buffers, std::vector<float>{2});
+  m.gradient = {1, 1};
+  EXPECT_EQ(m.Handle(TimerFired{timer}), "");  // late
+  EXPECT_EQ(m.Handle(GradientReady{}), "done");
+  EXPECT_EQ(m.parameters, (std::vector<float>{2, 3}));  // the step at the mean
+  EXPECT_TRUE(m->parameters_settled());
+}
+
+TEST(EpidemicTest, SendsToNoMoreThanThereAre) {
+  Machine m("epidemic", {{"s", int64_t{50}}}, Three());
+  m.Handle(StepBegins{});
+  EXPECT_EQ(m.Last<Push>().peers.size(), 3U);
+  Machine alone("epidemic", {{"s", int64_t{50}}}, {});
+  EXPECT_EQ(alone.Handle(StepBegins{}), "cancel gradient");
+  EXPECT_EQ(alone.Handle(GradientReady{}), "done");
+}
+
+TEST(SeededDecisionsTest, ChooseTogetherIsUniformAndDistinct) {
+  constexpr int kRounds = 6000;
+  std::map<int64_t, int> counts;
+  std::map<std::set<int64_t>, int> pairs;
+  for (int round = 0; round < kRounds; ++round) {
+    SeededDecisions decisions(round);
+    const std::vector<int64_t> chosen =
+        decisions.ChooseTogether(7, "purpose", round, 4, 2);
+    const std::set<int64_t> distinct(chosen.begin(), chosen.end());
+    ASSERT_EQ(distinct.size(), 2U);
+    for (const int64_t place : distinct) {
+      ASSERT_GE(place, 0);
+      ASSERT_LT(place, 4);
+      ++counts[place];
+    }
+    ++pairs[distinct];
+    EXPECT_EQ(SeededDecisions(5).ChooseTogether(7, "purpose", round, 4, 2),
+              chosen);
+  }
+  // Five standard deviations.
+  for (const auto& [place, count] : counts) {
+    EXPECT_NEAR(count, kRounds / 2, 5 * std::sqrt(kRounds / 4.0));
+  }
+  EXPECT_EQ(pairs.size(), 6U);
+  for (const auto& [pair, count] : pairs) {
+    EXPECT_NEAR(count, kRounds / 6, 5 * std::sqrt(kRounds / 6.0));
+  }
+  SeededDecisions decisions(0);
+  EXPECT_NE(decisions.ChooseTogether(7, "purpose", 0, 1000, 5),
+            decisions.ChooseTogether(8, "purpose", 0, 1000, 5));
+  EXPECT_NE(decisions.ChooseTogether(7, "purpose", 0, 1000, 5),
+            decisions.ChooseTogether(7, "other", 0, 1000, 5));
+}
+
+// --------------------------------------------------------------------- all ----
+
+class AllPushAlgorithms : public testing::TestWithParam<std::string> {};
+
+TEST_P(AllPushAlgorithms, AgreementIsAFixedPoint) {
+  Net net(GetParam(), {}, Uniform(4), /*zero_gradients=*/true);
+  const std::vector<float> model = {0.1F, -1e-30F, 3e8F};
+  for (int64_t i = 0; i < 4; ++i) net.at(i) = model;
+  for (int r = 0; r < 10; ++r) net.Round();
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(net.at(i), model);
+  EXPECT_GT(net.pushes, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Push, AllPushAlgorithms,
+                         testing::Values("dfedavgm", "dfedsam", "fedavg",
+                                         "swarm", "fedavg+", "epidemic"),
+                         [](const auto& info) {
+                           return info.param == "fedavg+" ? "fedavgplus"
+                                                          : info.param;
+                         });
+
+}  // namespace
+}  // namespace dfl::core

@@ -1,0 +1,253 @@
+// The algorithms of synchronous rounds on whole nodes: they train, and go on
+// while links are lost, neighbours die and come back.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/core/problems.h"
+#include "daemon/runtime/analytic_learner.h"
+#include "gtest/gtest.h"
+#include "tests/unit/runtime/sim_cluster.h"
+
+namespace dfl::runtime {
+namespace {
+
+constexpr int64_t kRows = 40;
+
+struct Problems {
+  Problems() {
+    core::ExampleSpec spec;
+    spec.nodes = 4;
+    spec.n = 20;
+    spec.rows_per_node = kRows;
+    spec.seed = 3;
+    core::ProblemSet set = core::LinearRegressionExample(spec);
+    for (auto& problem : set.nodes) all.push_back(std::move(problem));
+  }
+  // f(w) = mean of f_i(w), over all rows.
+  double Loss(absl::Span<const float> w) const {
+    double sum = 0;
+    for (const auto& problem : all) sum += problem->Loss(w);
+    return sum / static_cast<double>(all.size());
+  }
+  // The least f, by gradient descent.
+  double Least() const {
+    std::vector<float> w(20, 0.0F);
+    std::vector<float> g(20);
+    for (int k = 0; k < 3000; ++k) {
+      std::vector<float> sum(20, 0.0F);
+      for (const auto& problem : all) {
+        problem->Gradient(w, {}, absl::MakeSpan(g));
+        for (size_t l = 0; l < 20; ++l) sum[l] += g[l] / 4;
+      }
+      for (size_t l = 0; l < 20; ++l) w[l] -= 0.2F * sum[l];
+    }
+    return Loss(w);
+  }
+  std::vector<std::shared_ptr<const core::Problem>> all;
+};
+
+struct RoundsCase {
+  std::string name;
+  std::string algorithm;
+  core::KnobValues knobs;
+};
+
+class Rounds : public testing::TestWithParam<RoundsCase> {
+ protected:
+  ClusterOptions Options(uint64_t seed) const {
+    ClusterOptions options;
+    options.seed = seed;
+    options.learner = [this, seed](int64_t i) {
+      AnalyticLearnerOptions learner;
+      learner.kind = "least-squares";
+      learner.seed = DeriveSeed(seed, "learner", i);
+      return std::make_unique<AnalyticLearner>(learner, problems_.all[i]);
+    };
+    return options;
+  }
+
+  core::RunPlan Plan(const SimCluster& c) const {
+    core::RunPlan plan = c.MakePlan(GetParam().algorithm, GetParam().knobs);
+    plan.batch_size = kRows;
+    plan.deadline.exchange = absl::Milliseconds(300);
+    return plan;
+  }
+
+  const Problems problems_;
+};
+
+TEST_P(Rounds, TrainOnLeastSquares) {
+  const double least = problems_.Least();
+  RunTwice(Options(31), [&](SimCluster& c) {
+    core::RunPlan plan = Plan(c);
+    plan.stop.steps = 300;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] {
+      for (int64_t i = 0; i < 4; ++i) {
+        if (c.node(i).phase() != ports::Phase::kFinished) return false;
+      }
+      return true;
+    }));
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(problems_.Loss(c.parameters(i)), least, 0.1) << "node " << i;
+      EXPECT_EQ(c.step(i), 300);
+      // In round 0 one may not know yet that another trains.
+      EXPECT_LE(c.node(i).Status().missed, 1);
+      EXPECT_GT(c.node(i).Status().models_received, 290);
+    }
+  });
+}
+
+// Links are reset at odd times, a node dies and comes back from a neighbour's
+// model: the others go on, and all end near the optimum.
+TEST_P(Rounds, TrainThroughLostLinksAndACrash) {
+  const double least = problems_.Least();
+  ClusterOptions options = Options(32);
+  options.network.path.jitter = absl::Milliseconds(20);
+  options.network.path.reset_probability = 0.002;
+  RunTwice(options, [&](SimCluster& c) {
+    c.Run(Plan(c));
+    c.RunFor(absl::Seconds(10));
+    const int64_t before = c.step(0);
+    c.Crash(2);
+    c.RunFor(absl::Seconds(5));
+    EXPECT_GT(c.step(0), before + 10);
+    c.Restart(2);
+    ASSERT_TRUE(c.node(2).Start().ok());
+    c.RunFor(absl::Seconds(15));
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).phase(), ports::Phase::kTraining);
+      EXPECT_GT(c.step(i), 100) << "node " << i;
+      EXPECT_NEAR(problems_.Loss(c.parameters(i)), least, 0.2) << "node " << i;
+      EXPECT_EQ(c.node(i).Status().rejected.count("bad-message"), 0U);
+    }
+    EXPECT_GT(c.log(0).Count<ports::LinkDown>(), 2);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithms, Rounds,
+    testing::Values(
+        RoundsCase{"dfedavgm", "dfedavgm", {{"eta", 0.01}, {"theta", 0.5}}},
+        RoundsCase{"dfedsam", "dfedsam", {{"eta", 0.01}, {"rho", 0.01}}},
+        RoundsCase{"fedavg", "fedavg", {{"eta", 0.05}}},
+        RoundsCase{"swarm", "swarm", {{"eta", 0.05}}},
+        RoundsCase{"swarm_gradient",
+                   "swarm",
+                   {{"eta", 0.05}, {"form", std::string("gradient")}}},
+        RoundsCase{"fedavgplus",
+                   "fedavg+",
+                   {{"eta", 0.05}, {"fine_tune_from", int64_t{1000000}}}},
+        RoundsCase{"epidemic", "epidemic", {{"eta", 0.02}}},
+        RoundsCase{"epidemic_step_first",
+                   "epidemic",
+                   {{"eta", 0.02}, {"step_first", true}}}),
+    [](const auto& info) { return info.param.name; });
+
+// Its gradient is 1 everywhere, its buffers count gradients.
+class CountingLearner : public FakeLearner {
+ public:
+  CountingLearner() : FakeLearner(10, 2, "counting") {}
+  absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
+                    absl::Span<float> buffers) override {
+    gradient_ = gradient;
+    buffers_ = buffers;
+    return FakeLearner::Bind(parameters, gradient, buffers);
+  }
+  absl::StatusOr<ports::GradientResult> Gradient(
+      const ports::GradientRequest& request) override {
+    requests.push_back(request);
+    auto result = FakeLearner::Gradient(request);
+    for (float& value : gradient_) value = 1;
+    for (float& value : buffers_) value += 1;
+    return result;
+  }
+  std::vector<ports::GradientRequest> requests;
+
+ private:
+  absl::Span<float> gradient_;
+  absl::Span<float> buffers_;
+};
+
+// What is pushed after training is what training gave, parameters and buffers:
+// nodes with equal models and equal gradients stay equal.
+TEST(RoundsOnNodes, APushAfterTrainingSendsWhatTrainingGave) {
+  ClusterOptions options;
+  options.seed = 33;
+  options.learner = [](int64_t) { return std::make_unique<CountingLearner>(); };
+  RunTwice(options, [&](SimCluster& c) {
+    core::RunPlan plan = c.MakePlan(
+        "dfedavgm", {{"eta", 0.5}, {"theta", 0.0}, {"K", int64_t{2}}});
+    plan.stop.steps = 10;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunToStep(10));
+    CountingLearner fresh;
+    std::vector<float> w(10);
+    std::vector<float> g(10);
+    std::vector<float> b(2);
+    ASSERT_TRUE(
+        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
+            .ok());
+    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    for (int64_t i = 0; i < 4; ++i) {
+      int64_t copies = 0;
+      c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
+        ASSERT_TRUE(model.ok());
+        ++copies;
+        for (size_t l = 0; l < w.size(); ++l) {
+          EXPECT_NEAR((*model)->parameters[l], w[l] - 10, 1e-4);
+        }
+        for (size_t l = 0; l < b.size(); ++l) {
+          EXPECT_NEAR((*model)->buffers[l], b[l] + 20, 1e-4);
+        }
+      });
+      EXPECT_EQ(copies, 1);
+      EXPECT_EQ(c.node(i).Status().missed, 0);
+    }
+  });
+}
+
+TEST(RoundsOnNodes, SamAsksForTheSameBatchTwice) {
+  ClusterOptions options;
+  options.nodes = 1;
+  options.seed = 34;
+  options.learner = [](int64_t) { return std::make_unique<CountingLearner>(); };
+  RunTwice(options, [&](SimCluster& c) {
+    core::RunPlan plan = c.MakePlan("dfedsam", {{"K", int64_t{2}}});
+    plan.stop.steps = 2;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunToStep(2));
+    const auto& requests = static_cast<CountingLearner&>(c.learner(0)).requests;
+    ASSERT_EQ(requests.size(), 8U);
+    for (size_t q = 0; q < 8; q += 2) {
+      EXPECT_FALSE(requests[q].same_batch);
+      EXPECT_TRUE(requests[q + 1].same_batch);
+      EXPECT_EQ(requests[q].step, requests[q + 1].step);
+      if (q == 0) continue;
+      EXPECT_GT(requests[q].step, requests[q - 1].step);
+    }
+  });
+}
+
+TEST(RoundsOnNodes, TheLearnerTakesTheSameBatchTwice) {
+  const Problems problems;
+  AnalyticLearner learner({}, problems.all[0]);
+  std::vector<float> w(20, 0.5F);
+  std::vector<float> g(20);
+  ASSERT_TRUE(learner.Bind(absl::MakeSpan(w), absl::MakeSpan(g), {}).ok());
+  ports::GradientRequest request;
+  request.batch_size = 7;
+  ASSERT_TRUE(learner.Gradient(request).ok());
+  const std::vector<float> first = g;
+  request.same_batch = true;
+  ASSERT_TRUE(learner.Gradient(request).ok());
+  EXPECT_EQ(g, first);
+  request.same_batch = false;
+  ASSERT_TRUE(learner.Gradient(request).ok());
+  EXPECT_NE(g, first);
+}
+
+}  // namespace
+}  // namespace dfl::runtime
