@@ -47,10 +47,10 @@ struct DataInfo {
 struct GradientRequest {
   // Grows from mini-batch to mini-batch on this node: seeds dropout.
   int64_t step = 0;
-  // The mini-batch of the gradient before once more, instead of the next one.
-  bool same_batch = false;
   // Rows of the mini-batch (the last of a pass may be shorter), >= 1.
   int64_t batch_size = 32;
+  // The mini-batch of the gradient before once more, instead of the next one.
+  bool same_batch = false;
 };
 
 struct GradientResult {
@@ -84,8 +84,8 @@ class Learner {
   // same bits on every node, whatever its LibTorch and processor.
   virtual absl::Status Initialise(uint64_t seed) = 0;
 
-  // Draws the next mini-batch (or takes the last again) and writes the gradient of its mean loss at the
-  // bound parameters into the bound gradient.
+  // Draws the next mini-batch (or takes the last again) and writes the gradient
+  // of its mean loss at the bound parameters into the bound gradient.
   // Errors: INTERNAL when LibTorch fails; DATA_LOSS when loss or gradient is
   // not finite (the text says which).
   virtual absl::StatusOr<GradientResult> Gradient(
