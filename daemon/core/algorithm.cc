@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
+#include "daemon/core/async_dsgd.h"
 #include "daemon/core/decefl.h"
 #include "daemon/core/dfedavgm.h"
 #include "daemon/core/dfedsam.h"
@@ -69,9 +70,10 @@ std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
 absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
   static const std::vector<AlgorithmInfo>* const kCatalogue =
       new std::vector<AlgorithmInfo>{
-          DeceflInfo(),   DfedavgmInfo(), DfedsamInfo(),    DpsgdInfo(),
-          EpidemicInfo(), FedavgInfo(),   FedavgPlusInfo(), LocalInfo(),
-          PameInfo(),     SwarmInfo()};
+          AsyncDsgdInfo(),  BarrierDsgdInfo(), DeceflInfo(),   DfedavgmInfo(),
+          DfedsamInfo(),    DpsgdInfo(),       EpidemicInfo(), FedavgInfo(),
+          FedavgPlusInfo(), LocalInfo(),       PameInfo(),     SwarmInfo(),
+          SyncDsgdInfo()};
   return *kCatalogue;
 }
 
@@ -94,6 +96,14 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     return std::make_unique<Pame>(std::move(context), decisions);
   }
   if (name == "d-psgd") return std::make_unique<Dpsgd>(std::move(context));
+  if (name == "async-dsgd" || name == "barrier-dsgd") {
+    return std::make_unique<AsyncDsgd>(std::move(context),
+                                       AsyncDsgd::Clock::kRounds);
+  }
+  if (name == "sync-dsgd") {
+    return std::make_unique<AsyncDsgd>(std::move(context),
+                                       AsyncDsgd::Clock::kNone);
+  }
   if (name == "decefl" || name == "fedavg") {
     return std::make_unique<Decefl>(context);
   }

@@ -68,6 +68,8 @@ struct RemoteModel {
   std::vector<float> buffers;  // [buffer count]
   // The sender's step when it was taken.
   int64_t step = 0;
+  // What the sender put beside it (Push::scalars): finite, but untrusted.
+  std::vector<double> scalars;
 };
 
 struct AnswerArrived {
@@ -112,7 +114,8 @@ using Event = std::variant<Started, StepBegins, GradientReady, AskArrived,
 // --------------------------------------------------------------- actions ----
 
 // Compute the gradient at NodeVectors::parameters, of the next mini-batch or,
-// with `same_batch`, of the one that the gradient before was of.
+// with `same_batch`, of the one that the gradient before was of. One at a time;
+// GradientReady may come in a later step (AlgorithmInfo::computes_on_copy).
 struct ComputeGradient {
   bool same_batch = false;
 };
@@ -144,6 +147,8 @@ struct Push {
   std::vector<NodeId> peers;
   int64_t round = 0;
   absl::Span<const float> values = {};
+  // Travel with the model: at most 8, all finite.
+  std::vector<double> scalars = {};
 };
 
 // TimerFired{timer} after `delay`; a second WakeAfter of one timer replaces it.
@@ -270,6 +275,9 @@ struct AlgorithmInfo {
   // True: every member exchanges with every other and all count the same, so a
   // plan needs the complete graph and no explicit weights.
   bool complete_graph = false;
+  // True: the parameters may move while a gradient is under way, so it is
+  // computed at a copy of them, taken when ComputeGradient is carried out.
+  bool computes_on_copy = false;
   // True: a message that carries only some coordinates would break it.
   bool dense_only = false;
   // Costs: vectors of length n kept beside parameters and gradient, and a

@@ -113,6 +113,14 @@ std::vector<NodeId> PushBarrier::peers() const {
   return peers;
 }
 
+std::vector<NodeId> PushBarrier::up_peers() const {
+  std::vector<NodeId> up;
+  for (const Neighbour& neighbour : neighbours_) {
+    if (up_.count(neighbour.node) > 0) up.push_back(neighbour.node);
+  }
+  return up;
+}
+
 void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
                  absl::Span<float> parameters, absl::Span<float> buffers) {
   std::vector<WeightedVector> vectors;

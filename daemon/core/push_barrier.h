@@ -58,6 +58,8 @@ class PushBarrier {
   std::vector<Arrival> Take(int64_t round, int64_t max_lag);
 
   std::vector<NodeId> peers() const;
+  // The neighbours that are up, in their order.
+  std::vector<NodeId> up_peers() const;
   // Values that came too late to be used.
   int64_t dropped() const { return dropped_; }
 

@@ -308,6 +308,35 @@ absl::StatusOr<Graph> ValidateAndBuildGraph(const RunPlan& plan) {
   return graph;
 }
 
+double NumberOf(const KnobValue& value) {
+  const auto* integer = std::get_if<int64_t>(&value);
+  return integer != nullptr ? static_cast<double>(*integer)
+                            : std::get<double>(value);
+}
+
+double LargestQ(const RunPlan& plan, const AlgorithmInfo& algorithm) {
+  const auto q = std::find_if(algorithm.knobs.begin(), algorithm.knobs.end(),
+                              [](const KnobSpec& k) { return k.name == "q"; });
+  if (q == algorithm.knobs.end()) return 0;
+  const auto value = [&q](const KnobValues& values) -> std::optional<double> {
+    const auto found = values.find(q->name);
+    if (found == values.end()) return std::nullopt;
+    return NumberOf(found->second);
+  };
+  double largest = 0;
+  size_t own = 0;  // members that have their own
+  for (const auto& [node, overrides] : plan.nodes) {
+    const std::optional<double> override_q = value(overrides.knobs);
+    if (!override_q.has_value()) continue;
+    ++own;
+    largest = std::max(largest, *override_q);
+  }
+  if (own == plan.members.size()) return largest;
+  return std::max(
+      largest,
+      value(plan.algorithm.knobs).value_or(NumberOf(q->default_value)));
+}
+
 // The plan, already checked, as member `place` sees it.
 absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
                                 const AlgorithmInfo& algorithm, int64_t place) {
@@ -341,6 +370,7 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
     out.sample_weight = static_cast<double>(member(place).rows) *
                         static_cast<double>(out.member_count) / total;
   }
+  out.largest_q = LargestQ(plan, algorithm);
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }

@@ -141,6 +141,8 @@ struct NodePlan {
   int64_t member_count = 1;
   // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
   double sample_weight = 1;
+  // The largest value of the knob q among the members; 0 where there is none.
+  double largest_q = 0;
   bool rows_known = false;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };

@@ -59,6 +59,7 @@ struct ToControl {
     m->set_step(f.step);
     m->set_header(std::move(f.header));
     m->set_body_bytes(f.body_bytes);
+    for (const double scalar : f.scalars) m->add_scalars(scalar);
   }
   void operator()(const ports::Chunk&) const { DFL_CHECK(!"chunk"); }
   void operator()(const ports::TransferAck& f) const {
@@ -151,6 +152,7 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.step = m->step();
       f.header = std::move(*m->mutable_header());
       f.body_bytes = m->body_bytes();
+      f.scalars.assign(m->scalars().begin(), m->scalars().end());
       return Checked(std::move(f));
     }
     case pb::ControlFrame::kTransferAck: {

@@ -1,5 +1,6 @@
 #include "daemon/ports/frames.h"
 
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/ascii.h"
@@ -56,7 +57,8 @@ struct Sizer {
     return NumberField(f.transfer) +
            NumberField(static_cast<uint64_t>(f.kind)) + NumberField(f.ask) +
            SignedField(f.step) + BytesField(f.header.size()) +
-           SignedField(f.body_bytes);
+           SignedField(f.body_bytes) +
+           BytesField(static_cast<int64_t>(f.scalars.size() * sizeof(double)));
   }
   int64_t operator()(const Chunk& f) const {
     return NumberField(f.transfer) + SignedField(f.offset) +
@@ -133,7 +135,18 @@ struct Validator {
   absl::Status operator()(const TransferBegin& f) const {
     DFL_RETURN_IF_ERROR(CheckEnum("kind", f.kind, TransferKind::kPush));
     DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
-    return CheckNumber("body_bytes", f.body_bytes);
+    DFL_RETURN_IF_ERROR(CheckNumber("body_bytes", f.body_bytes));
+    if (static_cast<int64_t>(f.scalars.size()) > kMaxScalars) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("scalars has ", f.scalars.size(),
+                       " numbers; allowed: at most ", kMaxScalars));
+    }
+    for (const double scalar : f.scalars) {
+      if (std::isfinite(scalar)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("scalars has ", scalar, "; allowed: finite numbers"));
+    }
+    return absl::OkStatus();
   }
   absl::Status operator()(const Chunk& f) const {
     DFL_RETURN_IF_ERROR(CheckLength("data", f.data, kMaxChunkBytes));

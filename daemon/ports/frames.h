@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "daemon/base/ids.h"
@@ -22,6 +23,8 @@ inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
 // Of run ids, fingerprints and names of algorithms; and of texts for people.
 inline constexpr int64_t kMaxNameBytes = 256;
 inline constexpr int64_t kMaxTextBytes = 4 << 10;
+// Numbers beside a pushed model.
+inline constexpr int64_t kMaxScalars = 8;
 
 // What a node is doing, in the words of `dflctl status`.
 enum class Phase {
@@ -86,6 +89,9 @@ struct TransferBegin {
   int64_t step = 0;    // the sender's step (kPush: the round)
   std::string header;  // codec::EncodedHeader, serialised
   int64_t body_bytes = 0;
+  // What the sender's algorithm says beside the model; finite, at most
+  // kMaxScalars.
+  std::vector<double> scalars;
 };
 
 struct Chunk {

@@ -214,6 +214,7 @@ void Node::AdoptPending() {
     gradients_ = 0;
     evaluation_.reset();
     evaluated_step_ = evaluated_rows_ = -1;
+    evaluation_owed_ = false;
     progress_ = Progress();
     last_error_.clear();
     wanted_ = Phase::kIdle;
@@ -237,6 +238,9 @@ void Node::AdoptPending() {
 
 void Node::InstallTrainer(std::unique_ptr<ports::Trainer> trainer) {
   trainer_.reset();  // before its views go
+  running_gradient_ = 0;
+  compute_parameters_.clear();
+  compute_buffers_.clear();
   const ports::ModelInfo& model = trainer->model();
   parameters_.assign(model.parameter_count, 0.0F);
   gradient_.assign(model.parameter_count, 0.0F);
@@ -249,6 +253,29 @@ void Node::InstallTrainer(std::unique_ptr<ports::Trainer> trainer) {
     last_error_ = std::string(bound.message());
     events_.Report(ports::LearnerFailed{0, bound});
   }
+}
+
+// The learner keeps the memory that it is bound to; the model moves out.
+void Node::ComputeOnCopy() {
+  if (computes_on_copy()) return;
+  compute_parameters_ = parameters_;
+  compute_buffers_ = buffers_;
+  compute_parameters_.swap(parameters_);
+  compute_buffers_.swap(buffers_);
+}
+
+void Node::CopyToLearner() {
+  if (!computes_on_copy()) return;
+  std::copy(parameters_.begin(), parameters_.end(),
+            compute_parameters_.begin());
+  std::copy(buffers_.begin(), buffers_.end(), compute_buffers_.begin());
+}
+
+void Node::CopyFromLearner() {
+  if (!computes_on_copy()) return;
+  std::copy(compute_parameters_.begin(), compute_parameters_.end(),
+            parameters_.begin());
+  std::copy(compute_buffers_.begin(), compute_buffers_.end(), buffers_.begin());
 }
 
 }  // namespace dfl::runtime

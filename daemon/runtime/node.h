@@ -156,7 +156,7 @@ class Node : private Links::Listener, private Transfers::Listener {
              int64_t* parameters, int64_t* buffers,
              Transfers::Refusal* refusal) override;
   void OnModel(const NodeId& from, ports::TransferKind kind, uint64_t ask,
-               int64_t step,
+               int64_t step, std::vector<double> scalars,
                std::unique_ptr<codec::DecodedMessage> message) override;
   void OnTransferLost(const NodeId& from, ports::TransferKind kind,
                       uint64_t ask, const std::string& why) override;
@@ -207,6 +207,12 @@ class Node : private Links::Listener, private Transfers::Listener {
   void LeaveBoundary();
   void AdoptPending();
   void InstallTrainer(std::unique_ptr<ports::Trainer> trainer);
+  // From here on the learner has vectors of its own (compute_parameters_).
+  void ComputeOnCopy();
+  bool computes_on_copy() const { return !compute_parameters_.empty(); }
+  // The model to the learner's vectors, and back.
+  void CopyToLearner();
+  void CopyFromLearner();
   void RestartAlgorithm(int64_t step);
   void StopAlgorithm();
   int64_t FurthestRound() const;
@@ -230,7 +236,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   void Do(const core::CancelTimer& action);
   void Do(const core::Missed& action);
   void Do(const core::StepDone& action);
-  void OnGradient(absl::StatusOr<ports::GradientResult> result);
+  void OnGradient(uint64_t gradient, uint64_t epoch,
+                  absl::StatusOr<ports::GradientResult> result);
   // Degraded: a zero gradient, after the time that one takes.
   void StandStill();
   void MissAnswer(const NodeId& from, uint64_t ask);
@@ -270,6 +277,11 @@ class Node : private Links::Listener, private Transfers::Listener {
   // As they were when the boundary was left: a gradient changes buffers_ while
   // snapshots of w^k are still being taken.
   FlatVector boundary_buffers_;
+  // What the learner is bound to when an algorithm lets the parameters move
+  // during a gradient; empty: it is bound to parameters_ and buffers_.
+  FlatVector compute_parameters_;
+  FlatVector compute_buffers_;
+  FlatVector copied_buffers_;  // as they were when the gradient began
   bool initialised_ = false;
   std::unique_ptr<ports::Trainer> trainer_;
   std::unique_ptr<core::SeededDecisions> decisions_;
@@ -286,8 +298,13 @@ class Node : private Links::Listener, private Transfers::Listener {
   bool boundary_posted_ = false;
   std::optional<ports::Evaluation> evaluation_;
   int64_t evaluated_step_ = -1;
-  int64_t evaluated_rows_ = -1;  // asked for; 0: all
-  int64_t gradients_ = 0;        // of this run on this node, seeds dropout
+  int64_t evaluated_rows_ = -1;    // asked for; 0: all
+  int64_t gradients_ = 0;          // of this run on this node, seeds dropout
+  uint64_t last_gradient_ = 0;     // asked of the trainer
+  uint64_t running_gradient_ = 0;  // under way; 0: none
+  // Asked for while one of an algorithm that is gone was under way.
+  std::optional<core::ComputeGradient> next_gradient_;
+  bool evaluation_owed_ = false;  // it waits until no gradient is under way
   absl::Time gradient_began_;
   absl::Duration gradient_time_ = absl::Milliseconds(100);  // of the last one
   absl::Time retry_at_;  // degraded: nothing is tried before

@@ -367,6 +367,7 @@ void Node::Do(const core::Push& action) {
         MakeOutgoing(peer, TransferKind::kPush, plan_->codec.format,
                      plan_->codec.rate, snapshot);
     outgoing.step = action.round;
+    outgoing.scalars = action.scalars;
     outgoing.seed = EdgeSeed(peer, action.round);
     PeerState& state = peers_[peer];
     // A slow link carries what it can: the newest waits, older ones are
@@ -463,13 +464,14 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
 }
 
 void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
-                   int64_t step,
+                   int64_t step, std::vector<double> scalars,
                    std::unique_ptr<codec::DecodedMessage> message) {
   ++models_received_;
   ++peers_[from].models_received;
   core::RemoteModel model;
   model.step = step;
   if (kind == TransferKind::kPush) {
+    model.scalars = std::move(scalars);
     model.buffers.assign(message->buffers().begin(), message->buffers().end());
     model.parameters = std::move(message);
     Handle(core::PushArrived{from, std::move(model)});

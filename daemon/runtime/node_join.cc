@@ -150,6 +150,7 @@ void Node::StartFresh() {
     SetPhase(Phase::kStopped, last_error_);
     return;
   }
+  CopyFromLearner();
   initialised_ = true;
   ++generation_;
   RestartAlgorithm(0);

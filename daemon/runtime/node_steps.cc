@@ -47,11 +47,16 @@ void Node::OnBoundary() {
   const int64_t furthest = FurthestRound();
   if (furthest > algorithm_->step()) algorithm_->JumpTo(furthest);
   std::string why;
+  // The learner does one thing at a time: what needs it waits for a gradient
+  // that has outlived its step.
+  const bool busy = running_gradient_ != 0;
   if (StopRuleMet(&why)) {
-    Finish(why);
+    if (!busy) Finish(why);
     return;
   }
-  if (EvaluationDue()) {
+  evaluation_owed_ = evaluation_owed_ || EvaluationDue();
+  if (evaluation_owed_ && !busy) {
+    evaluation_owed_ = false;
     Evaluate(plan_->evaluation.examples, [this] { ScheduleBoundary(); });
     return;
   }
@@ -121,6 +126,7 @@ bool Node::EvaluationDue() const {
 
 void Node::Evaluate(int64_t rows, std::function<void()> then) {
   LeaveBoundary();
+  CopyToLearner();
   trainer_->Evaluate(rows, [this, rows, then = std::move(then),
                             alive = std::weak_ptr<bool>(alive_)](
                                absl::StatusOr<ports::Evaluation> result) {
@@ -177,12 +183,15 @@ void Node::StopAlgorithm() {
   }
   for (auto& [peer, state] : peers_) state.next_push.reset();
   queue_.clear();
+  next_gradient_.reset();
   algorithm_.reset();
 }
 
 void Node::RestartAlgorithm(int64_t step) {
   StopAlgorithm();
   ++epoch_;
+  auto info = core::FindAlgorithm(plan_->algorithm.name);
+  if (info.ok() && (*info)->computes_on_copy) ComputeOnCopy();
   decisions_ = std::make_unique<core::SeededDecisions>(
       DeriveSeed(plan_->seed, options_.self.name()),
       DeriveSeed(step, plan_->algorithm.name));
@@ -226,6 +235,10 @@ void Node::Do(core::Action action) {
 }
 
 void Node::Do(const core::ComputeGradient& action) {
+  if (running_gradient_ != 0) {
+    next_gradient_ = action;
+    return;
+  }
   if (phase_ == Phase::kDegraded && loop_.Now() < retry_at_) {
     StandStill();
     return;
@@ -236,14 +249,39 @@ void Node::Do(const core::ComputeGradient& action) {
   request.same_batch = action.same_batch && gradients_ > 0;
   request.step = request.same_batch ? gradients_ - 1 : gradients_;
   request.batch_size = plan_->batch_size;
-  trainer_->Gradient(request, [this, alive = std::weak_ptr<bool>(alive_)](
-                                  absl::StatusOr<ports::GradientResult> r) {
-    if (!alive.expired()) OnGradient(std::move(r));
-  });
+  CopyToLearner();
+  copied_buffers_ = compute_buffers_;
+  running_gradient_ = ++last_gradient_;
+  trainer_->Gradient(request,
+                     [this, gradient = running_gradient_, epoch = epoch_,
+                      alive = std::weak_ptr<bool>(alive_)](
+                         absl::StatusOr<ports::GradientResult> r) {
+                       if (!alive.expired())
+                         OnGradient(gradient, epoch, std::move(r));
+                     });
 }
 
-void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
+void Node::OnGradient(uint64_t gradient, uint64_t epoch,
+                      absl::StatusOr<ports::GradientResult> result) {
+  if (gradient != running_gradient_) return;  // of a trainer that is gone
+  running_gradient_ = 0;
+  if (at_boundary_) ScheduleBoundary();  // what waited for the learner
+  if (epoch != epoch_) {
+    if (next_gradient_) {
+      const core::ComputeGradient next = *next_gradient_;
+      next_gradient_.reset();
+      Do(next);
+    }
+    return;
+  }
   if (result.ok()) {
+    // What the gradient changed in its copy of the buffers.
+    for (size_t l = 0; l < compute_buffers_.size(); ++l) {
+      buffers_[l] =
+          buffers_[l] == copied_buffers_[l]
+              ? compute_buffers_[l]
+              : buffers_[l] + (compute_buffers_[l] - copied_buffers_[l]);
+    }
     ++gradients_;
     gradient_time_ = loop_.Now() - gradient_began_;
     progress_.OnGradient(result->loss);
@@ -260,11 +298,17 @@ void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
     last_error_ = std::string(result.status().message());
     events_.Report(ports::LearnerFailed{algorithm_->step(), result.status()});
   }
-  SetPhase(Phase::kDegraded, last_error_);
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  if (!Running()) {  // paused meanwhile
+    Handle(core::GradientReady{});
+    return;
+  }
+  SetPhase(Phase::kDegraded, last_error_);
   // What failed may have left anything in the module buffers.
-  std::copy(boundary_buffers_.begin(), boundary_buffers_.end(),
-            buffers_.begin());
+  if (!computes_on_copy()) {
+    std::copy(boundary_buffers_.begin(), boundary_buffers_.end(),
+              buffers_.begin());
+  }
   retry_at_ = loop_.Now() + options_.degraded_retry;
   StandStill();
 }
@@ -272,9 +316,11 @@ void Node::OnGradient(absl::StatusOr<ports::GradientResult> result) {
 void Node::StandStill() {
   const absl::Duration pace = std::min(
       std::max(gradient_time_, absl::Milliseconds(1)), options_.degraded_retry);
-  loop_.After(pace, [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) Handle(core::GradientReady{});
-  });
+  loop_.After(pace,
+              [this, epoch = epoch_, alive = std::weak_ptr<bool>(alive_)] {
+                if (alive.expired() || epoch != epoch_) return;
+                Handle(core::GradientReady{});
+              });
 }
 
 void Node::Do(const core::WakeAfter& action) {

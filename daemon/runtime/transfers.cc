@@ -42,6 +42,7 @@ struct Transfers::Inbound {
   ports::TransferKind kind = ports::TransferKind::kAnswer;
   uint64_t ask = 0;
   int64_t step = 0;
+  std::vector<double> scalars;
   std::unique_ptr<codec::Assembler> assembler;
   bool checking = false;
   absl::Time last_bytes;
@@ -168,6 +169,7 @@ void Transfers::Announce(Outbound& outbound) {
   begin.step = outbound.what.step;
   begin.header = outbound.encoder->header_bytes();
   begin.body_bytes = outbound.encoder->header().body_bytes();
+  begin.scalars = outbound.what.scalars;
   outbound.accepted = false;
   outbound.announced = links_.Send(outbound.what.to, begin).ok();
 }
@@ -329,6 +331,7 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
   inbound->kind = begin.kind;
   inbound->ask = begin.ask;
   inbound->step = begin.step;
+  inbound->scalars = std::move(begin.scalars);
   inbound->assembler = std::make_unique<codec::Assembler>(*header);
   inbound->last_bytes = loop_.Now();
   inbound_[key] = std::move(inbound);
@@ -403,6 +406,7 @@ void Transfers::Check(const InboundKey& key) {
             TransferAck{key.second, result->message->header().body_bytes(),
                         true});
         listener_.OnModel(key.first, inbound->kind, inbound->ask, inbound->step,
+                          std::move(inbound->scalars),
                           std::move(result->message));
       });
 }

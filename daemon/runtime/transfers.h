@@ -64,6 +64,7 @@ struct Outgoing {
   core::MessageFormat format;
   int64_t sent_coordinates = 0;
   uint64_t seed = 0;
+  std::vector<double> scalars;
   SnapshotPtr snapshot;
   // Top-k: what the peer was sent so far, [n]; not changed before `done`.
   std::shared_ptr<const codec::EdgeReference> reference;
@@ -91,6 +92,7 @@ class Transfers {
     // A whole message, checked.
     virtual void OnModel(const NodeId& from, ports::TransferKind kind,
                          uint64_t ask, int64_t step,
+                         std::vector<double> scalars,
                          std::unique_ptr<codec::DecodedMessage> message) = 0;
     // A transfer that was admitted will not be completed.
     virtual void OnTransferLost(const NodeId& from, ports::TransferKind kind,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "daemon/ports/frames.h"
 
 namespace dfl::ports::contract {
@@ -31,7 +32,8 @@ inline std::string Describe(const Frame& frame) {
     }
     std::string operator()(const TransferBegin& f) const {
       return absl::StrCat(f.transfer, ",", static_cast<int>(f.kind), ",", f.ask,
-                          ",", f.step, ",", f.header, ",", f.body_bytes);
+                          ",", f.step, ",", f.header, ",", f.body_bytes, ",",
+                          absl::StrJoin(f.scalars, " "));
     }
     std::string operator()(const Chunk& f) const {
       return absl::StrCat(f.transfer, ",", f.offset, ",", f.data);
@@ -82,6 +84,7 @@ inline std::vector<Frame> SampleFrames() {
   begin.step = 7;
   begin.header = std::string("\x00\xff\x80 header", 10);
   begin.body_bytes = int64_t{1} << 40;
+  begin.scalars = {0.25, 0, -3};
   frames.emplace_back(begin);
   frames.emplace_back(TransferBegin());
   TransferAck ack;

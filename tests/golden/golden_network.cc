@@ -1,5 +1,7 @@
 #include "tests/golden/golden_network.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "daemon/base/check.h"
@@ -58,10 +60,17 @@ void GoldenNode::Handle(core::Event event) {
   for (core::Action& action : actions) actions_.push_back(std::move(action));
 }
 
-void GoldenNode::Gradient(const std::vector<int64_t>& batch) {
-  problem_.Gradient(parameters, batch, absl::MakeSpan(gradient_));
-  Handle(core::GradientReady{problem_.Loss(parameters, batch),
+void GoldenNode::GradientAt(const std::vector<float>& model,
+                            const std::vector<int64_t>& batch) {
+  problem_.Gradient(model, batch, absl::MakeSpan(gradient_));
+  Handle(core::GradientReady{problem_.Loss(model, batch),
                              static_cast<int64_t>(batch.size())});
+}
+
+void GoldenNode::SpoiltGradient() {
+  std::fill(gradient_.begin(), gradient_.end(),
+            std::numeric_limits<float>::quiet_NaN());
+  Handle(core::GradientReady{});
 }
 
 }  // namespace dfl::golden

@@ -60,7 +60,14 @@ class GoldenNode {
   }
 
   // Computes the gradient that was asked for, on `batch`.
-  void Gradient(const std::vector<int64_t>& batch);
+  void Gradient(const std::vector<int64_t>& batch) {
+    GradientAt(parameters, batch);
+  }
+  // The same at a model of an earlier moment.
+  void GradientAt(const std::vector<float>& model,
+                  const std::vector<int64_t>& batch);
+  // A gradient comes that must not be used: it is not a number.
+  void SpoiltGradient();
 
   std::vector<float> parameters;
   ScriptedDecisions decisions;

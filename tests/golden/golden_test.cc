@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -468,6 +469,132 @@ void RunEpidemic(const json& golden) {
   }
 }
 
+// ------------------------------------------------------ asynchronous DSGD ----
+
+// A node and its gradient under way.
+struct ClockedNode {
+  std::unique_ptr<GoldenNode> node;
+  std::vector<float> model;  // the gradient is at this one
+  int64_t from_round = -1;   // of that round; -1: none is under way
+};
+
+std::vector<ClockedNode> MakeClockedNodes(
+    const json& golden,
+    const std::vector<std::unique_ptr<core::Problem>>& problems) {
+  const std::string algorithm = golden.at("algorithm");
+  const json& params = golden.at("params");
+  std::vector<ClockedNode> nodes(problems.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    KnobValues knobs = {{"eta", params.at("eta").get<double>()},
+                        {"xi", params.at("xi").get<double>()}};
+    if (algorithm != "sync-dsgd") {
+      knobs["measure_q"] = false;
+      knobs["q"] = params.at("q").at(i).get<double>();
+    }
+    core::NodePlan plan = MakePlan(algorithm, static_cast<int64_t>(i), knobs);
+    plan.largest_q =
+        *std::max_element(params.at("q").begin(), params.at("q").end());
+    for (size_t j = 0; j < nodes.size(); ++j) {
+      if (j != i) plan.neighbours.push_back({NodeName(j), 0});
+    }
+    nodes[i].node = std::make_unique<GoldenNode>(
+        algorithm, std::move(plan),
+        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i], 1, 0);
+    EXPECT_TRUE(Close(nodes[i].node->algorithm().Gauges().at("step_size"),
+                      params.at("eta_i").at(i)));
+  }
+  return nodes;
+}
+
+// The links of this round, and the computing until the barrier.
+void PlayComputing(const json& golden, const json& step, int64_t k, size_t i,
+                   ClockedNode& clocked, std::vector<Pushed>& pushes,
+                   std::vector<core::Push>& said) {
+  GoldenNode& node = *clocked.node;
+  std::set<int64_t> linked;
+  for (const json& edge : step.at("edges")) {
+    for (const auto& [a, b] : {std::pair{0, 1}, std::pair{1, 0}}) {
+      if (edge.at(a) == i) linked.insert(edge.at(b).get<int64_t>());
+    }
+  }
+  for (int64_t j = 0; j < golden.at("m").get<int64_t>(); ++j) {
+    if (linked.count(j) > 0) {
+      node.Handle(core::PeerUp{NodeName(j)});
+    } else {
+      node.Handle(core::PeerDown{NodeName(j)});
+    }
+  }
+  node.Handle(core::StepBegins{});
+  core::WakeAfter clock;
+  const bool clocks = node.Take(&clock);
+  EXPECT_EQ(clocks, golden.at("algorithm") != "sync-dsgd");
+  // What came too late is discarded and begun anew, or computed on.
+  if (clocked.from_round >= 0 && golden.at("algorithm") == "barrier-dsgd") {
+    node.SpoiltGradient();
+    clocked.from_round = -1;
+  }
+  core::ComputeGradient compute;
+  ASSERT_EQ(node.Take(&compute), clocked.from_round < 0);
+  if (clocked.from_round < 0) {
+    clocked.model = node.parameters;
+    clocked.from_round = k;
+  }
+  const json& script = step.at("nodes").at(i);
+  EXPECT_EQ(clocked.from_round, script.at("from_round").get<int64_t>());
+  EXPECT_TRUE(node.algorithm().parameters_settled());
+  if (script.at("ready").get<bool>()) {
+    node.GradientAt(clocked.model, ReadBatch(script.at("batch")));
+    clocked.from_round = -1;
+  }
+  if (clocks) node.Handle(core::TimerFired{clock.timer});
+  const json* want = StateAfter(golden, k);
+  if (want != nullptr) {
+    EXPECT_EQ(Difference("x_half", node.parameters, want->at("x_half").at(i)),
+              "")
+        << "round " << k << " node " << i;
+  }
+  core::Push push;
+  ASSERT_EQ(node.Take(&push), !linked.empty());
+  if (linked.empty()) return;
+  EXPECT_EQ(push.peers.size(), linked.size());
+  pushes.push_back({static_cast<int64_t>(i), push.peers, node.parameters});
+  said.push_back(std::move(push));
+}
+
+void RunClocked(const json& golden) {
+  const auto problems = MakeProblems(golden.at("problem"));
+  CheckProblems(golden, problems);
+  std::vector<ClockedNode> nodes = MakeClockedNodes(golden, problems);
+  int64_t k = 0;
+  for (const json& step : golden.at("schedule")) {
+    std::vector<Pushed> pushes;
+    std::vector<core::Push> said;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      PlayComputing(golden, step, k, i, nodes[i], pushes, said);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    for (size_t q = 0; q < pushes.size(); ++q) {
+      for (const NodeId& to : pushes[q].to) {
+        core::RemoteModel model = WholeModel(pushes[q].model, k);
+        model.scalars = said[q].scalars;
+        nodes[NodeIndex(to)].node->Handle(
+            core::PushArrived{NodeName(pushes[q].from), std::move(model)});
+      }
+    }
+    const json* want = StateAfter(golden, k);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      GoldenNode& node = *nodes[i].node;
+      PassInstant(node);
+      core::StepDone done;
+      ASSERT_TRUE(node.Take(&done)) << "round " << k << " node " << i;
+      if (want == nullptr) continue;
+      EXPECT_EQ(Difference("x", node.parameters, want->at("x").at(i)), "")
+          << "round " << k << " node " << i;
+    }
+    ++k;
+  }
+}
+
 // ------------------------------------------------- aggregation by itself ----
 
 void CheckPartialMean(const json& table) {
@@ -505,6 +632,9 @@ TEST_P(Golden, Reproduces) {
   }
   if (algorithm == "pame") return RunPame(golden);
   if (algorithm == "epidemic") return RunEpidemic(golden);
+  for (const char* clocked : {"async-dsgd", "barrier-dsgd", "sync-dsgd"}) {
+    if (algorithm == clocked) return RunClocked(golden);
+  }
   for (const char* rounds :
        {"d-psgd", "decefl", "dfedavgm", "dfedsam", "fedavg"}) {
     if (algorithm == rounds) return RunRounds(golden);

@@ -1,5 +1,6 @@
 #include "daemon/exchange/proto_frames.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -163,6 +164,12 @@ TEST(ProtoFrames, WhatBreaksABoundIsRefusedWithItsName) {
   m.mutable_transfer_begin()->set_body_bytes(-1);
   ExpectRefused(m, "body_bytes is -1");
   m.mutable_transfer_begin()->set_body_bytes(0);
+  m.mutable_transfer_begin()->add_scalars(std::nan(""));
+  ExpectRefused(m, "scalars has nan");
+  m.mutable_transfer_begin()->clear_scalars();
+  for (int q = 0; q < 9; ++q) m.mutable_transfer_begin()->add_scalars(q);
+  ExpectRefused(m, "scalars has 9 numbers");
+  m.mutable_transfer_begin()->clear_scalars();
   m.mutable_transfer_begin()->set_header(std::string(70'000, 'h'));
   ExpectRefused(m, "at most 65536");
   m.mutable_transfer_ack()->set_received(-1);

@@ -1,5 +1,6 @@
 // The algorithms of synchronous rounds on whole nodes: they train, and go on
 // while links are lost, neighbours die and come back.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -145,6 +146,60 @@ INSTANTIATE_TEST_SUITE_P(
                    "epidemic",
                    {{"eta", 0.02}, {"step_first", true}}}),
     [](const auto& info) { return info.param.name; });
+
+// Agreement is a fixed point, through encoder, decoder and mixing.
+class RoundsAgree : public testing::TestWithParam<std::string> {};
+
+TEST_P(RoundsAgree, EqualModelsStayBitIdentical) {
+  ClusterOptions options;
+  options.seed = 35;
+  RunTwice(options, [&](SimCluster& c) {
+    core::KnobValues knobs;
+    if (GetParam().find("-dsgd") != std::string::npos) {
+      if (GetParam() != "sync-dsgd") knobs = {{"gamma_max", 0.02}};
+    }
+    core::RunPlan plan = c.MakePlan(GetParam(), knobs);
+    plan.codec.format.values = core::ValueType::kInt8;
+    if (GetParam() != "swarm") {
+      plan.codec.format.coordinates = core::Coordinates::kRandom;
+      plan.codec.rate = 0.3;
+    }
+    plan.stop.steps = 50;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunToStep(50));
+    FakeLearner fresh(1000, 7);
+    std::vector<float> w(1000);
+    std::vector<float> g(1000);
+    std::vector<float> b(7);
+    ASSERT_TRUE(
+        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
+            .ok());
+    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.parameters(i), w) << "node " << i;
+      EXPECT_GE(c.node(i).Status().models_received, 45);
+      EXPECT_TRUE(c.node(i).Status().rejected.empty());
+      c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
+        ASSERT_TRUE(model.ok());
+        EXPECT_TRUE(std::equal(b.begin(), b.end(), (*model)->buffers.begin()));
+      });
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, RoundsAgree,
+                         testing::Values("dfedavgm", "dfedsam", "fedavg",
+                                         "swarm", "fedavg+", "epidemic",
+                                         "async-dsgd", "barrier-dsgd",
+                                         "sync-dsgd"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) {
+                             if (c == '-') c = '_';
+                             if (c == '+') c = 'p';
+                           }
+                           return name;
+                         });
 
 // Its gradient is 1 everywhere, its buffers count gradients.
 class CountingLearner : public FakeLearner {

@@ -66,6 +66,7 @@ class End : public Links::Listener, public Transfers::Listener {
     return admits;
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t step,
+               std::vector<double> /*scalars*/,
                std::unique_ptr<codec::DecodedMessage> message) override {
     steps.push_back(step);
     values.resize(kN);
