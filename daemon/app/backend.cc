@@ -272,7 +272,7 @@ absl::StatusOr<control::ModelFacts> Backend::Facts(
 
   DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
                        core::DeriveTopology(plan));
-  facts.spectral_gap = core::SpectralGap(topology.weights);
+  facts.spectral_gap = core::SpectralGap(topology);
   if (plan.algorithm.name == "pame") {
     const int64_t m =
         core::PameParticipants(node.knobs.Number("nu"), node.neighbours.size());

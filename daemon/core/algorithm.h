@@ -236,6 +236,10 @@ class SeededDecisions : public Decisions {
 // How an algorithm's models travel.
 enum class Exchange { kNone, kPull, kPush };
 
+// What graphs an algorithm is for: those whose edges run both ways, or any, an
+// undirected edge being two arcs (NodePlan's in- and out-neighbours).
+enum class GraphKind { kUndirected, kDirected };
+
 class Algorithm {
  public:
   virtual ~Algorithm() = default;
@@ -270,6 +274,7 @@ struct AlgorithmInfo {
   std::string source;   // paper, equation, listing
   std::string caveats;  // what a user should know; may be ""
   Exchange exchange = Exchange::kNone;
+  GraphKind graphs = GraphKind::kUndirected;
   // True: out-of-step nodes jump to the furthest round they hear of.
   bool lock_step = false;
   // True: every member exchanges with every other and all count the same, so a

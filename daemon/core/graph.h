@@ -1,16 +1,11 @@
-// Graphs over the sorted members of a run. Every one is a pure function of
-// (spec, seed, members), so each node derives the same graph by itself.
+// Graphs over the sorted members of a run, undirected and directed. How a plan's
+// topology becomes one is topology.h's.
 #ifndef DFL_CORE_GRAPH_H_
 #define DFL_CORE_GRAPH_H_
 
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
-#include "daemon/base/ids.h"
-#include "daemon/core/run_plan.h"
 
 namespace dfl::core {
 
@@ -43,14 +38,35 @@ class Graph {
   std::vector<std::vector<int64_t>> neighbours_;
 };
 
-// complete; ring (a path of 2 for two nodes); star (hub = first member); grid
-// (rows = the largest divisor <= sqrt(m)); erdos-renyi (redrawn until
-// connected); explicit.
-// Errors: INVALID_ARGUMENT for an unknown kind (with the nearest), a bad
-// parameter, an edge to a name that is no member or to itself; FAILED_PRECONDITION when
-// 1,000 Erdos-Renyi draws in a row were disconnected.
-absl::StatusOr<Graph> BuildGraph(const TopologySpec& spec, uint64_t seed,
-                                 absl::Span<const NodeId> members);
+// Directed, without self-loops or doubles: what `from` sends, `to` receives.
+class Digraph {
+ public:
+  explicit Digraph(int64_t nodes);
+  // Every edge of `graph` as two arcs.
+  explicit Digraph(const Graph& graph);
+
+  // Adds from -> to; a double or a loop is ignored.
+  void AddArc(int64_t from, int64_t to);
+
+  int64_t size() const { return static_cast<int64_t>(out_.size()); }
+  // Who sends to `node`; sorted.
+  const std::vector<int64_t>& in(int64_t node) const { return in_[node]; }
+  // Whom `node` sends to; sorted.
+  const std::vector<int64_t>& out(int64_t node) const { return out_[node]; }
+  bool HasArc(int64_t from, int64_t to) const;
+  // (from, to), sorted.
+  std::vector<std::pair<int64_t, int64_t>> Arcs() const;
+  // The strongly connected components, each sorted, in the order of their first
+  // nodes.
+  std::vector<std::vector<int64_t>> StrongComponents() const;
+  bool IsStronglyConnected() const;
+  // Its arcs without their directions.
+  Graph Undirected() const;
+
+ private:
+  std::vector<std::vector<int64_t>> in_;
+  std::vector<std::vector<int64_t>> out_;
+};
 
 }  // namespace dfl::core
 

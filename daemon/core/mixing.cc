@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "daemon/base/check.h"
+#include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/knobs.h"
@@ -132,6 +133,27 @@ double Dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
+}
+
+MixingMatrix Transposed(const MixingMatrix& w) {
+  MixingMatrix out(w.size(), std::vector<double>(w.size()));
+  for (size_t i = 0; i < w.size(); ++i) {
+    for (size_t j = 0; j < w.size(); ++j) out[j][i] = w[i][j];
+  }
+  return out;
+}
+
+// The square of an n x n matrix, both row by row.
+std::vector<double> Squared(const std::vector<double>& c, size_t n) {
+  std::vector<double> out(n * n, 0.0);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < n; ++k) {
+      const double factor = c[i * n + k];
+      if (factor == 0) continue;
+      for (size_t j = 0; j < n; ++j) out[i * n + j] += factor * c[k * n + j];
+    }
+  }
+  return out;
 }
 
 // The largest eigenvalue of a symmetric tridiagonal matrix and the size of the
@@ -321,6 +343,69 @@ double SecondSingularValue(const MixingMatrix& w) {
     q = std::move(r);
   }
   return std::sqrt(std::max(0.0, largest));
+}
+
+DirectedWeights BuildDirectedWeights(const Digraph& graph) {
+  const auto m = static_cast<size_t>(graph.size());
+  DirectedWeights out;
+  out.a.assign(m, std::vector<double>(m, 0.0));
+  out.b = out.a;
+  for (int64_t i = 0; i < graph.size(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    out.a[at][at] = ReceiverWeight(graph, i);
+    out.b[at][at] = SenderWeight(graph, i);
+    for (const int64_t j : graph.in(i)) {
+      out.a[at][static_cast<size_t>(j)] = ReceiverWeight(graph, i);
+      out.b[at][static_cast<size_t>(j)] = SenderWeight(graph, j);
+    }
+  }
+  return out;
+}
+
+std::vector<double> RowSums(const MixingMatrix& w) {
+  std::vector<double> sums;
+  for (const std::vector<double>& row : w) {
+    double sum = 0;
+    for (const double value : row) sum += value;
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+std::vector<double> ColumnSums(const MixingMatrix& w) {
+  return RowSums(Transposed(w));
+}
+
+// With rows that sum to 1, W maps differences to the last coordinate to such
+// differences: (Wx)_i - (Wx)_m = sum_j (w_ij - w_mj) (x_j - x_m). The matrix C
+// of that map has W's eigenvalues but for one 1, and the largest modulus of
+// those is lim |C^k|^(1/k) (Gelfand), here along k = 1, 2, 4, 8, ...
+double SecondLargestModulus(const MixingMatrix& w) {
+  DFL_CHECK(!w.empty());
+  const auto sum_to_1 = [](const std::vector<double>& sums) {
+    return std::all_of(sums.begin(), sums.end(), [](double sum) {
+      return std::fabs(sum - 1) <= kSumTolerance;
+    });
+  };
+  if (!sum_to_1(RowSums(w))) {
+    DFL_CHECK(sum_to_1(ColumnSums(w)));
+    return SecondLargestModulus(Transposed(w));
+  }
+  const size_t n = w.size() - 1;
+  std::vector<double> c(n * n);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < n; ++j) c[i * n + j] = w[i][j] - w[n][j];
+  }
+  // C^k is kept as `c`, of norm 1; log_modulus = ln(|C^k|) / k so far.
+  double log_modulus = 0;
+  for (double share = 1; share > 1e-12; share /= 2) {
+    const double norm = std::sqrt(Dot(c, c));
+    if (norm == 0) return 0;
+    log_modulus += share * Log(norm);
+    for (double& value : c) value /= norm;
+    c = Squared(c, n);
+  }
+  return Exp(log_modulus);
 }
 
 }  // namespace dfl::core

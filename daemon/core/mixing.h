@@ -1,5 +1,6 @@
-// Mixing matrices of undirected graphs: symmetric, doubly stochastic, positive
-// only on edges and on the diagonal.
+// Mixing matrices. Of undirected graphs: W, symmetric, doubly stochastic,
+// positive only on edges and on the diagonal. Of directed ones: A, whose rows
+// sum to 1, and B, whose columns do.
 #ifndef DFL_CORE_MIXING_H_
 #define DFL_CORE_MIXING_H_
 
@@ -46,6 +47,32 @@ double SecondSingularValue(const MixingMatrix& w);
 inline double SpectralGap(const MixingMatrix& w) {
   return 1 - SecondSingularValue(w);
 }
+
+// The weights of a directed graph. Entry [i][j] belongs to the arc j -> i.
+// [Spod-GT] Alg. 1 line 5
+struct DirectedWeights {
+  MixingMatrix a;  // a_ij = 1/(1 + |in(i)|): the receiver's; rows sum to 1
+  MixingMatrix b;  // b_ij = 1/(1 + |out(j)|): the sender's; columns sum to 1
+};
+DirectedWeights BuildDirectedWeights(const Digraph& graph);
+
+// What `node` gives to itself and to each one it hears (row of A).
+inline double ReceiverWeight(const Digraph& graph, int64_t node) {
+  return 1 / static_cast<double>(1 + graph.in(node).size());
+}
+// The share of its own that `node` keeps and sends to each (column of B).
+inline double SenderWeight(const Digraph& graph, int64_t node) {
+  return 1 / static_cast<double>(1 + graph.out(node).size());
+}
+
+std::vector<double> RowSums(const MixingMatrix& w);
+std::vector<double> ColumnSums(const MixingMatrix& w);
+
+// |lambda_2|, the second largest modulus among the eigenvalues of a square
+// matrix whose rows, or whose columns, all sum to 1; 0 for m = 1. It is 1 when
+// the graph has two parts that nothing enters (A), or that nothing leaves (B).
+// Cost: about 40 products of m x m matrices.
+double SecondLargestModulus(const MixingMatrix& w);
 
 }  // namespace dfl::core
 

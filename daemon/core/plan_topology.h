@@ -3,6 +3,7 @@
 #ifndef DFL_CORE_PLAN_TOPOLOGY_H_
 #define DFL_CORE_PLAN_TOPOLOGY_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,26 +11,47 @@
 #include "daemon/core/graph.h"
 #include "daemon/core/mixing.h"
 #include "daemon/core/run_plan.h"
+#include "daemon/core/topology.h"
 
 namespace dfl::core {
 
 // The members' names, in the plan's order.
 std::vector<NodeId> MemberIds(const RunPlan& plan);
 
-// Errors: as BuildGraph.
-absl::StatusOr<Graph> PlanGraph(const RunPlan& plan);
+// The graph of a round.
+// Errors: as BuildTopology.
+absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round = 0);
+
+// All edges of the rounds of a window.
+// Errors: as BuildWindow.
+absl::StatusOr<AnyGraph> PlanWindow(const RunPlan& plan);
 
 // Row i and node i belong to members[i].
 struct PlanTopology {
   std::vector<NodeId> members;
+  bool directed = false;
+  // Undirected: the graph and W; empty otherwise.
   Graph graph{0};
   MixingMatrix weights;
+  // Directed: the graph, A and B; empty otherwise.
+  Digraph digraph{0};
+  DirectedWeights directed_weights;
 };
 
-// All of it. m^2 memory: a node that wants its own row only takes
-// DeriveNodePlan.
-// Errors: as BuildGraph and BuildMixing.
-absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan);
+// All of it, as it is in a round. m^2 memory: a node that wants its own row only
+// takes DeriveNodePlan.
+// Errors: as BuildTopology and BuildMixing.
+absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
+                                            int64_t round = 0);
+
+// 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
+double SpectralGap(const PlanTopology& topology);
+
+// Whether members `a` and `b` have an edge, either way, in one of the rounds
+// from <= r < to. Looks at 64 graphs at the most; with more it is taken for
+// granted. `plan` has passed ValidatePlan.
+bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
+                int64_t from, int64_t to);
 
 }  // namespace dfl::core
 

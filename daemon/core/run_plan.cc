@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +18,7 @@
 #include "daemon/core/mixing.h"
 #include "daemon/core/pame.h"
 #include "daemon/core/plan_topology.h"
+#include "daemon/core/topology.h"
 
 namespace dfl::core {
 namespace {
@@ -224,7 +227,9 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
 // What an algorithm that exchanges with every member needs of the topology.
 absl::Status CheckComplete(const RunPlan& plan, const Graph& graph) {
   for (int64_t i = 0; i < graph.size(); ++i) {
-    if (graph.degree(i) == graph.size() - 1) continue;
+    if (!TopologyVaries(plan.topology) && graph.degree(i) == graph.size() - 1) {
+      continue;
+    }
     return Bad("topology.kind", Quoted(plan.topology.kind),
                absl::StrCat("complete, since algorithm.name is ",
                             plan.algorithm.name));
@@ -285,8 +290,43 @@ absl::Status CheckEvaluationAndStop(const RunPlan& plan) {
   return absl::OkStatus();
 }
 
-// ValidatePlan, and the graph that it had to build.
-absl::StatusOr<Graph> ValidateAndBuildGraph(const RunPlan& plan) {
+// Names of the algorithms that run on directed graphs; "" when there is none.
+std::string DirectedAlgorithms() {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    if (info.graphs == GraphKind::kDirected) names.push_back(info.name);
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// Whether the algorithm can run on the graph, and the weights be made of it.
+absl::Status CheckGraph(const RunPlan& plan, const AlgorithmInfo& algorithm,
+                        const AnyGraph& graph) {
+  const std::string& weights = plan.topology.weights;
+  if (std::holds_alternative<Digraph>(graph)) {
+    if (algorithm.exchange == Exchange::kNone ||
+        algorithm.graphs == GraphKind::kDirected) {
+      return absl::OkStatus();
+    }
+    const std::string others = DirectedAlgorithms();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "topology.directed: on, but ", algorithm.name,
+        " mixes over edges that run both ways, by weights that are the same in "
+        "both directions; turn it off",
+        others.empty() ? "" : absl::StrCat(", or take one of ", others)));
+  }
+  if (TopologyVaries(plan.topology) &&
+      (weights == "explicit" || weights == "uniform")) {
+    return Bad("topology.weights", Quoted(weights),
+               "metropolis, laplacian, since the graph changes from round to "
+               "round");
+  }
+  return CheckMixing(weights, std::get<Graph>(graph), plan.topology.matrix);
+}
+
+// ValidatePlan, and the graph of `round` that it had to build.
+absl::StatusOr<AnyGraph> ValidateAndBuildGraph(const RunPlan& plan,
+                                               int64_t round = 0) {
   DFL_RETURN_IF_ERROR(CheckMembers(plan));
   DFL_RETURN_IF_ERROR(CheckModel(plan.model));
   DFL_RETURN_IF_ERROR(CheckAtLeast("batch_size", plan.batch_size, 1));
@@ -297,11 +337,14 @@ absl::StatusOr<Graph> ValidateAndBuildGraph(const RunPlan& plan) {
         absl::StrCat("algorithm.name: ", algorithm.status().message()));
   }
   DFL_RETURN_IF_ERROR(CheckKnobs(plan, **algorithm));
-  DFL_ASSIGN_OR_RETURN(Graph graph, PlanGraph(plan));
-  DFL_RETURN_IF_ERROR(
-      CheckMixing(plan.topology.weights, graph, plan.topology.matrix));
+  DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan));
+  DFL_RETURN_IF_ERROR(CheckGraph(plan, **algorithm, graph));
   if ((*algorithm)->complete_graph) {
-    DFL_RETURN_IF_ERROR(CheckComplete(plan, graph));
+    DFL_RETURN_IF_ERROR(CheckComplete(plan, std::get<Graph>(graph)));
+  }
+  if (TopologyVaries(plan.topology)) {
+    DFL_RETURN_IF_ERROR(PlanWindow(plan).status());
+    DFL_ASSIGN_OR_RETURN(graph, PlanGraph(plan, round));
   }
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan));
@@ -337,14 +380,60 @@ double LargestQ(const RunPlan& plan, const AlgorithmInfo& algorithm) {
       value(plan.algorithm.knobs).value_or(NumberOf(q->default_value)));
 }
 
+// Neighbours of a node, by place, all with one weight.
+std::vector<Neighbour> WithWeight(const RunPlan& plan,
+                                  const std::vector<int64_t>& places,
+                                  double weight) {
+  std::vector<Neighbour> out;
+  out.reserve(places.size());
+  for (const int64_t place : places) {
+    out.push_back(
+        Neighbour{plan.members[static_cast<size_t>(place)].node, weight});
+  }
+  return out;
+}
+
+void TakeUndirected(const RunPlan& plan, const Graph& graph, int64_t place,
+                    NodePlan& out) {
+  const MixingRow row =
+      BuildMixingRow(plan.topology.weights, graph, plan.topology.matrix, place);
+  const std::vector<int64_t>& places = graph.neighbours(place);
+  out.self_weight = row.self;
+  out.neighbours = WithWeight(plan, places, 0);
+  for (size_t q = 0; q < places.size(); ++q) {
+    out.neighbours[q].weight = row.weights[q];
+  }
+  // In and out are the same places: so are a_ij and b_ji.
+  out.receiver_weight = 1 / static_cast<double>(1 + places.size());
+  out.sender_weight = out.receiver_weight;
+  out.in_neighbours = WithWeight(plan, places, out.receiver_weight);
+  out.out_neighbours = out.in_neighbours;
+}
+
+void TakeDirected(const RunPlan& plan, const Digraph& graph, int64_t place,
+                  NodePlan& out) {
+  out.receiver_weight = ReceiverWeight(graph, place);
+  out.sender_weight = SenderWeight(graph, place);
+  out.in_neighbours = WithWeight(plan, graph.in(place), out.receiver_weight);
+  out.out_neighbours = WithWeight(plan, graph.out(place), out.sender_weight);
+  out.self_weight = out.receiver_weight;
+  std::vector<int64_t> only_out;
+  std::set_difference(graph.out(place).begin(), graph.out(place).end(),
+                      graph.in(place).begin(), graph.in(place).end(),
+                      std::back_inserter(only_out));
+  const std::vector<Neighbour> silent = WithWeight(plan, only_out, 0);
+  std::merge(
+      out.in_neighbours.begin(), out.in_neighbours.end(), silent.begin(),
+      silent.end(), std::back_inserter(out.neighbours),
+      [](const Neighbour& a, const Neighbour& b) { return a.node < b.node; });
+}
+
 // The plan, already checked, as member `place` sees it.
-absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
+absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const AnyGraph& graph,
                                 const AlgorithmInfo& algorithm, int64_t place) {
-  const auto member = [&plan](int64_t i) -> const MemberSpec& {
-    return plan.members[static_cast<size_t>(i)];
-  };
+  const MemberSpec& member = plan.members[static_cast<size_t>(place)];
   NodePlan out;
-  out.self = member(place).node;
+  out.self = member.node;
   out.seed = plan.seed;
   const auto overrides = plan.nodes.find(out.self);
   DFL_ASSIGN_OR_RETURN(
@@ -352,13 +441,10 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
       Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs,
                      overrides == plan.nodes.end() ? KnobValues{}
                                                    : overrides->second.knobs));
-  const MixingRow row =
-      BuildMixingRow(plan.topology.weights, graph, plan.topology.matrix, place);
-  out.self_weight = row.self;
-  const std::vector<int64_t>& neighbours = graph.neighbours(place);
-  for (size_t q = 0; q < neighbours.size(); ++q) {
-    out.neighbours.push_back(
-        Neighbour{member(neighbours[q]).node, row.weights[q]});
+  if (const Graph* undirected = std::get_if<Graph>(&graph)) {
+    TakeUndirected(plan, *undirected, place, out);
+  } else {
+    TakeDirected(plan, std::get<Digraph>(graph), place, out);
   }
   out.member_count = static_cast<int64_t>(plan.members.size());
   out.rows_known = RowsKnown(plan);
@@ -367,12 +453,24 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Graph& graph,
     for (const MemberSpec& each : plan.members) {
       total += static_cast<double>(each.rows);
     }
-    out.sample_weight = static_cast<double>(member(place).rows) *
+    out.sample_weight = static_cast<double>(member.rows) *
                         static_cast<double>(out.member_count) / total;
   }
   out.largest_q = LargestQ(plan, algorithm);
   out.exchange_deadline = plan.deadline.exchange;
   return out;
+}
+
+// The place of `self` among the members.
+// Errors: NOT_FOUND.
+absl::StatusOr<int64_t> PlaceOf(const RunPlan& plan, const NodeId& self) {
+  const std::vector<NodeId> members = MemberIds(plan);
+  const auto found = std::lower_bound(members.begin(), members.end(), self);
+  if (found == members.end() || *found != self) {
+    const absl::Status status = UnknownMember("members", self, plan);
+    return absl::NotFoundError(status.message());
+  }
+  return found - members.begin();
 }
 
 std::string RangeText(double lo, double hi) {
@@ -381,15 +479,18 @@ std::string RangeText(double lo, double hi) {
   return lo == hi ? low : absl::StrCat(low, " to ", absl::SixDigits(hi));
 }
 
-void WarnOfPame(const RunPlan& plan, const Graph& graph,
+// `window`: all edges that the rounds have.
+void WarnOfPame(const RunPlan& plan, const Graph& graph, const Graph& window,
                 const AlgorithmInfo& algorithm,
                 std::vector<std::string>& warnings) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
   bool asks_everyone = graph.size() >= 2;
   bool sends_everything = true;
+  const AnyGraph derived_from = graph;
   for (int64_t i = 0; i < graph.size(); ++i) {
-    const absl::StatusOr<NodePlan> node = Derive(plan, graph, algorithm, i);
+    const absl::StatusOr<NodePlan> node =
+        Derive(plan, derived_from, algorithm, i);
     if (!node.ok()) return;
     const int64_t asked =
         PameParticipants(node->knobs.Number("nu"), graph.degree(i));
@@ -400,7 +501,7 @@ void WarnOfPame(const RunPlan& plan, const Graph& graph,
     asks_everyone = asks_everyone && asked >= graph.degree(i);
     sends_everything = sends_everything && node->knobs.Number("p") >= 1;
   }
-  if (asks_everyone && sends_everything && graph.IsBipartite()) {
+  if (asks_everyone && sends_everything && window.IsBipartite()) {
     warnings.push_back(
         "topology.kind: on this bipartite graph (as on every path, star, even "
         "ring and grid) pame with nu = p = 1 never mixes its two sides; take "
@@ -429,9 +530,12 @@ void WarnOfFineTuning(const RunPlan& plan, const AlgorithmInfo& algorithm,
       "other"));
 }
 
-void WarnOfParts(const RunPlan& plan, const Graph& graph,
+void WarnOfParts(const RunPlan& plan, const AnyGraph& window,
                  std::vector<std::string>& warnings) {
-  const std::vector<std::vector<int64_t>> parts = graph.Components();
+  const Digraph* directed = std::get_if<Digraph>(&window);
+  const std::vector<std::vector<int64_t>> parts =
+      directed != nullptr ? directed->StrongComponents()
+                          : std::get<Graph>(window).Components();
   if (parts.size() <= 1) return;
   std::vector<std::string> texts;
   for (const std::vector<int64_t>& part : parts) {
@@ -449,12 +553,50 @@ void WarnOfParts(const RunPlan& plan, const Graph& graph,
     }
     texts.push_back(absl::StrCat("{", absl::StrJoin(names, ", "), "}"));
   }
+  const std::string key = absl::StrCat(
+      "topology.", plan.topology.kind == "time-varying" ? "edge_sets" : "edges",
+      ": the graph ", TopologyVaries(plan.topology) ? "of all rounds " : "");
   warnings.push_back(absl::StrCat(
-      "topology.edges: the graph falls into ", parts.size(),
-      " parts that never hear of each other: ", absl::StrJoin(texts, ", ")));
+      key,
+      directed != nullptr
+          ? absl::StrCat("is not strongly connected: what some members learn "
+                         "never reaches others; its strongly connected parts: ")
+          : absl::StrCat("falls into ", parts.size(),
+                         " parts that never hear of each other: "),
+      absl::StrJoin(texts, ", ")));
+}
+
+// Values that the chosen kind does not look at.
+void WarnOfIgnored(const TopologySpec& topology,
+                   std::vector<std::string>& warnings) {
+  const auto ignored = [&warnings](absl::string_view key,
+                                   absl::string_view why) {
+    warnings.push_back(
+        absl::StrCat("topology.", key, ": ignored, since ", why));
+  };
+  const std::string kind = absl::StrCat("topology.kind is ", topology.kind);
+  if (topology.kind != "explicit" && !topology.edges.empty()) {
+    ignored("edges", kind);
+  }
+  if (topology.kind != "time-varying" && !topology.edge_sets.empty()) {
+    ignored("edge_sets", kind);
+  }
+  if (topology.directed && topology.weights != TopologySpec().weights) {
+    ignored("weights",
+            "a directed graph has its own, 1/(1 + number of in- or "
+            "out-neighbours)");
+  } else if (topology.weights != "explicit" && !topology.matrix.empty()) {
+    ignored("matrix", absl::StrCat("topology.weights is ", topology.weights));
+  }
 }
 
 }  // namespace
+
+bool SameNeighbours(const NodePlan& a, const NodePlan& b) {
+  return a.neighbours == b.neighbours && a.self_weight == b.self_weight &&
+         a.in_neighbours == b.in_neighbours &&
+         a.out_neighbours == b.out_neighbours;
+}
 
 absl::Status ValidatePlan(const RunPlan& plan) {
   return ValidateAndBuildGraph(plan).status();
@@ -462,24 +604,18 @@ absl::Status ValidatePlan(const RunPlan& plan) {
 
 std::vector<std::string> PlanWarnings(const RunPlan& plan) {
   std::vector<std::string> warnings;
-  const absl::StatusOr<Graph> graph = ValidateAndBuildGraph(plan);
+  const absl::StatusOr<AnyGraph> graph = ValidateAndBuildGraph(plan);
   const absl::StatusOr<const AlgorithmInfo*> algorithm =
       FindAlgorithm(plan.algorithm.name);
   if (!graph.ok() || !algorithm.ok()) return warnings;
+  const absl::StatusOr<AnyGraph> window = PlanWindow(plan);
+  if (!window.ok()) return warnings;
   const bool exchanges = (*algorithm)->exchange != Exchange::kNone;
-  if (exchanges) WarnOfParts(plan, *graph, warnings);
-  if (plan.topology.kind != "explicit" && !plan.topology.edges.empty()) {
-    warnings.push_back(
-        absl::StrCat("topology.edges: ignored, since topology.kind is ",
-                     plan.topology.kind));
-  }
-  if (plan.topology.weights != "explicit" && !plan.topology.matrix.empty()) {
-    warnings.push_back(
-        absl::StrCat("topology.matrix: ignored, since topology.weights is ",
-                     plan.topology.weights));
-  }
+  if (exchanges) WarnOfParts(plan, *window, warnings);
+  WarnOfIgnored(plan.topology, warnings);
   if (plan.algorithm.name == "pame") {
-    WarnOfPame(plan, *graph, **algorithm, warnings);
+    WarnOfPame(plan, std::get<Graph>(*graph), std::get<Graph>(*window),
+               **algorithm, warnings);
   }
   if (plan.algorithm.name == "fedavg+") {
     WarnOfFineTuning(plan, **algorithm, warnings);
@@ -487,27 +623,36 @@ std::vector<std::string> PlanWarnings(const RunPlan& plan) {
   return warnings;
 }
 
-absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan,
-                                        const NodeId& self) {
-  DFL_ASSIGN_OR_RETURN(const Graph graph, ValidateAndBuildGraph(plan));
-  const std::vector<NodeId> members = MemberIds(plan);
-  const auto found = std::lower_bound(members.begin(), members.end(), self);
-  if (found == members.end() || *found != self) {
-    const absl::Status status = UnknownMember("members", self, plan);
-    return absl::NotFoundError(status.message());
-  }
+absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan, const NodeId& self,
+                                        int64_t round) {
+  DFL_ASSIGN_OR_RETURN(const AnyGraph graph,
+                       ValidateAndBuildGraph(plan, round));
+  DFL_ASSIGN_OR_RETURN(const int64_t place, PlaceOf(plan, self));
   DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
                        FindAlgorithm(plan.algorithm.name));
-  return Derive(plan, graph, *algorithm, found - members.begin());
+  return Derive(plan, graph, *algorithm, place);
 }
 
-absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan) {
-  DFL_ASSIGN_OR_RETURN(const Graph graph, ValidateAndBuildGraph(plan));
+absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const NodeId& self,
+                                               int64_t round) {
+  DFL_ASSIGN_OR_RETURN(const AnyGraph graph, PlanGraph(plan, round));
+  DFL_ASSIGN_OR_RETURN(const int64_t place, PlaceOf(plan, self));
+  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
+                       FindAlgorithm(plan.algorithm.name));
+  return Derive(plan, graph, *algorithm, place);
+}
+
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
+                                                      int64_t round) {
+  DFL_ASSIGN_OR_RETURN(const AnyGraph graph,
+                       ValidateAndBuildGraph(plan, round));
   DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
                        FindAlgorithm(plan.algorithm.name));
   std::vector<NodePlan> plans;
-  for (int64_t i = 0; i < graph.size(); ++i) {
-    DFL_ASSIGN_OR_RETURN(NodePlan node, Derive(plan, graph, *algorithm, i));
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    DFL_ASSIGN_OR_RETURN(NodePlan node, Derive(plan, graph, *algorithm,
+                                               static_cast<int64_t>(i)));
     plans.push_back(std::move(node));
   }
   return plans;

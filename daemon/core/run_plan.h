@@ -53,14 +53,31 @@ struct AlgorithmSpec {
   KnobValues knobs;
 };
 
+// Pairs of member names; of a directed graph (from, to).
+using EdgeList = std::vector<std::pair<NodeId, NodeId>>;
+
+// topology.h says what each kind is.
 struct TopologySpec {
-  // complete, ring, star, grid, erdos-renyi, explicit.
+  // complete, ring, star, path, grid, torus, bipartite, k-nearest, erdos-renyi,
+  // random-regular, random-geometric, explicit, time-varying.
   std::string kind = "complete";
   // erdos-renyi: probability of an edge, in (0, 1].
   double edge_probability = 0.3;
-  // explicit: undirected edges between member names.
-  std::vector<std::pair<NodeId, NodeId>> edges;
-  // metropolis, laplacian, uniform, explicit.
+  // k-nearest, random-regular: neighbours of each node, in [1, members - 1].
+  int64_t degree = 4;
+  // random-geometric: the longest edge between points of the unit square, > 0.
+  double radius = 0.5;
+  // explicit.
+  EdgeList edges;
+  // time-varying: the edges of one round after the other, in turn.
+  std::vector<EdgeList> edge_sets;
+  // explicit, time-varying: edges run from their first member to the second.
+  bool directed = false;
+  // Rounds until a drawn graph is drawn afresh (0 = never), or until the next
+  // of edge_sets (0 is taken as 1).
+  int64_t every = 0;
+  // metropolis, laplacian, uniform, explicit. Unused by directed graphs, whose
+  // weights are 1/(1 + number of in- or out-neighbours).
   std::string weights = "metropolis";
   // weights explicit: one row per member, in sorted member order.
   std::vector<std::vector<double>> matrix;
@@ -123,10 +140,14 @@ struct RunPlan {
   std::map<NodeId, NodeOverrides> nodes;
 };
 
-// A neighbour of a node and the weight W_ij that the node gives it.
+// A neighbour of a node and the weight that goes with it.
 struct Neighbour {
   NodeId node;
   double weight = 0;
+
+  friend bool operator==(const Neighbour& a, const Neighbour& b) {
+    return a.node == b.node && a.weight == b.weight;
+  }
 };
 
 // What one node needs to know of the plan to run its algorithm: everything
@@ -136,8 +157,19 @@ struct NodePlan {
   // Of the run: the same on every node.
   uint64_t seed = 0;
   Knobs knobs;
-  std::vector<Neighbour> neighbours;  // sorted by name, without self
-  double self_weight = 1;             // W_ii
+  // Whom the node exchanges with, sorted by name, without self. Undirected: its
+  // neighbours with W_ij. Directed: all that it hears or sends to, with a_ij (0
+  // for one that it only sends to).
+  std::vector<Neighbour> neighbours;
+  double self_weight = 1;  // W_ii, or a_ii
+  // For algorithms on directed graphs, where an undirected edge is two arcs:
+  // whom the node hears, with a_ij, and whom it sends to, with b_ji; both sorted
+  // by name. Their own entries are receiver_weight = a_ii and sender_weight =
+  // b_ii. [Spod-GT] Alg. 1 line 5
+  std::vector<Neighbour> in_neighbours;
+  std::vector<Neighbour> out_neighbours;
+  double receiver_weight = 1;
+  double sender_weight = 1;
   int64_t member_count = 1;
   // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
   double sample_weight = 1;
@@ -147,24 +179,36 @@ struct NodePlan {
   absl::Duration exchange_deadline = absl::Seconds(2);
 };
 
+// Whether both have the same neighbours and weights.
+bool SameNeighbours(const NodePlan& a, const NodePlan& b);
+
 // Checks the whole plan as far as it can be checked without a model.
 // Errors: INVALID_ARGUMENT "topology.kind: \"rign\" is unknown; did you mean
 // \"ring\"? allowed: ..." and the like: key, value found, what is allowed;
-// FAILED_PRECONDITION as BuildGraph.
+// FAILED_PRECONDITION as BuildTopology.
 absl::Status ValidatePlan(const RunPlan& plan);
 
 // Notes for a person who is about to apply the plan, e.g. PaME with nu = p = 1
 // on a bipartite graph never mixes. Empty when there is nothing to say.
 std::vector<std::string> PlanWarnings(const RunPlan& plan);
 
-// The plan as `self` sees it.
+// The plan as `self` sees it in round `round` (all rounds are alike unless the
+// topology varies).
 // Errors: as ValidatePlan; NOT_FOUND when `self` is no member.
-absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan,
-                                        const NodeId& self);
+absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan, const NodeId& self,
+                                        int64_t round = 0);
+
+// The same of a plan that has passed ValidatePlan: only the round's graph is
+// built.
+// Errors: NOT_FOUND when `self` is no member.
+absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const NodeId& self,
+                                               int64_t round);
 
 // The same for every member, in member order; the graph is built once.
 // Errors: as ValidatePlan.
-absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan);
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
+                                                      int64_t round = 0);
 
 }  // namespace dfl::core
 

@@ -201,7 +201,7 @@ void Node::AdoptPending() {
   spectral_gap_ = 0;
   if (plan_->members.size() <= 256) {
     const auto topology = core::DeriveTopology(*plan_);
-    if (topology.ok()) spectral_gap_ = core::SpectralGap(topology->weights);
+    if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
   }
 
   if (new_run) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/topology.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,6 +56,54 @@ TEST(Graph, IgnoresDoublesAndLoopsAndSortsNeighbours) {
   EXPECT_THAT(graph.Components(),
               ElementsAre(ElementsAre(0, 1, 3), ElementsAre(2)));
   EXPECT_FALSE(graph.IsConnected());
+}
+
+TEST(Digraph, KeepsDirectionsAndIgnoresDoublesAndLoops) {
+  Digraph graph(4);
+  graph.AddArc(0, 2);
+  graph.AddArc(0, 2);
+  graph.AddArc(3, 2);
+  graph.AddArc(2, 0);
+  graph.AddArc(1, 1);
+  EXPECT_THAT(graph.in(2), ElementsAre(0, 3));
+  EXPECT_THAT(graph.out(2), ElementsAre(0));
+  EXPECT_THAT(graph.Arcs(), ElementsAre(Pair(0, 2), Pair(2, 0), Pair(3, 2)));
+  EXPECT_TRUE(graph.HasArc(3, 2));
+  EXPECT_FALSE(graph.HasArc(2, 3));
+  EXPECT_THAT(graph.Undirected().Edges(), ElementsAre(Pair(0, 2), Pair(2, 3)));
+  EXPECT_THAT(graph.StrongComponents(),
+              ElementsAre(ElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
+  EXPECT_FALSE(graph.IsStronglyConnected());
+}
+
+TEST(Digraph, IsStronglyConnectedWhenAllReachAll) {
+  Digraph ring(5);
+  for (int64_t i = 0; i < 5; ++i) ring.AddArc(i, (i + 1) % 5);
+  EXPECT_TRUE(ring.IsStronglyConnected());
+  EXPECT_THAT(ring.StrongComponents(), ElementsAre(ElementsAre(0, 1, 2, 3, 4)));
+  // 0 hears of everyone, but nobody hears of it; and the other way round.
+  Digraph sink(3);
+  sink.AddArc(1, 2);
+  sink.AddArc(2, 1);
+  sink.AddArc(1, 0);
+  EXPECT_FALSE(sink.IsStronglyConnected());
+  Digraph source(3);
+  source.AddArc(1, 2);
+  source.AddArc(2, 1);
+  source.AddArc(0, 1);
+  EXPECT_FALSE(source.IsStronglyConnected());
+  EXPECT_TRUE(Digraph(1).IsStronglyConnected());
+}
+
+TEST(Digraph, OfAnUndirectedGraphHasEveryEdgeBothWays) {
+  Graph path(3);
+  path.AddEdge(0, 1);
+  path.AddEdge(1, 2);
+  const Digraph graph(path);
+  EXPECT_THAT(graph.Arcs(),
+              ElementsAre(Pair(0, 1), Pair(1, 0), Pair(1, 2), Pair(2, 1)));
+  EXPECT_THAT(graph.in(1), ElementsAre(0, 2));
+  EXPECT_TRUE(graph.IsStronglyConnected());
 }
 
 TEST(Graph, CompleteJoinsEveryPair) {
@@ -217,7 +266,9 @@ TEST(BuildGraph, AnUnknownKindIsRefusedWithTheNearest) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),
             "topology.kind: \"rign\" is unknown; did you mean \"ring\"? "
-            "allowed: complete, ring, star, grid, erdos-renyi, explicit");
+            "allowed: complete, ring, star, path, grid, torus, bipartite, "
+            "k-nearest, erdos-renyi, random-regular, random-geometric, "
+            "explicit, time-varying");
 }
 
 }  // namespace

@@ -85,6 +85,41 @@ TEST(Mixing, ReproducesTheGoldenTable) {
   EXPECT_GE(compared, 20);
 }
 
+TEST(DirectedMixing, ReproducesTheGoldenTable) {
+  std::ifstream file(DFL_GOLDEN_VECTORS "/table_mixing.json");
+  ASSERT_TRUE(file.good());
+  const nlohmann::json document = nlohmann::json::parse(file);
+  int compared = 0;
+  for (const nlohmann::json& entry : document.at("tables")) {
+    if (!entry.at("directed").get<bool>()) continue;
+    SCOPED_TRACE(entry.at("graph").get<std::string>());
+    Digraph graph(entry.at("m").get<int64_t>());
+    for (const nlohmann::json& edge : entry.at("edges")) {
+      graph.AddArc(edge[0].get<int64_t>(), edge[1].get<int64_t>());
+    }
+    EXPECT_TRUE(graph.IsStronglyConnected());
+    const DirectedWeights weights = BuildDirectedWeights(graph);
+    const auto a = entry.at("A").get<MixingMatrix>();
+    const auto b = entry.at("B").get<MixingMatrix>();
+    ASSERT_EQ(weights.a.size(), a.size());
+    ASSERT_EQ(weights.b.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      for (size_t j = 0; j < a.size(); ++j) {
+        EXPECT_NEAR(weights.a[i][j], a[i][j], 1e-9) << i << " " << j;
+        EXPECT_NEAR(weights.b[i][j], b[i][j], 1e-9) << i << " " << j;
+      }
+      EXPECT_NEAR(RowSums(weights.a)[i], 1, 1e-12);
+      EXPECT_NEAR(ColumnSums(weights.b)[i], 1, 1e-12);
+    }
+    EXPECT_NEAR(SecondLargestModulus(weights.a),
+                entry.at("lambda_A").get<double>(), 1e-9);
+    EXPECT_NEAR(SecondLargestModulus(weights.b),
+                entry.at("lambda_B").get<double>(), 1e-9);
+    ++compared;
+  }
+  EXPECT_GE(compared, 2);
+}
+
 // [DeceFL] supplement: the rows of the path of four.
 TEST(Mixing, LaplacianOfThePathOfFourIsThePapers) {
   const absl::StatusOr<MixingMatrix> w = BuildMixing("laplacian", Path(4));
@@ -152,6 +187,75 @@ TEST(SecondSingularValue, IsZeroForTheMeanAndOneWithoutMixing) {
 TEST(SecondSingularValue, IsTheSameBitsEveryTime) {
   const MixingMatrix w = *BuildMixing("metropolis", Ring(40));
   EXPECT_EQ(SecondSingularValue(w), SecondSingularValue(w));
+}
+
+// A directed ring: eigenvalues (1 + e^(2 pi i k / m)) / 2, complex ones, of
+// modulus |cos(pi k / m)|.
+TEST(SecondLargestModulus, IsExactOnDirectedRings) {
+  for (const int64_t m : {2, 3, 4, 7, 30, 101}) {
+    Digraph ring(m);
+    for (int64_t i = 0; i < m; ++i) ring.AddArc(i, (i + 1) % m);
+    const DirectedWeights weights = BuildDirectedWeights(ring);
+    const double expected = std::fabs(std::cos(kPi / static_cast<double>(m)));
+    EXPECT_NEAR(SecondLargestModulus(weights.a), expected, 1e-10) << m;
+    EXPECT_NEAR(SecondLargestModulus(weights.b), expected, 1e-10) << m;
+  }
+}
+
+// Of symmetric matrices it is ||W - 11'/m||, found by another way.
+TEST(SecondLargestModulus, IsTheSecondSingularValueOfSymmetricWeights) {
+  Graph graph = Path(9);
+  graph.AddEdge(0, 5);
+  graph.AddEdge(2, 7);
+  for (const char* rule : {"metropolis", "laplacian"}) {
+    const MixingMatrix w = *BuildMixing(rule, graph);
+    EXPECT_NEAR(SecondLargestModulus(w), SecondSingularValue(w), 1e-10);
+  }
+  EXPECT_NEAR(SecondLargestModulus(*BuildMixing("uniform", Complete(20))), 0,
+              1e-10);
+  EXPECT_EQ(SecondLargestModulus({{1.0}}), 0);
+}
+
+TEST(SecondLargestModulus, IsOneWhenTwoPartsKeepToThemselves) {
+  Digraph apart(4);
+  apart.AddArc(0, 1);
+  apart.AddArc(1, 0);
+  apart.AddArc(2, 3);
+  apart.AddArc(3, 2);
+  EXPECT_NEAR(SecondLargestModulus(BuildDirectedWeights(apart).a), 1, 1e-10);
+  // 2 hears of {0} and {1}, which hear of nobody: A keeps both, B ends in 2.
+  Digraph join(3);
+  join.AddArc(0, 2);
+  join.AddArc(1, 2);
+  EXPECT_NEAR(SecondLargestModulus(BuildDirectedWeights(join).a), 1, 1e-10);
+  EXPECT_NEAR(SecondLargestModulus(BuildDirectedWeights(join).b), 0.5, 1e-10);
+}
+
+// A path with a way back, far from normal: 1 - |lambda_2| by another way, the
+// rate at which A^k tends to rows that are alike.
+TEST(SecondLargestModulus, IsTheRateOfAgreement) {
+  Digraph graph(8);
+  for (int64_t i = 0; i + 1 < 8; ++i) graph.AddArc(i, i + 1);
+  graph.AddArc(7, 0);
+  graph.AddArc(3, 1);
+  graph.AddArc(7, 4);
+  const MixingMatrix a = BuildDirectedWeights(graph).a;
+  const auto spread_after = [&a](int steps) {
+    std::vector<double> x = {1, 0, 0, 0, 0, 0, 0, 0};
+    for (int k = 0; k < steps; ++k) {
+      std::vector<double> next(8, 0.0);
+      for (size_t i = 0; i < 8; ++i) {
+        for (size_t j = 0; j < 8; ++j) next[i] += a[i][j] * x[j];
+      }
+      x = std::move(next);
+    }
+    double spread = 0;
+    for (const double value : x) spread += std::fabs(value - x[7]);
+    return spread;
+  };
+  // Complex eigenvalues make it oscillate; over 100 steps little is left of it.
+  const double rate = std::pow(spread_after(150) / spread_after(50), 0.01);
+  EXPECT_NEAR(SecondLargestModulus(a), rate, 0.02);
 }
 
 TEST(Mixing, UniformNeedsTheCompleteGraph) {

@@ -1,5 +1,6 @@
 #include "daemon/core/run_plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -47,7 +48,8 @@ TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
 TEST(ValidatePlan, TakesOneLonelyMember) {
   RunPlan plan = GoodPlan();
   plan.members.resize(1);
-  for (const char* kind : {"complete", "ring", "star", "grid", "erdos-renyi"}) {
+  for (const char* kind : {"complete", "ring", "star", "path", "grid", "torus",
+                           "bipartite", "erdos-renyi", "random-geometric"}) {
     plan.topology.kind = kind;
     EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
   }
@@ -426,6 +428,234 @@ TEST(DeriveNodePlan, EveryNodeDerivesTheSameGraph) {
       EXPECT_EQ((*all)[i].neighbours[q].weight, w[i][j]);
     }
   }
+}
+
+EdgeList DirectedRing(const RunPlan& plan) {
+  EdgeList edges;
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    edges.emplace_back(plan.members[i].node,
+                       plan.members[(i + 1) % plan.members.size()].node);
+  }
+  return edges;
+}
+
+// anna -> bert -> carl -> dora -> anna, and bert -> dora. `local` exchanges
+// nothing, so any graph is good for it.
+RunPlan DirectedPlan() {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "local";
+  plan.topology.kind = "explicit";
+  plan.topology.directed = true;
+  plan.topology.edges = DirectedRing(plan);
+  plan.topology.edges.emplace_back(NodeId("bert"), NodeId("dora"));
+  return plan;
+}
+
+TEST(DeriveNodePlan, DirectedNeighboursHaveTheirWeightsOfAAndB) {
+  const absl::StatusOr<NodePlan> bert =
+      DeriveNodePlan(DirectedPlan(), NodeId("bert"));
+  ASSERT_TRUE(bert.ok()) << bert.status();
+  EXPECT_THAT(bert->in_neighbours,
+              ElementsAre(Neighbour{NodeId("anna"), 1.0 / 2}));
+  EXPECT_THAT(bert->out_neighbours,
+              ElementsAre(Neighbour{NodeId("carl"), 1.0 / 3},
+                          Neighbour{NodeId("dora"), 1.0 / 3}));
+  EXPECT_EQ(bert->receiver_weight, 1.0 / 2);
+  EXPECT_EQ(bert->sender_weight, 1.0 / 3);
+  EXPECT_THAT(bert->neighbours, ElementsAre(Neighbour{NodeId("anna"), 1.0 / 2},
+                                            Neighbour{NodeId("carl"), 0},
+                                            Neighbour{NodeId("dora"), 0}));
+  EXPECT_EQ(bert->self_weight, 1.0 / 2);
+  const absl::StatusOr<NodePlan> dora =
+      DeriveNodePlan(DirectedPlan(), NodeId("dora"));
+  ASSERT_TRUE(dora.ok()) << dora.status();
+  EXPECT_THAT(dora->in_neighbours,
+              ElementsAre(Neighbour{NodeId("bert"), 1.0 / 3},
+                          Neighbour{NodeId("carl"), 1.0 / 3}));
+  EXPECT_THAT(dora->out_neighbours,
+              ElementsAre(Neighbour{NodeId("anna"), 1.0 / 2}));
+}
+
+TEST(DeriveNodePlan, AnUndirectedEdgeIsTwoArcs) {
+  RunPlan plan = GoodPlan();
+  plan.topology.kind = "star";
+  const absl::StatusOr<NodePlan> bert = DeriveNodePlan(plan, NodeId("bert"));
+  ASSERT_TRUE(bert.ok());
+  EXPECT_THAT(bert->in_neighbours,
+              ElementsAre(Neighbour{NodeId("anna"), 1.0 / 2}));
+  EXPECT_EQ(bert->out_neighbours, bert->in_neighbours);
+  const absl::StatusOr<NodePlan> anna = DeriveNodePlan(plan, NodeId("anna"));
+  ASSERT_TRUE(anna.ok());
+  EXPECT_EQ(anna->receiver_weight, 1.0 / 4);
+  EXPECT_EQ(anna->sender_weight, 1.0 / 4);
+  EXPECT_EQ(anna->out_neighbours.size(), 3u);
+}
+
+TEST(ValidatePlan, RefusesADirectedGraphForSymmetricMixing) {
+  RunPlan plan = DirectedPlan();
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  for (const char* name : {"pame", "d-psgd", "decefl"}) {
+    plan.algorithm.name = name;
+    const absl::Status status = ValidatePlan(plan);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith("topology.directed: on"), HasSubstr(name),
+                      HasSubstr("turn it off")));
+  }
+}
+
+RunPlan VaryingPlan() {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "d-psgd";
+  plan.topology.kind = "time-varying";
+  const NodeId anna("anna");
+  const NodeId bert("bert");
+  const NodeId carl("carl");
+  const NodeId dora("dora");
+  plan.topology.edge_sets = {{{anna, bert}, {carl, dora}},
+                             {{bert, carl}},
+                             {{anna, bert}, {bert, carl}}};
+  return plan;
+}
+
+TEST(DeriveNodePlan, HasTheNeighboursOfTheRound) {
+  const RunPlan plan = VaryingPlan();
+  const NodeId anna("anna");
+  const NodeId bert("bert");
+  const NodeId carl("carl");
+  struct Case {
+    int64_t round;
+    NodeId self;
+    std::vector<Neighbour> neighbours;
+    double self_weight;
+  };
+  for (const Case& c : std::vector<Case>{
+           {0, anna, {{bert, 0.5}}, 0.5},
+           {1, anna, {}, 1},
+           {2, anna, {{bert, 1.0 / 3}}, 2.0 / 3},
+           {3, anna, {{bert, 0.5}}, 0.5},
+           {1, bert, {{carl, 0.5}}, 0.5},
+           {302, bert, {{anna, 1.0 / 3}, {carl, 1.0 / 3}}, 1.0 / 3},
+       }) {
+    SCOPED_TRACE(testing::Message() << c.self.name() << " " << c.round);
+    const absl::StatusOr<NodePlan> node = DeriveNodePlan(plan, c.self, c.round);
+    ASSERT_TRUE(node.ok()) << node.status();
+    EXPECT_EQ(node->neighbours, c.neighbours);
+    EXPECT_NEAR(node->self_weight, c.self_weight, 1e-15);
+    const absl::StatusOr<NodePlan> unchecked =
+        DeriveCheckedNodePlan(plan, c.self, c.round);
+    ASSERT_TRUE(unchecked.ok());
+    EXPECT_TRUE(SameNeighbours(*node, *unchecked));
+    const absl::StatusOr<std::vector<NodePlan>> all =
+        DeriveNodePlans(plan, c.round);
+    ASSERT_TRUE(all.ok());
+    EXPECT_TRUE(SameNeighbours(*node, (*all)[c.self == anna   ? 0
+                                             : c.self == bert ? 1
+                                                              : 2]));
+  }
+  EXPECT_FALSE(SameNeighbours(*DeriveNodePlan(plan, anna, 0),
+                              *DeriveNodePlan(plan, anna, 1)));
+}
+
+TEST(ValidatePlan, LooksAtTheGraphsOfAllRounds) {
+  RunPlan plan = VaryingPlan();
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.topology.edge_sets[2][1].second = NodeId("carla");
+  absl::Status status = ValidatePlan(plan);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("topology.edge_sets[2][1]: \"carla\""),
+                    HasSubstr("did you mean \"carl\"")));
+  plan = VaryingPlan();
+  for (const char* weights : {"explicit", "uniform"}) {
+    plan.topology.weights = weights;
+    status = ValidatePlan(plan);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith("topology.weights: "),
+                      HasSubstr("changes from round to round")));
+  }
+}
+
+TEST(PlanWarnings, TellWhenNoRoundJoinsTheParts) {
+  RunPlan plan = VaryingPlan();
+  EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+  plan.topology.edge_sets[0].pop_back();  // carl - dora
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre(AllOf(StartsWith("topology.edge_sets: the graph of "
+                                           "all rounds falls into 2 parts"),
+                                HasSubstr("{anna, bert, carl}, {dora}"))));
+}
+
+TEST(PlanWarnings, TellThatPameNeverMixesWhenTheRoundsTogetherAreBipartite) {
+  RunPlan plan = VaryingPlan();
+  plan.algorithm.name = "pame";
+  plan.algorithm.knobs = {{"nu", 1.0}, {"p", 1.0}};
+  EXPECT_THAT(PlanWarnings(plan), Contains(HasSubstr("bipartite")));
+  // An odd cycle over two rounds.
+  plan.topology.edge_sets[1].emplace_back(NodeId("anna"), NodeId("carl"));
+  EXPECT_THAT(PlanWarnings(plan), Not(Contains(HasSubstr("bipartite"))));
+}
+
+TEST(PlanWarnings, TellWhatTheKindDoesNotLookAt) {
+  RunPlan plan = VaryingPlan();
+  plan.topology.kind = "ring";
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre("topology.edge_sets: ignored, since topology.kind is "
+                          "ring"));
+  plan = DirectedPlan();
+  plan.topology.weights = "laplacian";
+  EXPECT_THAT(PlanWarnings(plan),
+              ElementsAre(StartsWith("topology.weights: ignored, since a "
+                                     "directed graph has its own")));
+}
+
+TEST(MeetWithin, TellsWhetherTwoHaveAnEdgeInOneOfTheRounds) {
+  const RunPlan plan = VaryingPlan();
+  const NodeId anna("anna");
+  const NodeId carl("carl");
+  const NodeId bert("bert");
+  const NodeId dora("dora");
+  EXPECT_TRUE(MeetWithin(plan, carl, dora, 0, 1));
+  EXPECT_FALSE(MeetWithin(plan, carl, dora, 0, 0));
+  EXPECT_FALSE(MeetWithin(plan, carl, dora, 1, 3));
+  EXPECT_TRUE(MeetWithin(plan, dora, carl, 1, 4));
+  EXPECT_FALSE(MeetWithin(plan, anna, carl, 0, 50));
+  EXPECT_TRUE(MeetWithin(plan, anna, carl, 0, 500));  // not looked at any more
+  EXPECT_FALSE(MeetWithin(plan, anna, NodeId("eve"), 0, 500));
+  // A graph that stays is looked at once.
+  RunPlan ring = GoodPlan();
+  ring.topology.kind = "ring";
+  EXPECT_TRUE(MeetWithin(ring, anna, bert, 7, 8));
+  EXPECT_FALSE(MeetWithin(ring, anna, carl, 7, 100000));
+  // Either direction.
+  EXPECT_TRUE(MeetWithin(DirectedPlan(), bert, anna, 0, 1));
+}
+
+TEST(DeriveTopologyTest, HasBothMatricesOfADirectedGraph) {
+  const absl::StatusOr<PlanTopology> topology = DeriveTopology(DirectedPlan());
+  ASSERT_TRUE(topology.ok()) << topology.status();
+  EXPECT_TRUE(topology->directed);
+  EXPECT_EQ(topology->digraph.Arcs().size(), 5u);
+  const absl::StatusOr<std::vector<NodePlan>> nodes =
+      DeriveNodePlans(DirectedPlan());
+  ASSERT_TRUE(nodes.ok());
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ((*nodes)[i].receiver_weight, topology->directed_weights.a[i][i]);
+    EXPECT_EQ((*nodes)[i].sender_weight, topology->directed_weights.b[i][i]);
+    for (const int64_t j : topology->digraph.out(i)) {
+      EXPECT_EQ(topology->directed_weights.b[j][i], (*nodes)[i].sender_weight);
+    }
+  }
+  EXPECT_NEAR(SpectralGap(*topology),
+              1 - std::max(SecondLargestModulus(topology->directed_weights.a),
+                           SecondLargestModulus(topology->directed_weights.b)),
+              1e-15);
+  EXPECT_GT(SpectralGap(*topology), 0.1);
+}
+
+TEST(DeriveTopologyTest, IsThatOfTheRound) {
+  EXPECT_EQ(DeriveTopology(VaryingPlan(), 0)->graph.Edges().size(), 2u);
+  EXPECT_EQ(DeriveTopology(VaryingPlan(), 1)->graph.Edges().size(), 1u);
 }
 
 TEST(DeriveNodePlan, AStrangerIsNotFound) {

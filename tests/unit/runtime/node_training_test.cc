@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/graph.h"
+#include "daemon/core/topology.h"
 #include "daemon/core/mixing.h"
 #include "daemon/core/problems.h"
 #include "daemon/data/batch_sampler.h"
