@@ -90,9 +90,11 @@ class TorchLearnerFactory final : public LearnerFactory {
 absl::StatusOr<DatasetView> TakePart(const core::PartitionSpec& spec,
                                      DatasetView all) {
   if (spec.kind == "none") return all;
-  if (all.dataset().is_regression() && spec.kind != "iid") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", spec.kind, "\" splits by label and the data has none; use iid"));
+  if (all.dataset().is_regression() && core::SplitsByLabel(spec)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", spec.kind,
+                     "\" splits by label and the data has none; use iid or "
+                     "quantity"));
   }
   // Splitting without labels: every row counts as one class.
   std::vector<int64_t> labels(all.dataset().labels().begin(),

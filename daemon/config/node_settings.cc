@@ -243,6 +243,7 @@ class Loader {
           origins_["data.partition.count"], ")"));
     }
     if (AnyBroken("data.")) return;
+    CheckExplicitPartition();
     CheckStandardise();
     if (!settings.data.train_paths.empty()) {
       CheckData(settings.data.TrainSpec(), "data.train");
@@ -250,6 +251,21 @@ class Loader {
     if (!settings.data.test_paths.empty()) {
       CheckData(settings.data.TestSpec(), "data.test");
     }
+  }
+
+  // The other kinds are complete as they are.
+  void CheckExplicitPartition() {
+    const core::PartitionSpec& partition = loaded_.settings.data.partition;
+    if (partition.kind != "explicit" || partition.index >= partition.count) {
+      return;
+    }
+    const absl::Status status = core::CheckPartition(partition);
+    if (status.ok()) return;
+    // "partition.sizes: ...", or of one of them, "partition.sizes[2]: ...".
+    const std::string key = absl::StrCat(
+        "data.",
+        status.message().substr(0, status.message().find_first_of("[:")));
+    mistakes_.Add(absl::StrCat(origins_[key], ": data.", status.message()));
   }
 
   void CheckStandardise() {

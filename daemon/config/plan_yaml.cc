@@ -354,28 +354,54 @@ class PlanReader {
     }
   }
 
+  // An edge, "[a, b]".
+  void ReadEdge(const YamlNode& node, const std::string& path,
+                absl::string_view allowed, core::EdgeList& out) {
+    if (node.kind != YamlNode::Kind::kList || node.items.size() != 2) {
+      Wrong(node, path, allowed);
+      return;
+    }
+    const std::optional<NodeId> a = Name(node.items[0], path);
+    const std::optional<NodeId> b = Name(node.items[1], path);
+    if (a.has_value() && b.has_value()) out.emplace_back(*a, *b);
+  }
+
   void ReadTopology(const YamlNode& root) {
     const YamlNode* section =
         Section(root, "topology",
-                {"kind", "edge_probability", "edges", "weights", "matrix"});
+                {"kind", "edge_probability", "degree", "radius", "edges",
+                 "edge_sets", "directed", "every", "weights", "matrix"});
     if (section == nullptr) return;
     core::TopologySpec& topology = plan_.topology;
     Text(*section, "topology", "kind", topology.kind);
     Number(*section, "topology", "edge_probability", topology.edge_probability);
+    Integer(*section, "topology", "degree", topology.degree);
+    Number(*section, "topology", "radius", topology.radius);
+    Scalar(*section, "topology", "directed", ReadFlag, "on or off",
+           topology.directed);
+    Integer(*section, "topology", "every", topology.every);
     Text(*section, "topology", "weights", topology.weights);
     constexpr char kEdges[] =
         "a list of pairs of names such as [[a, b], [b, c]]";
     List(*section, "topology", "edges", kEdges,
          [&](const YamlNode& node, const std::string& element) {
-           if (node.kind != YamlNode::Kind::kList || node.items.size() != 2) {
-             Wrong(node, element, kEdges);
+           ReadEdge(node, element, kEdges, topology.edges);
+         });
+    constexpr char kSets[] =
+        "a list of lists of pairs of names such as [[[a, b]], [[b, c]]]";
+    List(*section, "topology", "edge_sets", kSets,
+         [&](const YamlNode& node, const std::string& element) {
+           if (node.kind != YamlNode::Kind::kList) {
+             Wrong(node, element, kSets);
              return;
            }
-           const std::optional<NodeId> a = Name(node.items[0], element);
-           const std::optional<NodeId> b = Name(node.items[1], element);
-           if (a.has_value() && b.has_value()) {
-             topology.edges.emplace_back(*a, *b);
+           core::EdgeList edges;
+           for (size_t e = 0; e < node.items.size(); ++e) {
+             const std::string edge = Element(element, e);
+             Remember(edge, node.items[e].line);
+             ReadEdge(node.items[e], edge, kEdges, edges);
            }
+           topology.edge_sets.push_back(std::move(edges));
          });
     constexpr char kMatrix[] = "a list of rows of numbers, one a member";
     List(*section, "topology", "matrix", kMatrix,
@@ -538,6 +564,11 @@ void WriteModel(const core::ModelSpec& model, Writer& out) {
   if (model.l2 != 0) out.Line(1, "l2", WriteNumber(model.l2));
 }
 
+std::string EdgeText(const std::pair<NodeId, NodeId>& edge) {
+  const std::string names[] = {edge.first.name(), edge.second.name()};
+  return WriteList(names);
+}
+
 void WriteTopology(const core::TopologySpec& topology, Writer& out) {
   const core::TopologySpec defaults;
   out.Line(0, "topology", "");
@@ -545,13 +576,26 @@ void WriteTopology(const core::TopologySpec& topology, Writer& out) {
   if (topology.edge_probability != defaults.edge_probability) {
     out.Line(1, "edge_probability", WriteNumber(topology.edge_probability));
   }
+  if (topology.degree != defaults.degree) {
+    out.Line(1, "degree", absl::StrCat(topology.degree));
+  }
+  if (topology.radius != defaults.radius) {
+    out.Line(1, "radius", WriteNumber(topology.radius));
+  }
   if (!topology.edges.empty()) {
     out.Line(1, "edges", "");
-    for (const auto& [a, b] : topology.edges) {
-      const std::string pair[] = {a.name(), b.name()};
-      out.Item(2, WriteList(pair));
+    for (const auto& edge : topology.edges) out.Item(2, EdgeText(edge));
+  }
+  if (!topology.edge_sets.empty()) {
+    out.Line(1, "edge_sets", "");
+    for (const core::EdgeList& edges : topology.edge_sets) {
+      std::vector<std::string> texts;
+      for (const auto& edge : edges) texts.push_back(EdgeText(edge));
+      out.Item(2, absl::StrCat("[", absl::StrJoin(texts, ", "), "]"));
     }
   }
+  if (topology.directed) out.Line(1, "directed", "on");
+  if (topology.every != 0) out.Line(1, "every", absl::StrCat(topology.every));
   out.Line(1, "weights", WriteText(topology.weights));
   if (!topology.matrix.empty()) {
     out.Line(1, "matrix", "");

@@ -8,7 +8,9 @@
 //                           l2}
 //   batch_size
 //   algorithm              {name, knobs: {knob: value}}
-//   topology               {kind, edge_probability, edges: [[a, b], ...],
+//   topology               {kind, edge_probability, degree, radius,
+//                           edges: [[a, b], ...],
+//                           edge_sets: [[[a, b], ...], ...], directed, every,
 //                           weights, matrix: [[...], ...]}
 //   codec                  {coordinates, values, rate}
 //   evaluation             {every_steps, examples}

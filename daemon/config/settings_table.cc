@@ -295,17 +295,25 @@ Setting IntegerList(std::string key, Place<std::vector<int64_t>> place,
   return setting;
 }
 
-Setting NumberList(std::string key, Place<std::vector<float>> place,
+bool ReadNumberText(const std::string& text, float* number) {
+  return absl::SimpleAtof(text, number);
+}
+bool ReadNumberText(const std::string& text, double* number) {
+  return absl::SimpleAtod(text, number);
+}
+
+template <typename T>
+Setting NumberList(std::string key, Place<std::vector<T>> place,
                    std::string allowed, bool no_negatives, std::string help) {
   Setting setting =
       Named(std::move(key), "", std::move(allowed), std::move(help));
   setting.is_list = true;
   setting.set = [place, no_negatives](const RawValue& value,
                                       NodeSettings& settings) {
-    std::vector<float> numbers;
+    std::vector<T> numbers;
     for (const std::string& item : Elements(value)) {
-      float number = 0;
-      if (!absl::SimpleAtof(item, &number) || !std::isfinite(number) ||
+      T number = 0;
+      if (!ReadNumberText(item, &number) || !std::isfinite(number) ||
           (no_negatives && number < 0)) {
         return NotAllowed(absl::StrCat(Quoted(item), " is not allowed"));
       }
@@ -317,10 +325,46 @@ Setting NumberList(std::string key, Place<std::vector<float>> place,
   setting.get = [place](const NodeSettings& settings) {
     return absl::StrCat("[",
                         absl::StrJoin(Look(place, settings), ", ",
-                                      [](std::string* out, float number) {
+                                      [](std::string* out, T number) {
                                         out->append(WriteNumber(number));
                                       }),
                         "]");
+  };
+  return setting;
+}
+
+// Each element is numbers between colons, "1:99".
+Setting RatioList(std::string key,
+                  Place<std::vector<std::vector<double>>> place,
+                  std::string allowed, std::string help) {
+  Setting setting =
+      Named(std::move(key), "", std::move(allowed), std::move(help));
+  setting.is_list = true;
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    std::vector<std::vector<double>> ratios;
+    for (const std::string& item : Elements(value)) {
+      std::vector<double> ratio;
+      for (const absl::string_view text : absl::StrSplit(item, ':')) {
+        const std::optional<double> number = ReadNumber(text);
+        if (!number.has_value() || *number < 0) {
+          return NotAllowed(absl::StrCat(Quoted(item), " is not allowed"));
+        }
+        ratio.push_back(*number);
+      }
+      ratios.push_back(std::move(ratio));
+    }
+    place(settings) = std::move(ratios);
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    std::vector<std::string> texts;
+    for (const std::vector<double>& ratio : Look(place, settings)) {
+      texts.push_back(
+          absl::StrJoin(ratio, ":", [](std::string* out, double number) {
+            out->append(WriteNumber(number));
+          }));
+    }
+    return WriteList(texts);
   };
   return setting;
 }
@@ -551,14 +595,14 @@ std::vector<Setting> StandardiseTable() {
       "all values, one a channel of images or one a feature. Nodes with "
       "different rows then scale differently; give numbers below to have them "
       "agree."));
-  table.push_back(NumberList(
+  table.push_back(NumberList<float>(
       "data.standardise.mean",
       [](NodeSettings& s) -> std::vector<float>& {
         return s.data.standardise.mean;
       },
       "numbers: one, one a channel or one a feature", false,
       "What is subtracted, in the units after bytes became [0, 1]."));
-  table.push_back(NumberList(
+  table.push_back(NumberList<float>(
       "data.standardise.std",
       [](NodeSettings& s) -> std::vector<float>& {
         return s.data.standardise.std;
@@ -581,11 +625,14 @@ std::vector<Setting> PartitionTable() {
       [](NodeSettings& s) -> std::string& { return s.data.partition.kind; },
       {{"none", "none"},
        {"iid", "iid"},
+       {"quantity", "quantity"},
        {"dirichlet", "dirichlet"},
-       {"classes", "classes"}},
+       {"classes", "classes"},
+       {"explicit", "explicit"}},
       "For experiments in which all nodes have the same files: which rows are "
-      "this node's. none: all; iid: an equal random part; dirichlet: each "
-      "class split by Dir(theta); classes: rows of a few classes only."));
+      "this node's. none: all; iid: an equal random part; quantity: random "
+      "parts of sizes Dir(theta); dirichlet: each class split by Dir(theta); "
+      "classes: rows of a few classes only; explicit: sizes and ratios."));
   table.push_back(Integer(
       "data.partition.count",
       [](NodeSettings& s) -> int64_t& { return s.data.partition.count; }, 1,
@@ -602,13 +649,33 @@ std::vector<Setting> PartitionTable() {
   table.push_back(Positive(
       "data.partition.theta",
       [](NodeSettings& s) -> double& { return s.data.partition.theta; },
-      "dirichlet: concentration; the smaller, the more the parts differ."));
+      "dirichlet, quantity: concentration; the smaller, the more the parts "
+      "differ."));
   table.push_back(Integer(
       "data.partition.classes_per_node",
       [](NodeSettings& s) -> int64_t& {
         return s.data.partition.classes_per_node;
       },
       1, 65536, "classes", "classes: how many classes a part holds."));
+  table.push_back(NumberList<double>(
+      "data.partition.sizes",
+      [](NodeSettings& s) -> std::vector<double>& {
+        return s.data.partition.sizes;
+      },
+      "numbers of at least 0, as many as data.partition.count, their sum at "
+      "most 1",
+      true,
+      "explicit: which share of all rows each part has, the same list on all "
+      "nodes, such as [0.1, 0.1, 0.2, 0.4]."));
+  table.push_back(RatioList(
+      "data.partition.ratios",
+      [](NodeSettings& s) -> std::vector<std::vector<double>>& {
+        return s.data.partition.ratios;
+      },
+      "as many as data.partition.count, each a number of at least 0 for every "
+      "class, or [] for the mixture of all rows",
+      "explicit: how the classes are mixed in each part, the same list on all "
+      "nodes, such as [\"1:99\", \"99:1\", \"3:7\", \"6:4\"]."));
   return table;
 }
 

@@ -196,10 +196,11 @@ void Node::AdoptPending() {
       plan_ && !(plan_->codec.format == next.plan.codec.format);
   plan_ = std::move(next.plan);
   node_plan_ = std::move(next.node);
+  graph_number_ = 0;
 
   // The gap is for people; past some hundreds of members it costs too much.
   spectral_gap_ = 0;
-  if (plan_->members.size() <= 256) {
+  if (plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
     const auto topology = core::DeriveTopology(*plan_);
     if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
   }

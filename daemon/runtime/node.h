@@ -173,6 +173,10 @@ class Node : private Links::Listener, private Transfers::Listener {
   ports::StateFrame MyState() const;
   void TellState();
   void HearStep(const NodeId& peer, int64_t step);
+  bool IsNeighbour(const NodeId& peer) const;
+  // A neighbour; where the topology varies any member, since what it pushes may
+  // be of a round in which it is one.
+  bool MayPush(const NodeId& peer) const;
   // A peer takes part in rounds: linked, in our run, and training.
   bool Active(const NodeId& peer) const;
   // Tells the algorithm when Active(peer) has changed.
@@ -216,6 +220,11 @@ class Node : private Links::Listener, private Transfers::Listener {
   void RestartAlgorithm(int64_t step);
   void StopAlgorithm();
   int64_t FurthestRound() const;
+  // Where the topology varies: takes over neighbours and weights of the round
+  // that begins, and the pushes of this graph that came early.
+  void FollowTopology();
+  // Of a graph that comes after that of the present round.
+  bool IsOfLaterGraph(int64_t round) const;
   bool StopRuleMet(std::string* why) const;
   bool EvaluationDue() const;
   void Evaluate(int64_t rows, std::function<void()> then);
@@ -267,6 +276,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   // The plan.
   std::optional<core::RunPlan> plan_;
   core::NodePlan node_plan_;
+  int64_t graph_number_ = 0;  // the graph that node_plan_ is of
   double spectral_gap_ = 0;
   std::optional<PendingPlan> pending_;
 
@@ -329,6 +339,9 @@ class Node : private Links::Listener, private Transfers::Listener {
   uint64_t last_push_ = 0;
   std::map<uint64_t, ports::TimerId> timers_;  // the algorithm's
   std::vector<PendingAsk> waiting_asks_;       // for settled parameters
+  // Pushes of graphs that are still to come, by sender and round; the two
+  // newest of each.
+  std::map<NodeId, std::map<int64_t, core::RemoteModel>> early_;
   std::vector<std::function<void()>> at_boundary_do_;
   int64_t dense_bytes_sent_ = 0;
   int64_t models_sent_ = 0;

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
@@ -157,6 +158,17 @@ std::optional<Transfers::Refusal> Node::Mismatch(const NodeId& peer,
                                 ", the peer ", state.algorithm)};
   }
   return std::nullopt;
+}
+
+bool Node::IsNeighbour(const NodeId& peer) const {
+  return std::any_of(node_plan_.neighbours.begin(), node_plan_.neighbours.end(),
+                     [&](const core::Neighbour& n) { return n.node == peer; });
+}
+
+bool Node::MayPush(const NodeId& peer) const {
+  if (!core::TopologyVaries(plan_->topology)) return IsNeighbour(peer);
+  return std::any_of(plan_->members.begin(), plan_->members.end(),
+                     [&](const core::MemberSpec& m) { return m.node == peer; });
 }
 
 bool Node::Active(const NodeId& peer) const {
@@ -447,10 +459,7 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
   }
   if (answer) return true;
   HearStep(from, begin.step);
-  const bool neighbour =
-      std::any_of(node_plan_.neighbours.begin(), node_plan_.neighbours.end(),
-                  [&](const core::Neighbour& n) { return n.node == from; });
-  if (!neighbour) {
+  if (!MayPush(from)) {
     *refusal = {RefuseReason::kNotANeighbour, "no edge in this node's plan"};
     OnBadMessage(from, refusal->reason, refusal->text);
     return false;
@@ -474,7 +483,19 @@ void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
     model.scalars = std::move(scalars);
     model.buffers.assign(message->buffers().begin(), message->buffers().end());
     model.parameters = std::move(message);
-    Handle(core::PushArrived{from, std::move(model)});
+    if (IsOfLaterGraph(step)) {
+      std::map<int64_t, core::RemoteModel>& kept = early_[from];
+      kept.insert_or_assign(step, std::move(model));
+      if (kept.size() > 2) kept.erase(kept.begin());
+      // It has passed the present round: nothing more of that will come, and
+      // nobody should wait for it.
+      if (peers_[from].active) {
+        Handle(core::PeerDown{from});
+        Handle(core::PeerUp{from});
+      }
+    } else {
+      Handle(core::PushArrived{from, std::move(model)});
+    }
     return;
   }
   const auto it = asks_.find(ask);

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "daemon/core/plan_topology.h"
+#include "daemon/core/topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
@@ -60,6 +62,7 @@ void Node::OnBoundary() {
     Evaluate(plan_->evaluation.examples, [this] { ScheduleBoundary(); });
     return;
   }
+  FollowTopology();
   LeaveBoundary();
   Handle(core::StepBegins{});
 }
@@ -70,16 +73,23 @@ void Node::LeaveBoundary() {
 }
 
 // The furthest round of the active neighbours: further than 1,000 rounds away
-// only when two of them say so.
+// only when two of them say so. Where the topology varies, one that has not met
+// us since our round may well be ahead; it is followed when it has passed a
+// round in which it should have waited for us.
 int64_t Node::FurthestRound() const {
   auto info = core::FindAlgorithm(plan_->algorithm.name);
   if (!info.ok() || !(*info)->lock_step) return 0;
+  const bool varies = core::TopologyVaries(plan_->topology);
   const int64_t own = algorithm_->step();
   std::vector<int64_t> far;
   int64_t furthest = own;
-  for (const core::Neighbour& neighbour : node_plan_.neighbours) {
-    if (!Active(neighbour.node)) continue;
-    const int64_t step = peers_.at(neighbour.node).state.step;
+  for (const auto& [peer, state] : peers_) {
+    const int64_t step = state.state.step;
+    if (step <= own || !Active(peer)) continue;
+    if (!(varies ? core::MeetWithin(*plan_, options_.self, peer, own, step)
+                 : IsNeighbour(peer))) {
+      continue;
+    }
     if (step > own + 1000) {
       far.push_back(step);
     } else {
@@ -92,6 +102,32 @@ int64_t Node::FurthestRound() const {
   }
   if (plan_->stop.steps > 0) furthest = std::min(furthest, plan_->stop.steps);
   return furthest;
+}
+
+bool Node::IsOfLaterGraph(int64_t round) const {
+  return algorithm_ && core::TopologyVaries(plan_->topology) &&
+         round >= core::NextGraphRound(plan_->topology, algorithm_->step());
+}
+
+void Node::FollowTopology() {
+  const int64_t round = algorithm_->step();
+  const int64_t number = core::GraphNumber(plan_->topology, round);
+  if (number != graph_number_) {
+    auto next = core::DeriveCheckedNodePlan(*plan_, options_.self, round);
+    if (!next.ok()) return;  // the plan was checked
+    graph_number_ = number;
+    if (!core::SameNeighbours(node_plan_, *next)) {
+      node_plan_ = *std::move(next);
+      Handle(core::PlanChanged{node_plan_});
+    }
+  }
+  for (auto& [peer, rounds] : early_) {
+    while (!rounds.empty() && !IsOfLaterGraph(rounds.begin()->first)) {
+      core::RemoteModel model = std::move(rounds.begin()->second);
+      rounds.erase(rounds.begin());
+      Handle(core::PushArrived{peer, std::move(model)});
+    }
+  }
 }
 
 bool Node::StopRuleMet(std::string* why) const {
@@ -184,6 +220,7 @@ void Node::StopAlgorithm() {
   for (auto& [peer, state] : peers_) state.next_push.reset();
   queue_.clear();
   next_gradient_.reset();
+  early_.clear();
   algorithm_.reset();
 }
 

@@ -9,6 +9,7 @@
 namespace dfl::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -170,6 +171,90 @@ TEST_F(PlanCommand, TheGraphShownIsTheOneThatNodesDerive) {
       derived.push_back(neighbour.node.name());
     }
     EXPECT_EQ(seen, derived) << "node " << i;
+  }
+}
+
+TEST_F(PlanCommand, TopologySetTakesTheParametersOfEachKind) {
+  ApplyToTwo();
+  ASSERT_EQ(Run({"topology", "set", "k-nearest", "--degree=2"}).code, 0);
+  EXPECT_EQ(PlanOf(*a_).topology.degree, 2);
+  const Result odd = Run({"topology", "set", "random-regular", "--degree=4"});
+  EXPECT_EQ(odd.code, 2);
+  EXPECT_THAT(odd.err, HasSubstr("topology.degree: 4"));
+  ASSERT_EQ(
+      Run({"topology", "set", "random-geometric", "--radius=0.8", "--every=5"})
+          .code,
+      0);
+  EXPECT_EQ(PlanOf(*a_).topology.radius, 0.8);
+  EXPECT_EQ(PlanOf(*a_).topology.every, 5);
+  EXPECT_THAT(Run({"topology", "show"}).out,
+              AllOf(HasSubstr("drawn afresh every 5 rounds"),
+                    HasSubstr("connected over rounds")));
+  // What another kind does not know goes with the kind.
+  ASSERT_EQ(Run({"topology", "set", "torus"}).code, 0);
+  EXPECT_EQ(PlanOf(*a_).topology.every, 0);
+}
+
+TEST_F(PlanCommand, ATimeVaryingTopologyIsShownByRound) {
+  ApplyToTwo();
+  ASSERT_EQ(Run({"algorithm", "set", "d-psgd"}).code, 0);
+  ASSERT_EQ(
+      Run({"topology", "set", "time-varying",
+           "--edge-set=box-1,box-2 box-3,box-4", "--edge-set=box-2,box-3"})
+          .code,
+      0);
+  EXPECT_THAT(Run({"topology", "show"}).out,
+              AllOf(HasSubstr("2 sets of edges in turn, one every round"),
+                    HasSubstr("box-1       0.500  box-2 (0.500)")));
+  const auto second = nlohmann::json::parse(
+      Run({"topology", "show", "--round=3", "-o", "json"}).out);
+  EXPECT_EQ(second.at("edges"), 1);
+  EXPECT_EQ(second.at("connected"), false);
+  EXPECT_EQ(second.at("window_connected"), true);
+  EXPECT_EQ(second.at("bipartite"), true);
+  EXPECT_EQ(second.at("nodes")[1].at("neighbours")[0].at("node"), "box-3");
+  EXPECT_EQ(Run({"topology", "show", "--round=-1"}).code, 2);
+  EXPECT_EQ(Run({"topology", "set", "ring", "--edge-set=box-1,box-2"}).code, 2);
+  EXPECT_EQ(Run({"topology", "set", "time-varying", "--edge-set=box-1"}).code,
+            2);
+}
+
+TEST_F(PlanCommand, ADirectedTopologyIsShownWithBothMatrices) {
+  ApplyToTwo();
+  const std::vector<std::string> directed = {
+      "topology",           "set",
+      "explicit",           "--directed=on",
+      "--edge=box-1,box-2", "--edge=box-2,box-3",
+      "--edge=box-3,box-4", "--edge=box-4,box-1",
+      "--edge=box-2,box-4"};
+  const Result refused = Run(directed);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("topology.directed: on, but pame"));
+  ASSERT_EQ(Run({"algorithm", "set", "local"}).code, 0);
+  ASSERT_EQ(Run(directed).code, 0);
+  EXPECT_THAT(
+      Run({"topology", "show"}).out,
+      AllOf(HasSubstr("strongly connected"), HasSubstr("5, directed"),
+            HasSubstr(
+                "sums of A           rows 1.0000, columns 0.8333 to 1.3333"),
+            HasSubstr("spectral gap of B"),
+            HasSubstr("box-4  0.333  box-2, box-3  0.500  box-1")));
+  const auto shown =
+      nlohmann::json::parse(Run({"topology", "show", "-o", "json"}).out);
+  EXPECT_EQ(shown.at("directed"), true);
+  EXPECT_EQ(shown.at("connected"), true);
+  EXPECT_EQ(shown.at("edges"), 5);
+  const auto nodes = core::DeriveNodePlans(PlanOf(*a_));
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  for (size_t i = 0; i < nodes->size(); ++i) {
+    const auto& node = shown.at("nodes")[i];
+    EXPECT_EQ(node.at("receiver_weight"), (*nodes)[i].receiver_weight);
+    ASSERT_EQ(node.at("out_neighbours").size(),
+              (*nodes)[i].out_neighbours.size());
+    EXPECT_EQ(node.at("out_neighbours")[0].at("weight"),
+              (*nodes)[i].out_neighbours[0].weight);
+    EXPECT_NEAR(shown.at("column_sums_b")[i].get<double>(), 1, 1e-12);
+    EXPECT_NEAR(shown.at("row_sums_a")[i].get<double>(), 1, 1e-12);
   }
 }
 

@@ -170,6 +170,38 @@ TEST(NodeSettings, EveryKindOfValueIsRead) {
   EXPECT_TRUE(settings->run.autostart);
 }
 
+// [DeceFL] supplement, Table 3.
+TEST(NodeSettings, AnExplicitPartitionIsReadFromFileAndFlagsAlike) {
+  const std::vector<std::vector<double>> ratios = {
+      {1, 99}, {99, 1}, {3, 7}, {6, 4}};
+  const SettingsSources file = Sources(
+      "data:\n  partition:\n    kind: explicit\n    count: 4\n"
+      "    sizes: [0.1, 0.1, 0.2, 0.4]\n"
+      "    ratios: [\"1:99\", 99:1, 3:7, 6:4]\n");
+  SettingsSources flags = Sources("");
+  flags.flags = {{"data.partition.kind", "explicit"},
+                 {"data.partition.count", "4"},
+                 {"data.partition.sizes", "0.1,0.1,0.2,0.4"},
+                 {"data.partition.ratios", "1:99,99:1,3:7,6:4"}};
+  for (const SettingsSources& sources : {file, flags}) {
+    const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const core::PartitionSpec& partition = loaded->settings.data.partition;
+    EXPECT_EQ(partition.kind, "explicit");
+    EXPECT_THAT(partition.sizes, ElementsAre(0.1, 0.1, 0.2, 0.4));
+    EXPECT_EQ(partition.ratios, ratios);
+    EXPECT_EQ(Effective(*loaded, "data.partition.sizes").value,
+              "[0.1, 0.1, 0.2, 0.4]");
+    // As it would stand in a file.
+    const absl::StatusOr<NodeSettings> again = ParseNodeSettings(Sources(
+        "data: {partition: {kind: explicit, count: 4, sizes: [0.1, 0.1, 0.2, "
+        "0.4], ratios: " +
+        Effective(*loaded, "data.partition.ratios").value + "}}\n"));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->data.partition.ratios, ratios);
+  }
+}
+
 // File and line, key, value found, what is allowed.
 TEST(NodeSettings, RefusesBadValuesWithPlaceValueAndWhatIsAllowed) {
   struct Case {
@@ -210,6 +242,19 @@ TEST(NodeSettings, RefusesBadValuesWithPlaceValueAndWhatIsAllowed) {
            Case{"data: {partition: {theta: 0}}",
                 {"data.partition.theta: found \"0\"; allowed: a number above "
                  "0"}},
+           Case{"data: {partition: {kind: explicit, count: 3}}",
+                {"default: data.partition.sizes: 0 numbers",
+                 "each of the 3 parts"}},
+           Case{"data: {partition: {kind: explicit, count: 2, sizes: [0.7,\n"
+                "  0.4]}}",
+                {"dfld.yaml:1: data.partition.sizes: they sum to 1.1",
+                 "at most 1"}},
+           Case{"data: {partition: {kind: explicit, count: 2, sizes: [0.5, "
+                "0.4],\n  ratios: [\"1:9\", \"0:0\"]}}",
+                {"dfld.yaml:2: data.partition.ratios[1]: no class"}},
+           Case{"data: {partition: {ratios: [\"1:x\"]}}",
+                {"data.partition.ratios: found [\"1:x\"]: \"1:x\" is not "
+                 "allowed"}},
            Case{"data: {partition: {count: 4, index: 4}}",
                 {"dfld.yaml:1: data.partition.index: found 4; allowed: 0 to 3",
                  "data.partition.count is 4"}},

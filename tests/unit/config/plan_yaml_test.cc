@@ -126,6 +126,13 @@ TEST(PlanYaml, WritingAndReadingGivesTheSameText) {
       "members: [a, b]\nalgorithm: {name: d-psgd}\ntopology: {kind: ring}\n",
       "members: [a, b, c]\nalgorithm: {name: local}\n"
       "topology: {kind: erdos-renyi, edge_probability: 0.7}\n",
+      "members: [a, b, c, d]\nalgorithm: {name: d-psgd}\n"
+      "topology: {kind: random-regular, degree: 2, every: 10}\n",
+      "members: [a, b, c, d]\nalgorithm: {name: d-psgd}\n"
+      "topology: {kind: random-geometric, radius: 0.9}\n",
+      "members: [a, b, c]\nalgorithm: {name: local}\n"
+      "topology: {kind: time-varying, directed: on, every: 3,\n"
+      "  edge_sets: [[[a, b], [b, c]], [], [[c, a]]]}\n",
       "members: [a, b]\nmodel: {kind: torchscript, path: '/srv/my model.pt', "
       "classes: 2}\n",
       "members: [a, b]\nalgorithm: {name: d-psgd}\n"
@@ -145,6 +152,26 @@ TEST(PlanYaml, WritingAndReadingGivesTheSameText) {
   EXPECT_EQ(full.algorithm.knobs.at("gamma"), core::KnobValue(1.0005));
 }
 
+TEST(PlanYaml, ReadsATimeVaryingTopology) {
+  const core::RunPlan plan = MustParse(
+      "members: [a, b, c]\nalgorithm: {name: local}\ntopology:\n"
+      "  kind: time-varying\n  edge_sets: [[[a, b], [b, c]], [], [[c, a]]]\n"
+      "  directed: on\n  every: 3\n  degree: 6\n  radius: 0.25\n");
+  const core::TopologySpec& topology = plan.topology;
+  ASSERT_EQ(topology.edge_sets.size(), 3u);
+  EXPECT_EQ(topology.edge_sets[0].size(), 2u);
+  EXPECT_TRUE(topology.edge_sets[1].empty());
+  EXPECT_EQ(topology.edge_sets[2][0].first.name(), "c");
+  EXPECT_TRUE(topology.directed);
+  EXPECT_EQ(topology.every, 3);
+  EXPECT_EQ(topology.degree, 6);
+  EXPECT_EQ(topology.radius, 0.25);
+  const core::RunPlan again = MustParse(WritePlan(plan));
+  EXPECT_EQ(again.topology.edge_sets, topology.edge_sets);
+  EXPECT_TRUE(again.topology.directed);
+  EXPECT_EQ(again.topology.every, 3);
+}
+
 TEST(PlanYaml, TheHashIsOfWhatThePlanSaysAndNotOfHowItIsSpelt) {
   const core::RunPlan plan = MustParse("members: [a, b]\nseed: 3\n");
   EXPECT_EQ(PlanHash(plan), Sha256Hex(WritePlan(plan)));
@@ -159,73 +186,96 @@ TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
     const char* text;
     std::vector<const char*> parts;
   };
-  for (const Case& c : {
-           Case{"members: [a]\nalgoritm: {name: pame}\n",
-                {"plan.yaml:2: algoritm: unknown key; did you mean algorithm? "
-                 "allowed: version, run"}},
-           Case{"members: [a]\nnetwork: {delay: 5ms}\n",
-                {"plan.yaml:2: network: unknown key"}},
-           Case{"members: [a]\nmodel:\n  kind: cnn\n  widht: 3\n",
-                {"plan.yaml:4: model.widht: unknown key"}},
-           Case{"members: [a]\nalgorithm: {name: pama}\n",
-                {"plan.yaml:2: algorithm.name: ", "\"pama\"",
-                 "did you mean \"pame\"?"}},
-           Case{"members: [a]\nalgorithm:\n  knobs:\n    kapa: 5\n",
-                {"plan.yaml:4: algorithm.knobs.kapa: unknown key; did you mean "
-                 "kappa?"}},
-           Case{"members: [a]\nalgorithm:\n  knobs:\n    nu: 1.5\n",
-                {"plan.yaml:4: algorithm.knobs.nu: 1.5", "(0, 1]"}},
-           Case{"members: [a]\nalgorithm:\n  knobs:\n    nu: half\n",
-                {"plan.yaml:4: algorithm.knobs.nu: \"half\" is not a number",
-                 "allowed: (0, 1]"}},
-           Case{"members: [a]\nalgorithm:\n  knobs:\n    kappa: [10, 5]\n",
-                {"plan.yaml:4: algorithm.knobs.kappa: [10, 5] is empty"}},
-           Case{"members: [a]\nalgorithm: {knobs: {kappa: {lo: 1}}}\n",
-                {"algorithm.knobs.kappa: found a section; allowed: integer"}},
-           Case{"members: [a]\nnodes:\n  a:\n    knobs:\n      nu: 0\n",
-                {"plan.yaml:5: nodes.a.knobs.nu: 0"}},
-           Case{"members: [a, b]\nnodes:\n  c: {knobs: {nu: 1}}\n",
-                {"plan.yaml:3: nodes.c: ", "\"c\" is no member"}},
-           Case{"members: [a, b]\ntopology:\n  kind: rign\n",
-                {"plan.yaml:3: topology.kind: \"rign\"",
-                 "did you mean \"ring\"?"}},
-           Case{"members: [a, b]\ntopology:\n  edges: [[a]]\n",
-                {"plan.yaml:3: topology.edges[0]: found a list; allowed: a "
-                 "list of pairs"}},
-           Case{"members: [a, b]\ncodec:\n  values: fp8\n",
-                {"plan.yaml:3: codec.values: found \"fp8\"; allowed: fp32, "
-                 "fp16, bf16 or int8"}},
-           Case{"members: [a, b]\ncodec:\n  rate: 2\n",
-                {"plan.yaml:3: codec.rate: 2 is not allowed; allowed: (0, "
-                 "1]"}},
-           Case{"members: [a]\nbatch_size: 0\n",
-                {"plan.yaml:2: batch_size: 0"}},
-           Case{"members: [a]\nbatch_size: 1.5\n",
-                {"plan.yaml:2: batch_size: found \"1.5\"; allowed: an "
-                 "integer"}},
-           Case{"members: [a]\nstop:\n  time: 2\n",
-                {"plan.yaml:3: stop.time: found \"2\"; allowed: a duration"}},
-           Case{"members: [a]\ndeadline: {exchange: -1s}\n",
-                {"plan.yaml:2: deadline.exchange: "}},
-           Case{"members: [a]\nseed: -1\n",
-                {"plan.yaml:2: seed: found \"-1\"; allowed: an integer from "
-                 "0"}},
-           Case{"members:\n- a\n- b\n- a\n",
-                {"plan.yaml:4: members[2]: found \"a\" a second time, first in "
-                 "line 2"}},
-           Case{"members:\n- a\n- 'b c'\n",
-                {"plan.yaml:3: members[1]: found \"b c\"", "character 2"}},
-           Case{"members:\n- z\n- {name: a, rows: -5}\n- b\n",
-                {"plan.yaml:3: members[0].rows: -5"}},
-           Case{"members: a\n", {"plan.yaml:1: members: found \"a\""}},
-           Case{"members: []\n", {"plan.yaml:1: members: none are named"}},
-           Case{"batch_size: 3\n", {"plan.yaml:1: members: none are named"}},
-           Case{"- a\n",
-                {"plan.yaml:1: plan: found a list; allowed: a "
-                 "section"}},
-           Case{"", {"plan.yaml:1: members: none"}},
-           Case{"members: [a\n", {"plan.yaml:", "not YAML"}},
-       }) {
+  for (
+      const Case& c : {
+          Case{"members: [a]\nalgoritm: {name: pame}\n",
+               {"plan.yaml:2: algoritm: unknown key; did you mean algorithm? "
+                "allowed: version, run"}},
+          Case{"members: [a]\nnetwork: {delay: 5ms}\n",
+               {"plan.yaml:2: network: unknown key"}},
+          Case{"members: [a]\nmodel:\n  kind: cnn\n  widht: 3\n",
+               {"plan.yaml:4: model.widht: unknown key"}},
+          Case{"members: [a]\nalgorithm: {name: pama}\n",
+               {"plan.yaml:2: algorithm.name: ", "\"pama\"",
+                "did you mean \"pame\"?"}},
+          Case{"members: [a]\nalgorithm:\n  knobs:\n    kapa: 5\n",
+               {"plan.yaml:4: algorithm.knobs.kapa: unknown key; did you mean "
+                "kappa?"}},
+          Case{"members: [a]\nalgorithm:\n  knobs:\n    nu: 1.5\n",
+               {"plan.yaml:4: algorithm.knobs.nu: 1.5", "(0, 1]"}},
+          Case{"members: [a]\nalgorithm:\n  knobs:\n    nu: half\n",
+               {"plan.yaml:4: algorithm.knobs.nu: \"half\" is not a number",
+                "allowed: (0, 1]"}},
+          Case{"members: [a]\nalgorithm:\n  knobs:\n    kappa: [10, 5]\n",
+               {"plan.yaml:4: algorithm.knobs.kappa: [10, 5] is empty"}},
+          Case{"members: [a]\nalgorithm: {knobs: {kappa: {lo: 1}}}\n",
+               {"algorithm.knobs.kappa: found a section; allowed: integer"}},
+          Case{"members: [a]\nnodes:\n  a:\n    knobs:\n      nu: 0\n",
+               {"plan.yaml:5: nodes.a.knobs.nu: 0"}},
+          Case{"members: [a, b]\nnodes:\n  c: {knobs: {nu: 1}}\n",
+               {"plan.yaml:3: nodes.c: ", "\"c\" is no member"}},
+          Case{"members: [a, b]\ntopology:\n  kind: rign\n",
+               {"plan.yaml:3: topology.kind: \"rign\"",
+                "did you mean \"ring\"?"}},
+          Case{"members: [a, b]\ntopology:\n  edges: [[a]]\n",
+               {"plan.yaml:3: topology.edges[0]: found a list; allowed: a "
+                "list of pairs"}},
+          Case{"members: [a, b]\ntopology:\n  edge_sets:\n  - [[a, b]]\n"
+               "  - [[a]]\n",
+               {"plan.yaml:5: topology.edge_sets[1][0]: found a list; allowed: "
+                "a list of pairs"}},
+          Case{"members: [a, b]\ntopology:\n  edge_sets: [a]\n",
+               {"plan.yaml:3: topology.edge_sets[0]: found \"a\"; allowed: a "
+                "list of lists of pairs"}},
+          Case{
+              "members: [a, b, c]\nalgorithm: {name: d-psgd}\ntopology:\n"
+              "  kind: time-varying\n  edge_sets:\n  - [[a, b]]\n  - [[b, c],\n"
+              "     [a, z]]\n",
+              {"plan.yaml:8: topology.edge_sets[1][1]: \"z\" is unknown"}},
+          Case{"members: [a, b]\ntopology:\n  directed: maybe\n",
+               {"plan.yaml:3: topology.directed: found \"maybe\"; allowed: on "
+                "or off"}},
+          Case{"members: [a, b]\ntopology:\n  kind: explicit\n  edges: [[a, "
+               "b]]\n  directed: on\n",
+               {"plan.yaml:5: topology.directed: on, but pame mixes"}},
+          Case{"members: [a, b, c]\ntopology:\n  kind: random-regular\n"
+               "  degree: 3\n",
+               {"plan.yaml:4: topology.degree: 3", "at most 2"}},
+          Case{"members: [a, b]\ntopology:\n  every: 2\n",
+               {"plan.yaml:3: topology.every: 2, but kind complete"}},
+          Case{"members: [a, b]\ncodec:\n  values: fp8\n",
+               {"plan.yaml:3: codec.values: found \"fp8\"; allowed: fp32, "
+                "fp16, bf16 or int8"}},
+          Case{"members: [a, b]\ncodec:\n  rate: 2\n",
+               {"plan.yaml:3: codec.rate: 2 is not allowed; allowed: (0, "
+                "1]"}},
+          Case{"members: [a]\nbatch_size: 0\n", {"plan.yaml:2: batch_size: 0"}},
+          Case{"members: [a]\nbatch_size: 1.5\n",
+               {"plan.yaml:2: batch_size: found \"1.5\"; allowed: an "
+                "integer"}},
+          Case{"members: [a]\nstop:\n  time: 2\n",
+               {"plan.yaml:3: stop.time: found \"2\"; allowed: a duration"}},
+          Case{"members: [a]\ndeadline: {exchange: -1s}\n",
+               {"plan.yaml:2: deadline.exchange: "}},
+          Case{"members: [a]\nseed: -1\n",
+               {"plan.yaml:2: seed: found \"-1\"; allowed: an integer from "
+                "0"}},
+          Case{"members:\n- a\n- b\n- a\n",
+               {"plan.yaml:4: members[2]: found \"a\" a second time, first in "
+                "line 2"}},
+          Case{"members:\n- a\n- 'b c'\n",
+               {"plan.yaml:3: members[1]: found \"b c\"", "character 2"}},
+          Case{"members:\n- z\n- {name: a, rows: -5}\n- b\n",
+               {"plan.yaml:3: members[0].rows: -5"}},
+          Case{"members: a\n", {"plan.yaml:1: members: found \"a\""}},
+          Case{"members: []\n", {"plan.yaml:1: members: none are named"}},
+          Case{"batch_size: 3\n", {"plan.yaml:1: members: none are named"}},
+          Case{"- a\n",
+               {"plan.yaml:1: plan: found a list; allowed: a "
+                "section"}},
+          Case{"", {"plan.yaml:1: members: none"}},
+          Case{"members: [a\n", {"plan.yaml:", "not YAML"}},
+      }) {
     const std::string error = ErrorOf(c.text);
     for (const char* part : c.parts) {
       EXPECT_THAT(error, HasSubstr(part)) << c.text;

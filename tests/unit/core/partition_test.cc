@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -67,6 +69,11 @@ TEST(Partition, CoversEveryRowExactlyOnce) {
       PartitionSpec spec = Spec("iid", count);
       spec.seed = seed;
       ExpectEveryRowOnce(AllParts(spec, labels, kClasses), kRows);
+      spec.kind = "quantity";
+      for (const double theta : {1e-300, 0.05, 1.0, 1e12}) {
+        spec.theta = theta;
+        ExpectEveryRowOnce(AllParts(spec, labels, kClasses), kRows);
+      }
       spec.kind = "dirichlet";
       for (const double theta : {1e-300, 1e-4, 0.05, 0.3, 1.0, 100.0, 1e12}) {
         SCOPED_TRACE(testing::Message() << "theta " << theta << ", " << count
@@ -108,7 +115,7 @@ TEST(Partition, IidNeedsNoClasses) {
 
 TEST(Partition, IsAFunctionOfTheSeed) {
   const std::vector<int64_t> labels = Labels(500, 10);
-  for (const char* kind : {"iid", "dirichlet", "classes"}) {
+  for (const char* kind : {"iid", "quantity", "dirichlet", "classes"}) {
     PartitionSpec spec = Spec(kind, 5);
     spec.classes_per_node = 4;  // each class is shared by two parts
     const auto first = AllParts(spec, labels, 10);
@@ -193,6 +200,97 @@ TEST(Partition, AnEmptyPartSaysWhatToChange) {
   EXPECT_GE(empty, 47);
 }
 
+// [DeceFL] supplement, Table 3: 4 nodes with 10 %, 10 %, 20 % and 40 % of the
+// rows, mixed 1:99, 99:1, 3:7 and 6:4.
+PartitionSpec Table3() {
+  PartitionSpec spec = Spec("explicit", 4);
+  spec.sizes = {0.1, 0.1, 0.2, 0.4};
+  spec.ratios = {{1, 99}, {99, 1}, {3, 7}, {6, 4}};
+  return spec;
+}
+
+TEST(ExplicitPartition, GivesSizesAndRatiosOfTable3) {
+  constexpr int64_t kRows = 2000;
+  const std::vector<int64_t> labels = Labels(kRows, 2);  // half and half
+  const auto parts = AllParts(Table3(), labels, 2);
+  const std::vector<std::pair<int64_t, int64_t>> expected = {
+      {2, 198}, {198, 2}, {120, 280}, {480, 320}};
+  std::set<int64_t> seen;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    int64_t zeros = 0;
+    for (const int64_t row : parts[i]) {
+      if (labels[static_cast<size_t>(row)] == 0) ++zeros;
+      EXPECT_TRUE(seen.insert(row).second) << row;
+    }
+    EXPECT_EQ(zeros, expected[i].first) << i;
+    EXPECT_EQ(static_cast<int64_t>(parts[i].size()) - zeros, expected[i].second)
+        << i;
+  }
+  EXPECT_EQ(seen.size(), 1600u);  // the paper tests on the other 20 %
+  EXPECT_EQ(parts, AllParts(Table3(), labels, 2));
+  PartitionSpec other = Table3();
+  other.seed = 2;
+  EXPECT_NE(parts, AllParts(other, labels, 2));
+}
+
+TEST(ExplicitPartition, TakesEveryRowWhenThePartsWantAll) {
+  PartitionSpec spec = Spec("explicit", 3);
+  spec.sizes = {0.2, 0.3, 0.5};
+  const std::vector<int64_t> labels = Labels(1001, 10);
+  ExpectEveryRowOnce(AllParts(spec, labels, 10), 1001);
+  EXPECT_EQ(AllParts(spec, labels, 10)[0].size(), 200u);
+  // Without ratios labels do not matter.
+  EXPECT_TRUE(Partition(spec, labels, 0).ok());
+  spec.ratios.assign(3, std::vector<double>(10, 7.0));
+  ExpectEveryRowOnce(AllParts(spec, Labels(1000, 10), 10), 1000);
+}
+
+TEST(ExplicitPartition, SaysWhichClassDoesNotReach) {
+  PartitionSpec spec = Table3();
+  spec.ratios[3] = {9, 1};
+  const absl::Status status = Partition(spec, Labels(2000, 2), 2).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(StartsWith("partition.ratios: the parts want 1040 rows of "
+                       "class 0"),
+            HasSubstr("of 2000 rows only 1000"), HasSubstr("lower sizes")));
+  spec = Table3();
+  spec.sizes[2] = 0;
+  spec.index = 2;
+  EXPECT_THAT(
+      std::string(Partition(spec, Labels(2000, 2), 2).status().message()),
+      HasSubstr("raise sizes[2]"));
+}
+
+TEST(QuantityPartition, SkewsSizesAndNotClasses) {
+  constexpr int64_t kRows = 20000;
+  const std::vector<int64_t> labels = Labels(kRows, 10);
+  PartitionSpec spec = Spec("quantity", 8);
+  const auto ratio = [&] {
+    size_t least = kRows;
+    size_t most = 0;
+    for (const auto& part : AllParts(spec, labels, 10)) {
+      least = std::min(least, part.size());
+      most = std::max(most, part.size());
+    }
+    return static_cast<double>(most) / static_cast<double>(least + 1);
+  };
+  spec.theta = 1e6;
+  EXPECT_LT(ratio(), 1.05);
+  spec.theta = 0.5;
+  EXPECT_GT(ratio(), 3);
+  // The largest part has the mixture of the whole.
+  auto parts = AllParts(spec, labels, 10);
+  std::sort(parts.begin(), parts.end(),
+            [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::vector<int64_t> counts(10, 0);
+  for (const int64_t row : parts[0]) ++counts[labels[row]];
+  for (const int64_t count : counts) {
+    EXPECT_NEAR(count / static_cast<double>(parts[0].size()), 0.1, 0.03);
+  }
+}
+
 struct BadCase {
   PartitionSpec spec;
   int64_t classes;
@@ -211,13 +309,37 @@ TEST(Partition, RefusesBadParametersWithWhatIsAllowed) {
   cases.push_back(
       {Spec("dirichlet", 4), 10, "partition.theta: 0", "number > 0"});
   cases.back().spec.theta = 0;
-  cases.push_back(
-      {Spec("dirichlet", 4), 0, "partition.kind: \"dirichlet\"", "none, iid"});
+  cases.push_back({Spec("dirichlet", 4), 0, "partition.kind: \"dirichlet\"",
+                   "none, iid, quantity, explicit without ratios"});
   cases.push_back(
       {Spec("classes", 4), 10, "partition.classes_per_node: 11", "[1, 10]"});
   cases.back().spec.classes_per_node = 11;
   cases.push_back(
       {Spec("classes", 4), 10, "partition.classes_per_node: 2", ">= 3"});
+  cases.push_back({Spec("quantity", 4), 0, "partition.theta: 0", "number > 0"});
+  cases.back().spec.theta = 0;
+  cases.push_back({Spec("explicit", 4), 2, "partition.sizes: 0 numbers",
+                   "each of the 4 parts"});
+  const auto spoilt = [&cases](auto spoil, const std::string& start,
+                               const std::string& allowed,
+                               int64_t classes = 2) {
+    cases.push_back({Table3(), classes, start, allowed});
+    spoil(cases.back().spec);
+  };
+  spoilt([](PartitionSpec& s) { s.sizes[1] = -0.1; },
+         "partition.sizes[1]: -0.1", ">= 0");
+  spoilt([](PartitionSpec& s) { s.sizes[1] = 0.9; },
+         "partition.sizes: they sum to 1.6", "at most 1");
+  spoilt([](PartitionSpec& s) { s.ratios.pop_back(); },
+         "partition.ratios: 3 of them", "each of the 4 parts");
+  spoilt([](PartitionSpec& s) { s.ratios[2][0] = -1; },
+         "partition.ratios[2]: -1", ">= 0");
+  spoilt([](PartitionSpec& s) { s.ratios[2] = {0, 0}; },
+         "partition.ratios[2]: no class", "above 0");
+  spoilt([](PartitionSpec&) {}, "partition.ratios[0]: 2 numbers",
+         "each of the 3 classes", 3);
+  spoilt([](PartitionSpec&) {}, "partition.kind: \"explicit\"",
+         "explicit without ratios", 0);
   for (const BadCase& c : cases) {
     const absl::Status status =
         Partition(c.spec, Labels(100, 10), c.classes).status();

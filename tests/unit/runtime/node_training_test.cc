@@ -1,14 +1,17 @@
 // Whole runs: the algorithms on nodes that exchange through the runtime.
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/topology.h"
 #include "daemon/core/mixing.h"
+#include "daemon/core/plan_topology.h"
 #include "daemon/core/problems.h"
+#include "daemon/core/topology.h"
 #include "daemon/data/batch_sampler.h"
 #include "daemon/runtime/analytic_learner.h"
 #include "gtest/gtest.h"
@@ -106,13 +109,16 @@ TEST(NodeTraining, PameConvergesOnLeastSquares) {
   });
 }
 
+using MatrixOfRound = std::function<core::MixingMatrix(int64_t round)>;
+
 // w_i <- sum_j W_ij w_j - eta g_i(w_i), in double but for g.
 std::vector<std::vector<double>> NaiveDpsgd(const Problems& problems,
-                                            const core::MixingMatrix& w,
+                                            const MatrixOfRound& matrix,
                                             double eta, int64_t rounds) {
   const size_t m = problems.all.size();
   std::vector<std::vector<double>> x(m, std::vector<double>(kParameters, 0.0));
   for (int64_t r = 0; r < rounds; ++r) {
+    const core::MixingMatrix w = matrix(r);
     std::vector<std::vector<double>> next(m);
     for (size_t i = 0; i < m; ++i) {
       std::vector<float> at(x[i].begin(), x[i].end());
@@ -127,6 +133,12 @@ std::vector<std::vector<double>> NaiveDpsgd(const Problems& problems,
     x = std::move(next);
   }
   return x;
+}
+
+std::vector<std::vector<double>> NaiveDpsgd(const Problems& problems,
+                                            const core::MixingMatrix& w,
+                                            double eta, int64_t rounds) {
+  return NaiveDpsgd(problems, [&w](int64_t) { return w; }, eta, rounds);
 }
 
 core::MixingMatrix RingMatrix(SimCluster& c) {
@@ -171,6 +183,137 @@ TEST(NodeTraining, DpsgdOnARingFollowsTheNaiveRecursion) {
       EXPECT_EQ(c.node(i).Status().gauges["dropped_late"], 0);
     }
     EXPECT_NEAR(problems.Loss(c.parameters(0)), problems.Least(), 0.1);
+  });
+}
+
+// W(t) of a plan, from its edges.
+MatrixOfRound MatrixOf(const core::RunPlan& plan) {
+  return [plan](int64_t round) {
+    auto topology = core::DeriveTopology(plan, round);
+    EXPECT_TRUE(topology.ok()) << topology.status();
+    return topology->weights;
+  };
+}
+
+core::EdgeList Pairs(SimCluster& c,
+                     const std::vector<std::pair<int64_t, int64_t>>& places) {
+  core::EdgeList edges;
+  for (const auto& [a, b] : places) edges.emplace_back(c.id(a), c.id(b));
+  return edges;
+}
+
+// Nodes of different speed, so that those without a neighbour in a round get
+// ahead and push before the others know them as neighbours.
+ClusterOptions UnevenCluster(const Problems& problems, uint64_t seed) {
+  ClusterOptions options = LeastSquaresCluster(problems, seed);
+  options.gradient_delay = [](int64_t node) {
+    return absl::Milliseconds(node == 2 ? 45 : 2 + 4 * node);
+  };
+  return options;
+}
+
+// Every round mixes by the weights of its own graph, nobody is waited for in
+// vain, and no round is skipped.
+void ExpectVaryingRounds(SimCluster& c, const Problems& problems,
+                         core::RunPlan plan, int64_t rounds) {
+  plan.stop.steps = rounds;
+  c.Run(plan);
+  ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+  const auto want = NaiveDpsgd(problems, MatrixOf(plan), 0.05, rounds);
+  for (int64_t i = 0; i < c.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "node " << i);
+    ExpectNear(c.parameters(i), want[i], 1e-4);
+    const NodeStatus status = c.node(i).Status();
+    EXPECT_EQ(status.gradients, rounds);
+    EXPECT_EQ(status.missed, 0);
+    EXPECT_EQ(status.gauges.at("dropped_late"), 0);
+    EXPECT_TRUE(status.rejected.empty());
+  }
+}
+
+// [DeceFL] supplement, time-varying experiment: in each round some nodes
+// exchange and the others train alone.
+TEST(NodeTraining, RoundsOfEdgeSetsFollowTheNaiveRecursion) {
+  const Problems problems(5);
+  RunTwice(UnevenCluster(problems, 21), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("d-psgd", {{"eta", 0.05}}));
+    plan.topology.kind = "time-varying";
+    plan.topology.edge_sets = {Pairs(c, {{0, 1}, {1, 2}}),
+                               Pairs(c, {{3, 4}}),
+                               {},
+                               Pairs(c, {{2, 3}, {4, 0}}),
+                               Pairs(c, {{0, 1}, {2, 4}})};
+    ExpectVaryingRounds(c, problems, plan, 150);
+  });
+}
+
+TEST(NodeTraining, AnEdgeThatComesEveryOtherRoundLosesNoPush) {
+  const Problems problems(3);
+  RunTwice(UnevenCluster(problems, 22), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("decefl", {{"eta", 0.05}}));
+    plan.topology.kind = "time-varying";
+    plan.topology.edge_sets = {Pairs(c, {{0, 1}, {1, 2}}), {}};
+    ExpectVaryingRounds(c, problems, plan, 100);
+  });
+}
+
+TEST(NodeTraining, FreshDrawsFollowTheNaiveRecursion) {
+  const Problems problems(6);
+  for (const char* kind : {"erdos-renyi", "random-regular"}) {
+    RunTwice(UnevenCluster(problems, 23), [&](SimCluster& c) {
+      core::RunPlan plan = FullBatches(c.MakePlan("d-psgd", {{"eta", 0.05}}));
+      plan.topology.kind = kind;
+      plan.topology.degree = 2;
+      plan.topology.every = 3;
+      ExpectVaryingRounds(c, problems, plan, 90);
+    });
+  }
+}
+
+// Whoever met nobody for a while may be ahead; whoever was not there when it
+// was waited for goes on where the others are.
+TEST(NodeTraining, ASlowNodeOfAVaryingTopologyJumpsToTheOthers) {
+  ClusterOptions options;
+  options.nodes = 3;
+  options.seed = 24;
+  options.gradient_delay = [](int64_t node) {
+    return node == 2 ? absl::Seconds(3) : absl::Milliseconds(10);
+  };
+  RunTwice(options, [](SimCluster& c) {
+    core::RunPlan plan = c.MakePlan("d-psgd");
+    plan.topology.kind = "time-varying";
+    plan.topology.edge_sets = {Pairs(c, {{0, 1}, {1, 2}}), Pairs(c, {{0, 1}})};
+    c.Run(plan);
+    c.RunFor(absl::Seconds(60));
+    EXPECT_GE(c.step(0), 40);
+    EXPECT_LE(c.node(2).Status().gradients, 20);
+    EXPECT_GE(c.step(2), c.step(1) - 6);
+    EXPECT_GT(c.node(2).Status().models_received, 0);
+  });
+}
+
+TEST(NodeTraining, PameConvergesOverAVaryingTopology) {
+  const Problems problems(4);
+  const double least = problems.Least();
+  RunTwice(LeastSquaresCluster(problems, 25), [&](SimCluster& c) {
+    core::RunPlan plan =
+        FullBatches(c.MakePlan("pame", {{"nu", 0.7},
+                                        {"p", 0.5},
+                                        {"kappa", core::IntRange{1, 2}},
+                                        {"sigma0", 1.5},
+                                        {"gamma", 1.003}}));
+    plan.codec.format.coordinates = core::Coordinates::kRandom;
+    plan.topology.kind = "time-varying";
+    plan.topology.edge_sets = {Pairs(c, {{0, 1}, {2, 3}, {0, 2}}),
+                               Pairs(c, {{1, 2}, {0, 3}}), Pairs(c, {{1, 3}})};
+    plan.topology.every = 4;
+    plan.stop.steps = 1500;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }, absl::Seconds(120)));
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), least, 0.05) << "node " << i;
+      EXPECT_GT(c.node(i).Status().models_received, 200);
+    }
   });
 }
 
