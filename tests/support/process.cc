@@ -112,6 +112,12 @@ int64_t Process::PeakResidentBytes() const {
   return 0;
 }
 
+bool Process::ForgetPeak() const {
+  std::ofstream file(absl::StrCat("/proc/", pid_, "/clear_refs"));
+  file << "5" << std::flush;  // see proc(5)
+  return file.good();
+}
+
 std::string ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;

@@ -45,6 +45,8 @@ class Process {
 
   // Peak resident memory so far in bytes (VmHWM); 0 when it has ended.
   int64_t PeakResidentBytes() const;
+  // The peak begins anew at what is resident now. False if that cannot be had.
+  bool ForgetPeak() const;
 
  private:
   void Reap(bool block);
