@@ -93,7 +93,8 @@ AlgorithmInfo AsyncDsgdInfo() {
   info.source = "[thesis] ch. 2, eq. (2.2), (2.9), Theorem 2.1";
   info.caveats =
       "A gradient computed at an old model is applied to the present one: "
-      "large steps and very slow nodes do not go together.";
+      "large steps and very slow nodes do not go together. topology.weights is "
+      "not used.";
   return info;
 }
 
@@ -103,7 +104,8 @@ AlgorithmInfo BarrierDsgdInfo() {
   info.summary = "Clocked rounds; late gradients are discarded";
   info.source = "[thesis] ch. 2, a baseline";
   info.caveats =
-      "A node whose gradients always take longer than gamma_max never trains.";
+      "A node whose gradients always take longer than gamma_max never trains. "
+      "topology.weights is not used.";
   return info;
 }
 
@@ -113,7 +115,8 @@ AlgorithmInfo SyncDsgdInfo() {
   info.summary = "Rounds that wait for every node's gradient";
   info.source = "[thesis] ch. 2, a baseline";
   info.caveats =
-      "The slowest node sets the pace, up to deadline.exchange a round.";
+      "The slowest node sets the pace, up to deadline.exchange a round. "
+      "topology.weights is not used.";
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.cost = "One gradient and one push to every neighbour a round.";

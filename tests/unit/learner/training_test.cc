@@ -257,6 +257,23 @@ TEST(Gradient, MayBeCalledFromAnotherThreadEachTime) {
   }
 }
 
+TEST(Training, TheSameBatchGivesTheSameGradientOnce) {
+  core::ModelSpec spec = Spec("mlp", 3);
+  spec.dropout = 0.5;
+  auto bound = MakeLearner(spec, RandomRows({4}, 40, 3, 5));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  BoundLearner& node = **bound;
+  ports::GradientRequest request = Request(0, 7);
+  ASSERT_TRUE(node.learner->Gradient(request).ok());
+  const FlatVector first = node.gradient;
+  request.same_batch = true;
+  ASSERT_TRUE(node.learner->Gradient(request).ok());
+  EXPECT_EQ(node.gradient, first);
+  request.same_batch = false;
+  ASSERT_TRUE(node.learner->Gradient(request).ok());
+  EXPECT_NE(node.gradient, first);
+}
+
 TEST(Dropout, DependsOnSeedAndGradientNumberAlone) {
   core::ModelSpec spec = Spec("mlp", 2);
   spec.hidden = {64};
