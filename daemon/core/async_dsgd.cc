@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -142,71 +141,43 @@ double StragglerRate::q() const {
 // ---------------------------------------------------------------- AsyncDsgd ----
 
 AsyncDsgd::AsyncDsgd(AlgorithmContext context, Clock clock)
-    : plan_(std::move(context.plan)),
-      vectors_(context.vectors),
-      clock_(clock),
-      barrier_(plan_.neighbours) {}
+    : PushAlgorithm(std::move(context)), clock_(clock) {}
 
 bool AsyncDsgd::Discards() const {
-  return clock_ == Clock::kRounds && plan_.knobs.Flag("discard_late");
+  return clock_ == Clock::kRounds && plan().knobs.Flag("discard_late");
 }
 
 bool AsyncDsgd::Measures() const {
-  return clock_ == Clock::kRounds && plan_.knobs.Flag("measure_q");
+  return clock_ == Clock::kRounds && plan().knobs.Flag("measure_q");
 }
 
 double AsyncDsgd::OwnQ() const {
   if (clock_ == Clock::kNone) return 0;
-  return Measures() ? rate_.q() : plan_.knobs.Number("q");
+  return Measures() ? rate_.q() : plan().knobs.Number("q");
 }
 
 double AsyncDsgd::StepSize() const {
-  const double eta = plan_.knobs.Number("eta");
+  const double eta = plan().knobs.Number("eta");
   if (clock_ == Clock::kNone) return eta;
   const double own = 1 - OwnQ();
   const double least =
-      std::min(own, Measures() ? heard_.least : 1 - plan_.largest_q);
+      std::min(own, Measures() ? heard_.least : 1 - plan().largest_q);
   return eta * least / own;
 }
 
-void AsyncDsgd::Handle(Event event, Actions& actions) {
-  if (const auto* started = std::get_if<Started>(&event)) {
-    round_ = started->step;
-    phase_ = Phase::kBoundary;
-  } else if (std::holds_alternative<StepBegins>(event)) {
-    Begin(actions);
-  } else if (std::holds_alternative<GradientReady>(event)) {
-    OnGradient(actions);
-  } else if (auto* push = std::get_if<PushArrived>(&event)) {
-    OnPush(std::move(*push), actions);
-  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    OnTimer(timer->timer, actions);
-  } else if (const auto* up = std::get_if<PeerUp>(&event)) {
-    barrier_.SetUp(up->peer, true);
-  } else if (const auto* down = std::get_if<PeerDown>(&event)) {
-    barrier_.SetUp(down->peer, false);
-    MixIfComplete(actions);
-  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
-    plan_ = std::move(changed->plan);
-    barrier_.SetNeighbours(plan_.neighbours);
-  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    actions.push_back(Answer{asked->from, asked->ask, 1, 0});
-  }
-}
-
-void AsyncDsgd::Begin(Actions& actions) {
+void AsyncDsgd::OnStepBegins(Actions& actions) {
   phase_ = Phase::kComputing;
   if (!running_ && !ready_) AskForGradient(actions);
   if (clock_ == Clock::kRounds) {
-    actions.push_back(
-        WakeAfter{kClockTimer, absl::Seconds(plan_.knobs.Number("gamma_max"))});
+    actions.push_back(WakeAfter{
+        kClockTimer, absl::Seconds(plan().knobs.Number("gamma_max"))});
   }
 }
 
 void AsyncDsgd::AskForGradient(Actions& actions) {
   running_ = true;
   unwanted_ = false;
-  from_round_ = round_;
+  from_round_ = step();
   actions.push_back(ComputeGradient{});
 }
 
@@ -226,7 +197,7 @@ void AsyncDsgd::OnTimer(uint64_t timer, Actions& actions) {
   if (timer == kClockTimer && phase_ == Phase::kComputing) {
     EndComputing(actions);
   } else if (timer == kDeadlineTimer && phase_ == Phase::kMixing) {
-    actions.push_back(barrier_.Missing(round_));
+    actions.push_back(barrier().Missing(step()));
     Mix(actions);
   } else if (timer == kPushedTimer) {
     MixIfComplete(actions);
@@ -239,10 +210,10 @@ void AsyncDsgd::EndComputing(Actions& actions) {
   rate_.Count(!ready_);
   if (ready_) {
     ready_ = false;
-    AddScaled(static_cast<float>(-StepSize()), vectors_.gradient,
-              vectors_.parameters);
-    ++gradients_;
-    staleness_ = round_ - from_round_;
+    AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
+              vectors().parameters);
+    CountGradient();
+    staleness_ = step() - from_round_;
   } else if (Discards()) {
     unwanted_ = running_;
   }
@@ -250,16 +221,16 @@ void AsyncDsgd::EndComputing(Actions& actions) {
   if (heard_.age > kForgetAfter) heard_ = Heard();
   Hear(Heard{1 - OwnQ(), 0});
 
-  std::vector<NodeId> usable = barrier_.up_peers();
+  std::vector<NodeId> usable = barrier().up_peers();
   degree_ = static_cast<int64_t>(usable.size());
-  barrier_.BeginRound(usable);
+  barrier().BeginRound(usable);
   if (usable.empty()) {
     Mix(actions);
     return;
   }
   Push push;
   push.peers = std::move(usable);
-  push.round = round_;
+  push.round = step();
   push.scalars.resize(kScalars);
   push.scalars[kDegree] = static_cast<double>(degree_);
   push.scalars[kLeast] = heard_.least;
@@ -267,22 +238,19 @@ void AsyncDsgd::EndComputing(Actions& actions) {
   actions.push_back(std::move(push));
   // The push is carried out when we are back: only then the parameters may
   // change.
-  if (barrier_.Complete(round_)) {
+  if (barrier().Complete(step())) {
     actions.push_back(WakeAfter{kPushedTimer, absl::ZeroDuration()});
   } else {
-    actions.push_back(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
+    actions.push_back(WakeAfter{kDeadlineTimer, plan().exchange_deadline});
   }
 }
 
-void AsyncDsgd::OnPush(PushArrived push, Actions& actions) {
-  const std::vector<double>& said = push.model.scalars;
+void AsyncDsgd::OnPush(const RemoteModel& model) {
+  const std::vector<double>& said = model.scalars;
   if (said.size() == kScalars && said[kLeast] >= 1 - kLargestQ &&
       said[kLeast] <= 1 && said[kAge] >= 0) {
     Hear(Heard{said[kLeast], said[kAge]});
   }
-  barrier_.Add(push.from, std::move(push.model), round_,
-               plan_.knobs.Integer("max_lag"));
-  MixIfComplete(actions);
 }
 
 // Keeps the least, of equal ones the younger.
@@ -295,30 +263,28 @@ void AsyncDsgd::Hear(const Heard& said) {
 }
 
 void AsyncDsgd::MixIfComplete(Actions& actions) {
-  if (phase_ == Phase::kMixing && barrier_.Complete(round_)) Mix(actions);
+  if (phase_ == Phase::kMixing && barrier().Complete(step())) Mix(actions);
 }
 
 // Eq. (2.9), by differences; W_ij = 1/(1 + max(d_i, d_j)).
 void AsyncDsgd::Mix(Actions& actions) {
   actions.push_back(CancelTimer{kDeadlineTimer});
-  std::vector<PushBarrier::Arrival> arrivals =
-      barrier_.Take(round_, plan_.knobs.Integer("max_lag"));
+  std::vector<PushBarrier::Arrival> arrivals = barrier().Take(step(), MaxLag());
   // A link may have come up since the push went out.
   const double own = std::max(static_cast<double>(degree_),
                               static_cast<double>(arrivals.size()));
   for (PushBarrier::Arrival& arrival : arrivals) {
     const std::vector<double>& said = arrival.model.scalars;
     const double theirs = said.size() == kScalars ? said[kDegree] : 0;
-    arrival.weight = plan_.knobs.Number("xi") / (1 + std::max(own, theirs));
+    arrival.weight = plan().knobs.Number("xi") / (1 + std::max(own, theirs));
   }
-  MixArrivals(arrivals, vectors_.parameters, vectors_.buffers);
+  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   phase_ = Phase::kBoundary;
-  ++round_;
-  actions.push_back(StepDone{});
+  EndRound(actions);
 }
 
 std::map<std::string, double> AsyncDsgd::Gauges() const {
-  return {{"dropped_late", static_cast<double>(barrier_.dropped())},
+  return {{"dropped_late", static_cast<double>(barrier().dropped())},
           {"q", OwnQ()},
           {"staleness", static_cast<double>(staleness_)},
           {"step_size", StepSize()}};

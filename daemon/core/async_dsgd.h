@@ -29,7 +29,7 @@
 #include <string>
 
 #include "daemon/core/algorithm.h"
-#include "daemon/core/push_barrier.h"
+#include "daemon/core/push_algorithm.h"
 
 namespace dfl::core {
 
@@ -49,16 +49,12 @@ class StragglerRate {
   int64_t late_ = 0;
 };
 
-class AsyncDsgd : public Algorithm {
+class AsyncDsgd : public PushAlgorithm {
  public:
   enum class Clock { kRounds, kNone };
   AsyncDsgd(AlgorithmContext context, Clock clock);
 
-  void Handle(Event event, Actions& actions) override;
-  int64_t step() const override { return round_; }
-  int64_t gradients() const override { return gradients_; }
   bool parameters_settled() const override { return phase_ != Phase::kMixing; }
-  void JumpTo(int64_t round) override { round_ = round; }
   // q, staleness (of the gradient applied last, in rounds), step_size,
   // dropped_late.
   std::map<std::string, double> Gauges() const override;
@@ -75,13 +71,15 @@ class AsyncDsgd : public Algorithm {
     double age = 0;
   };
 
-  void Begin(Actions& actions);
-  void OnGradient(Actions& actions);
-  void OnTimer(uint64_t timer, Actions& actions);
-  void OnPush(PushArrived push, Actions& actions);
+  void OnStarted() override { phase_ = Phase::kBoundary; }
+  void OnStepBegins(Actions& actions) override;
+  void OnGradient(Actions& actions) override;
+  void OnTimer(uint64_t timer, Actions& actions) override;
+  void OnPush(const RemoteModel& model) override;
+  void MixIfComplete(Actions& actions) override;
+
   void AskForGradient(Actions& actions);
   void EndComputing(Actions& actions);
-  void MixIfComplete(Actions& actions);
   void Mix(Actions& actions);
   void Hear(const Heard& said);
 
@@ -90,14 +88,9 @@ class AsyncDsgd : public Algorithm {
   double OwnQ() const;
   double StepSize() const;
 
-  NodePlan plan_;
-  const NodeVectors vectors_;
   const Clock clock_;
-  PushBarrier barrier_;
 
   Phase phase_ = Phase::kBoundary;
-  int64_t round_ = 0;
-  int64_t gradients_ = 0;
   int64_t degree_ = 0;  // of the present round
 
   // The gradient: none, under way, or ready.

@@ -61,8 +61,4 @@ Dfedavgm::Next Dfedavgm::AfterGradient() {
   return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
 }
 
-void Dfedavgm::Mix(std::vector<PushBarrier::Arrival> arrivals) {
-  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
-}
-
 }  // namespace dfl::core

@@ -6,7 +6,6 @@
 #define DFL_CORE_DFEDAVGM_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/push_rounds.h"
@@ -26,7 +25,6 @@ class Dfedavgm : public PushRounds {
   Order RoundOrder() const override { return Order::kTrainPushMix; }
   void BeforeTraining() override;
   Next AfterGradient() override;
-  void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   double StepSize() const override { return plan().knobs.Number("eta"); }
 
   int64_t local_left_ = 0;  // gradients still to take in this round

@@ -65,8 +65,4 @@ void Dfedsam::Ascend() {
   AddScaled(static_cast<float>(rho / std::sqrt(square)), vectors().gradient, z);
 }
 
-void Dfedsam::Mix(std::vector<PushBarrier::Arrival> arrivals) {
-  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
-}
-
 }  // namespace dfl::core

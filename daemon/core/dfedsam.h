@@ -7,7 +7,6 @@
 #define DFL_CORE_DFEDSAM_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/push_rounds.h"
@@ -27,7 +26,6 @@ class Dfedsam : public PushRounds {
   Order RoundOrder() const override { return Order::kTrainPushMix; }
   void BeforeTraining() override;
   Next AfterGradient() override;
-  void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   double StepSize() const override { return plan().knobs.Number("eta"); }
 
   void Ascend();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 namespace dfl::core {
 namespace {
@@ -13,46 +12,13 @@ constexpr uint64_t kPushedTimer = 2;
 }  // namespace
 
 PushRounds::PushRounds(AlgorithmContext context)
-    : plan_(std::move(context.plan)),
-      vectors_(context.vectors),
-      barrier_(plan_.neighbours) {}
+    : PushAlgorithm(std::move(context)) {}
 
-void PushRounds::Handle(Event event, Actions& actions) {
-  if (const auto* started = std::get_if<Started>(&event)) {
-    round_ = started->step;
-    in_round_ = waiting_ = false;
-  } else if (std::holds_alternative<StepBegins>(event)) {
-    Begin(actions);
-  } else if (std::holds_alternative<GradientReady>(event)) {
-    OnGradient(actions);
-  } else if (auto* push = std::get_if<PushArrived>(&event)) {
-    barrier_.Add(push->from, std::move(push->model), round_, MaxLag());
-    MixIfComplete(actions);
-  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    if (timer->timer == kDeadlineTimer && waiting_) {
-      actions.push_back(barrier_.Missing(round_));
-      EndWait(actions);
-    } else {
-      MixIfComplete(actions);
-    }
-  } else if (const auto* up = std::get_if<PeerUp>(&event)) {
-    barrier_.SetUp(up->peer, true);
-  } else if (const auto* down = std::get_if<PeerDown>(&event)) {
-    barrier_.SetUp(down->peer, false);
-    MixIfComplete(actions);
-  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
-    plan_ = std::move(changed->plan);
-    barrier_.SetNeighbours(plan_.neighbours);
-  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    actions.push_back(Answer{asked->from, asked->ask, 1, 0});
-  }
-}
-
-void PushRounds::Begin(Actions& actions) {
+void PushRounds::OnStepBegins(Actions& actions) {
   in_round_ = true;
   BeginRound();
   order_ = RoundOrder();
-  barrier_.BeginRound(Senders());
+  barrier().BeginRound(Senders());
   if (order_ == Order::kTrainPushMix) {
     Train(actions);
     return;
@@ -68,7 +34,7 @@ void PushRounds::Begin(Actions& actions) {
 void PushRounds::PushOut(Actions& actions) {
   std::vector<NodeId> receivers = Receivers();
   if (!receivers.empty()) {
-    actions.push_back(Push{std::move(receivers), round_});
+    actions.push_back(Push{std::move(receivers), step()});
   }
 }
 
@@ -83,7 +49,7 @@ void PushRounds::OnGradient(Actions& actions) {
     actions.push_back(ComputeGradient{/*same_batch=*/true});
     return;
   }
-  ++gradients_;
+  CountGradient();
   if (next == Next::kNextBatch) {
     actions.push_back(ComputeGradient{});
     return;
@@ -99,7 +65,7 @@ void PushRounds::OnGradient(Actions& actions) {
 void PushRounds::Wait(Actions& actions) {
   waiting_ = true;
   timer_ = kDeadlineTimer;
-  if (!barrier_.Complete(round_)) {
+  if (!barrier().Complete(step())) {
     actions.push_back(WakeAfter{timer_, Deadline()});
   } else if (!actions.empty()) {
     // A push is among them, and is carried out when we are back: only then the
@@ -111,14 +77,27 @@ void PushRounds::Wait(Actions& actions) {
   }
 }
 
+void PushRounds::OnTimer(uint64_t timer, Actions& actions) {
+  if (timer == kDeadlineTimer && waiting_) {
+    actions.push_back(barrier().Missing(step()));
+    EndWait(actions);
+  } else {
+    MixIfComplete(actions);
+  }
+}
+
 void PushRounds::MixIfComplete(Actions& actions) {
-  if (waiting_ && barrier_.Complete(round_)) EndWait(actions);
+  if (waiting_ && barrier().Complete(step())) EndWait(actions);
+}
+
+void PushRounds::Mix(std::vector<PushBarrier::Arrival> arrivals) {
+  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
 }
 
 void PushRounds::EndWait(Actions& actions) {
   waiting_ = false;
   actions.push_back(CancelTimer{timer_});
-  Mix(barrier_.Take(round_, MaxLag()));
+  Mix(barrier().Take(step(), MaxLag()));
   AfterMix(actions);
   if (order_ == Order::kPushMixTrain) {
     Train(actions);
@@ -129,8 +108,7 @@ void PushRounds::EndWait(Actions& actions) {
 
 void PushRounds::Finish(Actions& actions) {
   in_round_ = false;
-  ++round_;
-  actions.push_back(StepDone{});
+  EndRound(actions);
 }
 
 std::vector<NodeId> CompleteMembers(const NodePlan& plan) {
@@ -143,7 +121,7 @@ std::vector<NodeId> CompleteMembers(const NodePlan& plan) {
 }
 
 std::map<std::string, double> PushRounds::Gauges() const {
-  return {{"dropped_late", static_cast<double>(barrier_.dropped())},
+  return {{"dropped_late", static_cast<double>(barrier().dropped())},
           {"step_size", StepSize()}};
 }
 

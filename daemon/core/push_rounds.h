@@ -19,16 +19,13 @@
 
 #include "absl/time/time.h"
 #include "daemon/core/algorithm.h"
+#include "daemon/core/push_algorithm.h"
 #include "daemon/core/push_barrier.h"
 
 namespace dfl::core {
 
-class PushRounds : public Algorithm {
+class PushRounds : public PushAlgorithm {
  public:
-  void Handle(Event event, Actions& actions) final;
-  int64_t step() const final { return round_; }
-  int64_t gradients() const final { return gradients_; }
-  void JumpTo(int64_t round) override { round_ = round; }
   // dropped_late and step_size.
   std::map<std::string, double> Gauges() const final;
 
@@ -45,44 +42,40 @@ class PushRounds : public Algorithm {
   virtual Order RoundOrder() const { return Order::kPushTrainMix; }
   // Whom this round pushes to, and whose pushes it waits for (as far as they
   // are up).
-  virtual std::vector<NodeId> Receivers() const { return barrier_.peers(); }
-  virtual std::vector<NodeId> Senders() const { return barrier_.peers(); }
+  virtual std::vector<NodeId> Receivers() const { return barrier().peers(); }
+  virtual std::vector<NodeId> Senders() const { return barrier().peers(); }
   // How long mixing waits for them.
-  virtual absl::Duration Deadline() const { return plan_.exchange_deadline; }
-  virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
+  virtual absl::Duration Deadline() const { return plan().exchange_deadline; }
 
   // A gradient at the parameters is asked for next.
   virtual void BeforeTraining() {}
   // A gradient is in NodeVectors::gradient. kNextBatch and kSameBatch: training
   // of this round goes on with another one.
   virtual Next AfterGradient() { return Next::kTrained; }
-  // Mixes `arrivals`, in the order of neighbours. In all orders but
-  // kPushMixTrain it leaves w(t+1) in the parameters.
-  virtual void Mix(std::vector<PushBarrier::Arrival> arrivals) = 0;
+  // Mixes `arrivals`, in the order of neighbours; by default into parameters
+  // and buffers, by their weights. In all orders but kPushMixTrain it leaves
+  // w(t+1) in the parameters.
+  virtual void Mix(std::vector<PushBarrier::Arrival> arrivals);
   // What is to be done with the mix before the round goes on.
   virtual void AfterMix(Actions& /*actions*/) {}
   virtual double StepSize() const = 0;
 
-  const NodePlan& plan() const { return plan_; }
-  const NodeVectors& vectors() const { return vectors_; }
   // Between StepBegins and the round's end.
   bool in_round() const { return in_round_; }
 
  private:
-  void Begin(Actions& actions);
+  void OnStarted() final { in_round_ = waiting_ = false; }
+  void OnStepBegins(Actions& actions) final;
+  void OnGradient(Actions& actions) final;
+  void OnTimer(uint64_t timer, Actions& actions) final;
+  void MixIfComplete(Actions& actions) final;
+
   void PushOut(Actions& actions);
   void Train(Actions& actions);
-  void OnGradient(Actions& actions);
   void Wait(Actions& actions);
-  void MixIfComplete(Actions& actions);
   void EndWait(Actions& actions);
   void Finish(Actions& actions);
 
-  NodePlan plan_;
-  const NodeVectors vectors_;
-  PushBarrier barrier_;
-  int64_t round_ = 0;
-  int64_t gradients_ = 0;
   bool in_round_ = false;
   bool waiting_ = false;  // for neighbours, all else of the phase is done
   uint64_t timer_ = 0;    // that is set while waiting

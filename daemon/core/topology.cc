@@ -471,18 +471,6 @@ absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
   return BuildNumbered(spec, seed, members, GraphNumber(spec, round));
 }
 
-absl::StatusOr<Graph> BuildGraph(const TopologySpec& spec, uint64_t seed,
-                                 absl::Span<const NodeId> members,
-                                 int64_t round) {
-  DFL_ASSIGN_OR_RETURN(AnyGraph graph,
-                       BuildTopology(spec, seed, members, round));
-  if (Graph* undirected = std::get_if<Graph>(&graph)) {
-    return std::move(*undirected);
-  }
-  return absl::InvalidArgumentError(
-      "topology.directed: on, but an undirected graph is needed; turn it off");
-}
-
 bool TopologyVaries(const TopologySpec& spec) {
   if (spec.kind == "time-varying") return spec.edge_sets.size() > 1;
   return spec.every > 0 && IsDrawn(spec.kind);

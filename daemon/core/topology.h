@@ -45,12 +45,6 @@ absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
                                        absl::Span<const NodeId> members,
                                        int64_t round = 0);
 
-// The same for a topology that must be undirected.
-// Errors: also INVALID_ARGUMENT when `spec` is directed.
-absl::StatusOr<Graph> BuildGraph(const TopologySpec& spec, uint64_t seed,
-                                 absl::Span<const NodeId> members,
-                                 int64_t round = 0);
-
 // Whether rounds differ in their graphs.
 bool TopologyVaries(const TopologySpec& spec);
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/topology.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
 namespace {
@@ -20,26 +20,6 @@ using testing::Pair;
 using testing::StartsWith;
 
 using EdgeList = std::vector<std::pair<int64_t, int64_t>>;
-
-std::vector<NodeId> Members(int64_t count) {
-  std::vector<NodeId> members;
-  for (int64_t i = 0; i < count; ++i) {
-    members.emplace_back(absl::StrCat("n", 1000 + i));
-  }
-  return members;
-}
-
-TopologySpec Kind(const std::string& kind) {
-  TopologySpec spec;
-  spec.kind = kind;
-  return spec;
-}
-
-Graph Built(const std::string& kind, int64_t count) {
-  absl::StatusOr<Graph> graph = BuildGraph(Kind(kind), 1, Members(count));
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return *std::move(graph);
-}
 
 TEST(Graph, IgnoresDoublesAndLoopsAndSortsNeighbours) {
   Graph graph(4);
@@ -238,7 +218,7 @@ TEST(ErdosRenyi, RefusesAProbabilityThatIsNone) {
   }
 }
 
-TEST(BuildGraph, ExplicitTakesNamesInAnyOrder) {
+TEST(BuildTopology, ExplicitTakesNamesInAnyOrder) {
   TopologySpec spec = Kind("explicit");
   spec.edges = {{NodeId("n1002"), NodeId("n1000")},
                 {NodeId("n1000"), NodeId("n1002")},
@@ -247,7 +227,7 @@ TEST(BuildGraph, ExplicitTakesNamesInAnyOrder) {
               ElementsAre(Pair(0, 2), Pair(1, 2)));
 }
 
-TEST(BuildGraph, RefusesEdgesToStrangersAndLoops) {
+TEST(BuildTopology, RefusesEdgesToStrangersAndLoops) {
   TopologySpec spec = Kind("explicit");
   spec.edges = {{NodeId("n1000"), NodeId("n1001")},
                 {NodeId("n1000"), NodeId("n100l")}};
@@ -261,7 +241,7 @@ TEST(BuildGraph, RefusesEdgesToStrangersAndLoops) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("joined to itself"));
 }
 
-TEST(BuildGraph, AnUnknownKindIsRefusedWithTheNearest) {
+TEST(BuildTopology, AnUnknownKindIsRefusedWithTheNearest) {
   const absl::Status status = BuildGraph(Kind("rign"), 1, Members(3)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
 namespace {
@@ -16,26 +17,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr double kPi = 3.14159265358979323846;
-
-Graph Ring(int64_t nodes) {
-  Graph graph(nodes);
-  for (int64_t a = 0; a < nodes; ++a) graph.AddEdge(a, (a + 1) % nodes);
-  return graph;
-}
-
-Graph Path(int64_t nodes) {
-  Graph graph(nodes);
-  for (int64_t a = 0; a + 1 < nodes; ++a) graph.AddEdge(a, a + 1);
-  return graph;
-}
-
-Graph Complete(int64_t nodes) {
-  Graph graph(nodes);
-  for (int64_t a = 0; a < nodes; ++a) {
-    for (int64_t b = 0; b < a; ++b) graph.AddEdge(a, b);
-  }
-  return graph;
-}
 
 // Rows and columns sum to 1 and W is symmetric, by the naive definition.
 void ExpectDoublyStochastic(const MixingMatrix& w) {
@@ -122,7 +103,8 @@ TEST(DirectedMixing, ReproducesTheGoldenTable) {
 
 // [DeceFL] supplement: the rows of the path of four.
 TEST(Mixing, LaplacianOfThePathOfFourIsThePapers) {
-  const absl::StatusOr<MixingMatrix> w = BuildMixing("laplacian", Path(4));
+  const absl::StatusOr<MixingMatrix> w =
+      BuildMixing("laplacian", Built("path", 4));
   ASSERT_TRUE(w.ok());
   EXPECT_NEAR((*w)[0][0], 2.0 / 3, 1e-15);
   EXPECT_NEAR((*w)[0][1], 1.0 / 3, 1e-15);
@@ -131,7 +113,7 @@ TEST(Mixing, LaplacianOfThePathOfFourIsThePapers) {
 }
 
 TEST(Mixing, ARowAloneIsTheRowOfTheMatrix) {
-  Graph graph = Path(6);
+  Graph graph = Built("path", 6);
   graph.AddEdge(0, 3);
   graph.AddEdge(1, 3);
   for (const char* rule : {"metropolis", "laplacian"}) {
@@ -150,7 +132,7 @@ TEST(Mixing, ARowAloneIsTheRowOfTheMatrix) {
 // Circulant: the eigenvalues are (1 + 2 cos(2 pi k / m)) / 3.
 TEST(SecondSingularValue, IsExactOnRings) {
   for (const int64_t m : {3, 4, 5, 17, 64, 301}) {
-    const MixingMatrix w = *BuildMixing("metropolis", Ring(m));
+    const MixingMatrix w = *BuildMixing("metropolis", Built("ring", m));
     double expected = 0;
     for (int64_t k = 1; k < m; ++k) {
       const double angle = 2 * kPi * static_cast<double>(k) / m;
@@ -164,7 +146,7 @@ TEST(SecondSingularValue, IsExactOnRings) {
 TEST(SecondSingularValue, IsExactOnLongPaths) {
   for (const int64_t m : {2, 3, 50, 500}) {
     const int64_t max_degree = m == 2 ? 1 : 2;
-    const MixingMatrix w = *BuildMixing("laplacian", Path(m));
+    const MixingMatrix w = *BuildMixing("laplacian", Built("path", m));
     double expected = 0;
     for (int64_t k = 1; k < m; ++k) {
       const double angle = kPi * static_cast<double>(k) / m;
@@ -177,15 +159,16 @@ TEST(SecondSingularValue, IsExactOnLongPaths) {
 }
 
 TEST(SecondSingularValue, IsZeroForTheMeanAndOneWithoutMixing) {
-  EXPECT_NEAR(SecondSingularValue(*BuildMixing("uniform", Complete(200))), 0,
-              1e-10);
+  EXPECT_NEAR(
+      SecondSingularValue(*BuildMixing("uniform", Built("complete", 200))), 0,
+      1e-10);
   EXPECT_NEAR(SecondSingularValue(*BuildMixing("metropolis", Graph(50))), 1,
               1e-10);
   EXPECT_NEAR(SecondSingularValue({{1.0}}), 0, 1e-12);
 }
 
 TEST(SecondSingularValue, IsTheSameBitsEveryTime) {
-  const MixingMatrix w = *BuildMixing("metropolis", Ring(40));
+  const MixingMatrix w = *BuildMixing("metropolis", Built("ring", 40));
   EXPECT_EQ(SecondSingularValue(w), SecondSingularValue(w));
 }
 
@@ -204,15 +187,16 @@ TEST(SecondLargestModulus, IsExactOnDirectedRings) {
 
 // Of symmetric matrices it is ||W - 11'/m||, found by another way.
 TEST(SecondLargestModulus, IsTheSecondSingularValueOfSymmetricWeights) {
-  Graph graph = Path(9);
+  Graph graph = Built("path", 9);
   graph.AddEdge(0, 5);
   graph.AddEdge(2, 7);
   for (const char* rule : {"metropolis", "laplacian"}) {
     const MixingMatrix w = *BuildMixing(rule, graph);
     EXPECT_NEAR(SecondLargestModulus(w), SecondSingularValue(w), 1e-10);
   }
-  EXPECT_NEAR(SecondLargestModulus(*BuildMixing("uniform", Complete(20))), 0,
-              1e-10);
+  EXPECT_NEAR(
+      SecondLargestModulus(*BuildMixing("uniform", Built("complete", 20))), 0,
+      1e-10);
   EXPECT_EQ(SecondLargestModulus({{1.0}}), 0);
 }
 
@@ -259,7 +243,7 @@ TEST(SecondLargestModulus, IsTheRateOfAgreement) {
 }
 
 TEST(Mixing, UniformNeedsTheCompleteGraph) {
-  const absl::Status status = BuildMixing("uniform", Ring(4)).status();
+  const absl::Status status = BuildMixing("uniform", Built("ring", 4)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               AllOf(StartsWith("topology.weights: \"uniform\""),
@@ -268,7 +252,8 @@ TEST(Mixing, UniformNeedsTheCompleteGraph) {
 }
 
 TEST(Mixing, AnUnknownRuleIsRefusedWithTheNearest) {
-  const absl::Status status = BuildMixing("metropolys", Ring(4)).status();
+  const absl::Status status =
+      BuildMixing("metropolys", Built("ring", 4)).status();
   EXPECT_THAT(std::string(status.message()),
               AllOf(StartsWith("topology.weights: \"metropolys\""),
                     HasSubstr("did you mean \"metropolis\""),
@@ -279,7 +264,7 @@ TEST(ExplicitMixing, TakesAValidMatrixAsItIs) {
   const MixingMatrix matrix = {
       {0.6, 0.4, 0.0}, {0.4, 0.1, 0.5}, {0.0, 0.5, 0.5}};
   const absl::StatusOr<MixingMatrix> w =
-      BuildMixing("explicit", Path(3), matrix);
+      BuildMixing("explicit", Built("path", 3), matrix);
   ASSERT_TRUE(w.ok()) << w.status();
   EXPECT_EQ(*w, matrix);
 }
@@ -318,7 +303,7 @@ TEST(ExplicitMixing, SaysWhichEntryIsWrongAndWhy) {
   };
   for (const BadMatrixCase& c : cases) {
     const absl::Status status =
-        BuildMixing("explicit", Path(3), c.matrix).status();
+        BuildMixing("explicit", Built("path", 3), c.matrix).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
                 AllOf(StartsWith(c.start), HasSubstr(c.reason)));

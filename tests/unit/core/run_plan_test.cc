@@ -14,6 +14,7 @@
 #include "daemon/core/plan_topology.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
 namespace {

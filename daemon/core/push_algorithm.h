@@ -1,0 +1,54 @@
+// What all algorithms that mix pushed models do alike: they keep the plan, the
+// neighbours' models (push_barrier.h) and the count of rounds up to date. What a
+// round is, its subclasses say: push_rounds.h and async_dsgd.h.
+#ifndef DFL_CORE_PUSH_ALGORITHM_H_
+#define DFL_CORE_PUSH_ALGORITHM_H_
+
+#include <cstdint>
+
+#include "daemon/core/algorithm.h"
+#include "daemon/core/push_barrier.h"
+
+namespace dfl::core {
+
+class PushAlgorithm : public Algorithm {
+ public:
+  void Handle(Event event, Actions& actions) final;
+  int64_t step() const final { return round_; }
+  int64_t gradients() const final { return gradients_; }
+  void JumpTo(int64_t round) override { round_ = round; }
+
+ protected:
+  explicit PushAlgorithm(AlgorithmContext context);
+
+  // The run starts, or is taken up again, in round step(); no round is begun.
+  virtual void OnStarted() = 0;
+  virtual void OnStepBegins(Actions& actions) = 0;
+  virtual void OnGradient(Actions& actions) = 0;
+  virtual void OnTimer(uint64_t timer, Actions& actions) = 0;
+  // A neighbour's model came; the barrier takes it next.
+  virtual void OnPush(const RemoteModel& /*model*/) {}
+  // A model came or a neighbour went: the round may have all it waits for.
+  virtual void MixIfComplete(Actions& actions) = 0;
+  virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
+
+  // A gradient was applied.
+  void CountGradient() { ++gradients_; }
+  void EndRound(Actions& actions);
+
+  const NodePlan& plan() const { return plan_; }
+  const NodeVectors& vectors() const { return vectors_; }
+  PushBarrier& barrier() { return barrier_; }
+  const PushBarrier& barrier() const { return barrier_; }
+
+ private:
+  NodePlan plan_;
+  const NodeVectors vectors_;
+  PushBarrier barrier_;
+  int64_t round_ = 0;
+  int64_t gradients_ = 0;
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_PUSH_ALGORITHM_H_
