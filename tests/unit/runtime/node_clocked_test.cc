@@ -7,49 +7,28 @@
 #include "daemon/core/problems.h"
 #include "daemon/runtime/analytic_learner.h"
 #include "gtest/gtest.h"
+#include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"
+#include "tests/unit/runtime/unit_learner.h"
 
 namespace dfl::runtime {
 namespace {
 
-constexpr int64_t kRows = 40;
 constexpr int64_t kNodes = 4;
 constexpr absl::Duration kBarrier = absl::Milliseconds(20);
 constexpr int64_t kSlow = 3;  // its gradients take 3.5 barriers
 
-// Least squares; the last problem is the test of all nodes.
+// Least squares; the first problem is the test of all nodes.
 class NodeClocked : public testing::TestWithParam<std::string> {
  protected:
-  NodeClocked() {
-    core::ExampleSpec spec;
-    spec.nodes = kNodes;
-    spec.n = 20;
-    spec.rows_per_node = kRows;
-    spec.seed = 3;
-    core::ProblemSet set = core::LinearRegressionExample(spec);
-    for (auto& problem : set.nodes) problems_.push_back(std::move(problem));
-  }
-
-  double Loss(absl::Span<const float> w) const {
-    double sum = 0;
-    for (const auto& problem : problems_) sum += problem->Loss(w);
-    return sum / kNodes;
-  }
+  double Loss(absl::Span<const float> w) const { return problems_.Loss(w); }
 
   ClusterOptions Options(uint64_t seed) const {
-    ClusterOptions options;
-    options.nodes = kNodes;
-    options.seed = seed;
+    AnalyticTest test;
+    test.problem = problems_.all[0];
+    ClusterOptions options = LeastSquaresCluster(problems_, seed, test);
     options.gradient_delay = [](int64_t i) {
       return i == kSlow ? 3.5 * kBarrier : kBarrier / 2;
-    };
-    options.learner = [this, seed](int64_t i) {
-      AnalyticLearnerOptions learner;
-      learner.kind = "least-squares";
-      learner.seed = DeriveSeed(seed, "learner", i);
-      AnalyticTest test;
-      test.problem = problems_[0];
-      return std::make_unique<AnalyticLearner>(learner, problems_[i], test);
     };
     return options;
   }
@@ -66,14 +45,7 @@ class NodeClocked : public testing::TestWithParam<std::string> {
     return plan;
   }
 
-  static bool AllFinished(SimCluster& c) {
-    for (int64_t i = 0; i < kNodes; ++i) {
-      if (c.node(i).phase() != ports::Phase::kFinished) return false;
-    }
-    return true;
-  }
-
-  std::vector<std::shared_ptr<const core::Problem>> problems_;
+  const Problems problems_{kNodes};
 };
 
 TEST_P(NodeClocked, TrainsWithAStraggler) {
@@ -84,7 +56,7 @@ TEST_P(NodeClocked, TrainsWithAStraggler) {
     plan.evaluation.examples = 0;
     c.Run(plan);
     const absl::Time from = c.Now();
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     const double start = Loss(std::vector<float>(20, 0.0F));
     for (int64_t i = 0; i < kNodes; ++i) {
       EXPECT_LT(Loss(c.parameters(i)), 0.5 * start) << "node " << i;
@@ -141,33 +113,6 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, NodeClocked,
                            return info.param.substr(0, info.param.find('-'));
                          });
 
-// A learner that keeps what it was bound to when a gradient was taken.
-class WitnessLearner : public FakeLearner {
- public:
-  WitnessLearner() : FakeLearner(10, 2, "witness") {}
-  absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
-                    absl::Span<float> buffers) override {
-    parameters_ = parameters;
-    gradient_ = gradient;
-    buffers_ = buffers;
-    return FakeLearner::Bind(parameters, gradient, buffers);
-  }
-  absl::StatusOr<ports::GradientResult> Gradient(
-      const ports::GradientRequest& request) override {
-    auto result = FakeLearner::Gradient(request);
-    models.emplace_back(parameters_.begin(), parameters_.end());
-    for (float& value : gradient_) value = 1;
-    for (float& value : buffers_) value += 1;
-    return result;
-  }
-  std::vector<std::vector<float>> models;
-
- private:
-  absl::Span<float> parameters_;
-  absl::Span<float> gradient_;
-  absl::Span<float> buffers_;
-};
-
 ClusterOptions Witnesses(uint64_t seed) {
   ClusterOptions options;
   options.nodes = 2;
@@ -175,7 +120,7 @@ ClusterOptions Witnesses(uint64_t seed) {
   options.gradient_delay = [](int64_t i) {
     return i == 1 ? 2.5 * kBarrier : kBarrier / 2;
   };
-  options.learner = [](int64_t) { return std::make_unique<WitnessLearner>(); };
+  options.learner = [](int64_t) { return std::make_unique<UnitLearner>(); };
   return options;
 }
 
@@ -190,7 +135,7 @@ core::RunPlan WitnessPlan(const SimCluster& c) {
 TEST(NodeClockedCopies, AGradientIsOfTheModelItBeganWith) {
   RunTwice(Witnesses(43), [&](SimCluster& c) {
     c.Run(WitnessPlan(c));
-    auto& learner = static_cast<WitnessLearner&>(c.learner(1));
+    auto& learner = static_cast<UnitLearner&>(c.learner(1));
     std::vector<std::vector<float>> before;
     size_t moved = 0;
     size_t seen = 0;
@@ -220,14 +165,8 @@ TEST(NodeClockedCopies, BuffersKeepWhatGradientsDidToThem) {
     plan.stop.steps = 20;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(20));
-    WitnessLearner fresh;
-    std::vector<float> w(10);
-    std::vector<float> g(10);
-    std::vector<float> b(2);
-    ASSERT_TRUE(
-        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
-            .ok());
-    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    UnitLearner learner;
+    const auto [w, b] = InitialModel(learner, plan);
     int64_t copies = 0;
     c.node(0).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
       ASSERT_TRUE(model.ok());
@@ -261,14 +200,14 @@ TEST(NodeClockedCopies, APlanOrAPauseMayComeDuringAGradient) {
       c.RunFor(absl::Milliseconds(7 * turn));
     }
     const size_t gradients =
-        static_cast<WitnessLearner&>(c.learner(1)).models.size();
+        static_cast<UnitLearner&>(c.learner(1)).models.size();
     ASSERT_TRUE(c.node(1).Pause().ok());
     ASSERT_TRUE(
         c.RunUntil([&] { return c.node(1).phase() == ports::Phase::kPaused; }));
     const int64_t paused = c.step(1);
     c.RunFor(absl::Seconds(1));
     EXPECT_EQ(c.step(1), paused);
-    EXPECT_LE(static_cast<WitnessLearner&>(c.learner(1)).models.size(),
+    EXPECT_LE(static_cast<UnitLearner&>(c.learner(1)).models.size(),
               gradients + 1);
     ASSERT_TRUE(c.node(1).Resume().ok());
     ASSERT_TRUE(c.RunUntil([&] { return c.step(1) > paused + 20; }));

@@ -323,13 +323,6 @@ ClusterOptions CloudOptions(uint64_t seed) {
   return options;
 }
 
-bool AllFinished(SimCluster& c) {
-  for (int64_t i = 0; i < c.size(); ++i) {
-    if (c.node(i).phase() != Phase::kFinished) return false;
-  }
-  return true;
-}
-
 TEST(NodePlan, StopsAboveAnAccuracyAndEvaluatesAllRowsAtTheEnd) {
   RunTwice(CloudOptions(51), [](SimCluster& c) {
     core::RunPlan plan = c.MakePlan("d-psgd", {{"eta", 0.05}});
@@ -337,7 +330,7 @@ TEST(NodePlan, StopsAboveAnAccuracyAndEvaluatesAllRowsAtTheEnd) {
     plan.evaluation.examples = 50;
     plan.stop.accuracy_above = 0.9;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 3; ++i) {
       const auto evaluated = c.log(i).Of<ports::Evaluated>();
       ASSERT_GE(evaluated.size(), 2U);
@@ -361,7 +354,7 @@ TEST(NodePlan, StopsAfterStepsAndGoesOnWhenTheLimitIsRaised) {
     core::RunPlan plan = c.MakePlan("pame", {{"nu", 1.0}});
     plan.stop.steps = 40;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 3; ++i) {
       EXPECT_EQ(c.step(i), 40);
       EXPECT_EQ(c.log(i).Count<ports::Evaluated>(), 1);
@@ -373,7 +366,7 @@ TEST(NodePlan, StopsAfterStepsAndGoesOnWhenTheLimitIsRaised) {
     c.SetPlanEverywhere(plan);
     EXPECT_EQ(c.node(0).Status().plan_version, 2U);  // at once: it stands
     c.StartAll();
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     EXPECT_EQ(c.step(0), 60);
     // 45, 50, 55 by period; 60 over all rows.
     EXPECT_EQ(c.log(0).Count<ports::Evaluated>(), 1 + 4);
@@ -411,7 +404,7 @@ TEST(NodePlan, AJumpNeverPassesTheStopRule) {
     plan.deadline.exchange = absl::Milliseconds(20);
     plan.stop.steps = 77;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(c.step(i), 77);
     EXPECT_LT(c.node(0).Status().gradients, 77);
   });

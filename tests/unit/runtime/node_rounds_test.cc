@@ -9,45 +9,12 @@
 #include "daemon/core/problems.h"
 #include "daemon/runtime/analytic_learner.h"
 #include "gtest/gtest.h"
+#include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"
+#include "tests/unit/runtime/unit_learner.h"
 
 namespace dfl::runtime {
 namespace {
-
-constexpr int64_t kRows = 40;
-
-struct Problems {
-  Problems() {
-    core::ExampleSpec spec;
-    spec.nodes = 4;
-    spec.n = 20;
-    spec.rows_per_node = kRows;
-    spec.seed = 3;
-    core::ProblemSet set = core::LinearRegressionExample(spec);
-    for (auto& problem : set.nodes) all.push_back(std::move(problem));
-  }
-  // f(w) = mean of f_i(w), over all rows.
-  double Loss(absl::Span<const float> w) const {
-    double sum = 0;
-    for (const auto& problem : all) sum += problem->Loss(w);
-    return sum / static_cast<double>(all.size());
-  }
-  // The least f, by gradient descent.
-  double Least() const {
-    std::vector<float> w(20, 0.0F);
-    std::vector<float> g(20);
-    for (int k = 0; k < 3000; ++k) {
-      std::vector<float> sum(20, 0.0F);
-      for (const auto& problem : all) {
-        problem->Gradient(w, {}, absl::MakeSpan(g));
-        for (size_t l = 0; l < 20; ++l) sum[l] += g[l] / 4;
-      }
-      for (size_t l = 0; l < 20; ++l) w[l] -= 0.2F * sum[l];
-    }
-    return Loss(w);
-  }
-  std::vector<std::shared_ptr<const core::Problem>> all;
-};
 
 struct RoundsCase {
   std::string name;
@@ -58,15 +25,7 @@ struct RoundsCase {
 class Rounds : public testing::TestWithParam<RoundsCase> {
  protected:
   ClusterOptions Options(uint64_t seed) const {
-    ClusterOptions options;
-    options.seed = seed;
-    options.learner = [this, seed](int64_t i) {
-      AnalyticLearnerOptions learner;
-      learner.kind = "least-squares";
-      learner.seed = DeriveSeed(seed, "learner", i);
-      return std::make_unique<AnalyticLearner>(learner, problems_.all[i]);
-    };
-    return options;
+    return LeastSquaresCluster(problems_, seed);
   }
 
   core::RunPlan Plan(const SimCluster& c) const {
@@ -85,12 +44,7 @@ TEST_P(Rounds, TrainOnLeastSquares) {
     core::RunPlan plan = Plan(c);
     plan.stop.steps = 300;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] {
-      for (int64_t i = 0; i < 4; ++i) {
-        if (c.node(i).phase() != ports::Phase::kFinished) return false;
-      }
-      return true;
-    }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_NEAR(problems_.Loss(c.parameters(i)), least, 0.1) << "node " << i;
       EXPECT_EQ(c.step(i), 300);
@@ -167,14 +121,8 @@ TEST_P(RoundsAgree, EqualModelsStayBitIdentical) {
     plan.stop.steps = 50;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(50));
-    FakeLearner fresh(1000, 7);
-    std::vector<float> w(1000);
-    std::vector<float> g(1000);
-    std::vector<float> b(7);
-    ASSERT_TRUE(
-        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
-            .ok());
-    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    FakeLearner learner(1000, 7);
+    const auto [w, b] = InitialModel(learner, plan);
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_EQ(c.parameters(i), w) << "node " << i;
       EXPECT_GE(c.node(i).Status().models_received, 45);
@@ -201,51 +149,20 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, RoundsAgree,
                            return name;
                          });
 
-// Its gradient is 1 everywhere, its buffers count gradients.
-class CountingLearner : public FakeLearner {
- public:
-  CountingLearner() : FakeLearner(10, 2, "counting") {}
-  absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
-                    absl::Span<float> buffers) override {
-    gradient_ = gradient;
-    buffers_ = buffers;
-    return FakeLearner::Bind(parameters, gradient, buffers);
-  }
-  absl::StatusOr<ports::GradientResult> Gradient(
-      const ports::GradientRequest& request) override {
-    requests.push_back(request);
-    auto result = FakeLearner::Gradient(request);
-    for (float& value : gradient_) value = 1;
-    for (float& value : buffers_) value += 1;
-    return result;
-  }
-  std::vector<ports::GradientRequest> requests;
-
- private:
-  absl::Span<float> gradient_;
-  absl::Span<float> buffers_;
-};
-
 // What is pushed after training is what training gave, parameters and buffers:
 // nodes with equal models and equal gradients stay equal.
 TEST(RoundsOnNodes, APushAfterTrainingSendsWhatTrainingGave) {
   ClusterOptions options;
   options.seed = 33;
-  options.learner = [](int64_t) { return std::make_unique<CountingLearner>(); };
+  options.learner = [](int64_t) { return std::make_unique<UnitLearner>(); };
   RunTwice(options, [&](SimCluster& c) {
     core::RunPlan plan = c.MakePlan(
         "dfedavgm", {{"eta", 0.5}, {"theta", 0.0}, {"K", int64_t{2}}});
     plan.stop.steps = 10;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(10));
-    CountingLearner fresh;
-    std::vector<float> w(10);
-    std::vector<float> g(10);
-    std::vector<float> b(2);
-    ASSERT_TRUE(
-        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
-            .ok());
-    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    UnitLearner learner;
+    const auto [w, b] = InitialModel(learner, plan);
     for (int64_t i = 0; i < 4; ++i) {
       int64_t copies = 0;
       c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
@@ -268,13 +185,13 @@ TEST(RoundsOnNodes, SamAsksForTheSameBatchTwice) {
   ClusterOptions options;
   options.nodes = 1;
   options.seed = 34;
-  options.learner = [](int64_t) { return std::make_unique<CountingLearner>(); };
+  options.learner = [](int64_t) { return std::make_unique<UnitLearner>(); };
   RunTwice(options, [&](SimCluster& c) {
     core::RunPlan plan = c.MakePlan("dfedsam", {{"K", int64_t{2}}});
     plan.stop.steps = 2;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(2));
-    const auto& requests = static_cast<CountingLearner&>(c.learner(0)).requests;
+    const auto& requests = static_cast<UnitLearner&>(c.learner(0)).requests;
     ASSERT_EQ(requests.size(), 8U);
     for (size_t q = 0; q < 8; q += 2) {
       EXPECT_FALSE(requests[q].same_batch);

@@ -11,71 +11,25 @@
 #include "daemon/core/mixing.h"
 #include "daemon/core/plan_topology.h"
 #include "daemon/core/problems.h"
-#include "daemon/core/topology.h"
 #include "daemon/data/batch_sampler.h"
 #include "daemon/runtime/analytic_learner.h"
 #include "gtest/gtest.h"
+#include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"
+#include "tests/unit/runtime/unit_learner.h"
 
 namespace dfl::runtime {
 namespace {
 
-constexpr int64_t kParameters = 20;
-constexpr int64_t kRows = 40;
-
-// Node problems of [PaME] Example 1, shared by nodes and naive recursions.
-struct Problems {
-  explicit Problems(int64_t nodes, uint64_t seed = 3) {
-    core::ExampleSpec spec;
-    spec.nodes = nodes;
-    spec.n = kParameters;
-    spec.rows_per_node = kRows;
-    spec.seed = seed;
-    core::ProblemSet set = core::LinearRegressionExample(spec);
-    for (auto& problem : set.nodes) all.push_back(std::move(problem));
-  }
-  // f(w) = mean of f_i(w), over all rows.
-  double Loss(absl::Span<const float> w) const {
-    double sum = 0;
-    for (const auto& problem : all) sum += problem->Loss(w);
-    return sum / static_cast<double>(all.size());
-  }
-  // The least f, by gradient descent.
-  double Least() const {
-    std::vector<float> w(kParameters, 0.0F);
-    std::vector<float> g(kParameters);
-    for (int k = 0; k < 3000; ++k) {
-      std::vector<double> sum(kParameters, 0.0);
-      for (const auto& problem : all) {
-        problem->Gradient(w, {}, absl::MakeSpan(g));
-        for (size_t l = 0; l < sum.size(); ++l) sum[l] += g[l];
-      }
-      for (size_t l = 0; l < sum.size(); ++l) {
-        w[l] -=
-            static_cast<float>(0.2 * sum[l] / static_cast<double>(all.size()));
-      }
-    }
-    return Loss(w);
-  }
-  std::vector<std::shared_ptr<const core::Problem>> all;
-};
-
-ClusterOptions LeastSquaresCluster(const Problems& problems, uint64_t seed) {
-  ClusterOptions options;
-  options.nodes = static_cast<int64_t>(problems.all.size());
-  options.seed = seed;
-  options.learner = [&problems, seed](int64_t i) {
-    AnalyticLearnerOptions learner;
-    learner.kind = "least-squares";
-    learner.seed = DeriveSeed(seed, "learner", i);
-    return std::make_unique<AnalyticLearner>(learner, problems.all[i]);
-  };
-  return options;
-}
-
-// Whole passes, so that gradients have no noise.
-core::RunPlan FullBatches(core::RunPlan plan) {
-  plan.batch_size = kRows;
+// PaME that sends half of the coordinates, chosen at random.
+core::RunPlan PartialPame(const SimCluster& c) {
+  core::RunPlan plan =
+      FullBatches(c.MakePlan("pame", {{"nu", 0.7},
+                                      {"p", 0.5},
+                                      {"kappa", core::IntRange{1, 2}},
+                                      {"sigma0", 1.5},
+                                      {"gamma", 1.003}}));
+  plan.codec.format.coordinates = core::Coordinates::kRandom;
   return plan;
 }
 
@@ -83,23 +37,11 @@ TEST(NodeTraining, PameConvergesOnLeastSquares) {
   const Problems problems(4);
   const double least = problems.Least();
   RunTwice(LeastSquaresCluster(problems, 11), [&](SimCluster& c) {
-    core::RunPlan plan =
-        FullBatches(c.MakePlan("pame", {{"nu", 0.7},
-                                        {"p", 0.5},
-                                        {"kappa", core::IntRange{1, 2}},
-                                        {"sigma0", 1.5},
-                                        {"gamma", 1.003}}));
-    plan.codec.format.coordinates = core::Coordinates::kRandom;
+    core::RunPlan plan = PartialPame(c);
     plan.stop.steps = 1500;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil(
-        [&] {
-          for (int64_t i = 0; i < 4; ++i) {
-            if (c.node(i).phase() != ports::Phase::kFinished) return false;
-          }
-          return true;
-        },
-        absl::Seconds(120)));
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.AllFinished(); }, absl::Seconds(120)));
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_EQ(c.step(i), 1500);
       EXPECT_NEAR(problems.Loss(c.parameters(i)), least, 0.02) << "node " << i;
@@ -142,15 +84,9 @@ std::vector<std::vector<double>> NaiveDpsgd(const Problems& problems,
 }
 
 core::MixingMatrix RingMatrix(SimCluster& c) {
-  core::TopologySpec ring;
-  ring.kind = "ring";
-  std::vector<NodeId> members;
-  for (int64_t i = 0; i < c.size(); ++i) members.push_back(c.id(i));
-  auto graph = core::BuildGraph(ring, 1, members);
-  EXPECT_TRUE(graph.ok());
-  auto matrix = core::BuildMixing("metropolis", *graph);
-  EXPECT_TRUE(matrix.ok());
-  return *matrix;
+  core::RunPlan plan = c.MakePlan("d-psgd");
+  plan.topology.kind = "ring";
+  return core::DeriveTopology(plan)->weights;
 }
 
 void ExpectNear(const std::vector<float>& got, const std::vector<double>& want,
@@ -161,13 +97,6 @@ void ExpectNear(const std::vector<float>& got, const std::vector<double>& want,
   }
 }
 
-bool AllFinished(SimCluster& c) {
-  for (int64_t i = 0; i < c.size(); ++i) {
-    if (c.node(i).phase() != ports::Phase::kFinished) return false;
-  }
-  return true;
-}
-
 TEST(NodeTraining, DpsgdOnARingFollowsTheNaiveRecursion) {
   const Problems problems(5);
   RunTwice(LeastSquaresCluster(problems, 12), [&](SimCluster& c) {
@@ -175,7 +104,7 @@ TEST(NodeTraining, DpsgdOnARingFollowsTheNaiveRecursion) {
     plan.topology.kind = "ring";
     plan.stop.steps = 300;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     const auto want = NaiveDpsgd(problems, RingMatrix(c), 0.05, 300);
     for (int64_t i = 0; i < 5; ++i) {
       ExpectNear(c.parameters(i), want[i], 1e-4);
@@ -218,7 +147,7 @@ void ExpectVaryingRounds(SimCluster& c, const Problems& problems,
                          core::RunPlan plan, int64_t rounds) {
   plan.stop.steps = rounds;
   c.Run(plan);
-  ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+  ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
   const auto want = NaiveDpsgd(problems, MatrixOf(plan), 0.05, rounds);
   for (int64_t i = 0; i < c.size(); ++i) {
     SCOPED_TRACE(testing::Message() << "node " << i);
@@ -296,20 +225,15 @@ TEST(NodeTraining, PameConvergesOverAVaryingTopology) {
   const Problems problems(4);
   const double least = problems.Least();
   RunTwice(LeastSquaresCluster(problems, 25), [&](SimCluster& c) {
-    core::RunPlan plan =
-        FullBatches(c.MakePlan("pame", {{"nu", 0.7},
-                                        {"p", 0.5},
-                                        {"kappa", core::IntRange{1, 2}},
-                                        {"sigma0", 1.5},
-                                        {"gamma", 1.003}}));
-    plan.codec.format.coordinates = core::Coordinates::kRandom;
+    core::RunPlan plan = PartialPame(c);
     plan.topology.kind = "time-varying";
     plan.topology.edge_sets = {Pairs(c, {{0, 1}, {2, 3}, {0, 2}}),
                                Pairs(c, {{1, 2}, {0, 3}}), Pairs(c, {{1, 3}})};
     plan.topology.every = 4;
     plan.stop.steps = 1500;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }, absl::Seconds(120)));
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.AllFinished(); }, absl::Seconds(120)));
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_NEAR(problems.Loss(c.parameters(i)), least, 0.05) << "node " << i;
       EXPECT_GT(c.node(i).Status().models_received, 200);
@@ -324,7 +248,7 @@ TEST(NodeTraining, DeceflInFormGradientIsDpsgd) {
     plan.topology.kind = "ring";
     plan.stop.steps = 200;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     const auto want = NaiveDpsgd(problems, RingMatrix(c), 0.05, 200);
     for (int64_t i = 0; i < 5; ++i) ExpectNear(c.parameters(i), want[i], 1e-4);
   });
@@ -344,7 +268,7 @@ TEST(NodeTraining, DeceflInFormLocalFollowsTheNaiveRecursion) {
     plan.topology.kind = "ring";
     plan.stop.steps = 100;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
 
     const core::MixingMatrix w = RingMatrix(c);
     std::vector<std::vector<double>> x(4,
@@ -382,7 +306,7 @@ TEST_P(LoneNode, TrainsExactlyAsPlainSgd) {
     core::RunPlan plan = c.MakePlan(GetParam(), {{"eta", 0.03}});
     plan.stop.steps = 200;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
 
     std::vector<float> w(kParameters, 0.0F);
     std::vector<float> g(kParameters);
@@ -427,15 +351,9 @@ TEST_P(Agreement, EqualModelsStayBitIdentical) {
     plan.codec.rate = 0.3;
     plan.stop.steps = 100;
     c.Run(plan);
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
-    FakeLearner fresh(1000, 7);
-    std::vector<float> w(1000);
-    std::vector<float> g(1000);
-    std::vector<float> b(7);
-    ASSERT_TRUE(
-        fresh.Bind(absl::MakeSpan(w), absl::MakeSpan(g), absl::MakeSpan(b))
-            .ok());
-    ASSERT_TRUE(fresh.Initialise(DeriveSeed(plan.seed, "model")).ok());
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+    FakeLearner learner(1000, 7);
+    const auto [w, b] = InitialModel(learner, plan);
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_EQ(c.parameters(i), w) << "node " << i;
       c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {
@@ -508,7 +426,7 @@ TEST(NodeTraining, UnequalModelsMeetAtTheirMeanWithoutGradients) {
       });
     }
     c.StartAll();
-    ASSERT_TRUE(c.RunUntil([&] { return AllFinished(c); }));
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 4; ++i) {
       ExpectNear(c.parameters(i), mean, 1e-4);
       c.node(i).CopyModel([&](absl::StatusOr<SnapshotPtr> model) {

@@ -157,6 +157,13 @@ int64_t SimCluster::LowestStep() {
   return lowest;
 }
 
+bool SimCluster::AllFinished() {
+  for (int64_t i = 0; i < size(); ++i) {
+    if (node(i).phase() != ports::Phase::kFinished) return false;
+  }
+  return true;
+}
+
 std::vector<float> SimCluster::parameters(int64_t i) {
   const absl::Span<const float> values = node(i).parameters();
   return {values.begin(), values.end()};

@@ -119,6 +119,7 @@ class SimCluster {
 
   int64_t step(int64_t i) { return node(i).Status().step; }
   int64_t LowestStep();
+  bool AllFinished();
   std::vector<float> parameters(int64_t i);
 
   bool RunUntil(const std::function<bool()>& done,
