@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -361,6 +362,24 @@ std::string IdxLabels(const std::vector<int>& labels) {
 
 std::string FirstHalf(const std::string& bytes) {
   return bytes.substr(0, bytes.size() / 2);
+}
+
+TEST_F(BadInput, DataThatMayNotBeReadIsNamed) {
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+  if (RunCommand(AsNobody({Program("dfld"), "--help"})).exit_code != 0) {
+    GTEST_SKIP() << "needs root and a build that others may read";
+  }
+  WriteFile(folder_.File("dfld.yaml"), GoodSettings() + GoodData());
+  std::filesystem::permissions(folder_.File("train.csv"),
+                               std::filesystem::perms(0600));
+  ExpectComplaint(
+      RunCommand(
+          AsNobody({Program("dfld"), "--config", folder_.File("dfld.yaml")}),
+          {{"OPENBLAS_NUM_THREADS", "1"}}, absl::Seconds(30)),
+      kConfig,
+      {"{}/train.csv", "Permission denied",
+       "the daemon's user needs read permission"},
+      "dfld");
 }
 
 constexpr char kIdx[] =

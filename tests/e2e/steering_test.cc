@@ -378,18 +378,12 @@ TEST_F(Steering, ControlIsNotServedToPeers) {
 
 TEST_F(Steering, StrangersMayNotOpenTheSocket) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}));
-  const std::vector<std::string> nobody = {
-      "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"};
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
-  std::vector<std::string> command = nobody;
-  command.insert(command.end(), {Program("dflctl"), "--help"});
-  if (RunCommand(command).exit_code != 0) {
+  if (RunCommand(AsNobody({Program("dflctl"), "--help"})).exit_code != 0) {
     GTEST_SKIP() << "needs root and a build that others may read";
   }
-  command = nobody;
-  command.insert(command.end(), {Program("dflctl"), "status", "--target",
-                                 nodes_[0]->target()});
-  const Outcome outcome = RunCommand(command);
+  const Outcome outcome = RunCommand(
+      AsNobody({Program("dflctl"), "status", "--target", nodes_[0]->target()}));
   EXPECT_EQ(outcome.exit_code, kNotAllowed) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr(nodes_[0]->target()));
   EXPECT_THAT(outcome.err, HasSubstr("may not open the socket"));

@@ -118,6 +118,13 @@ bool Process::ForgetPeak() const {
   return file.good();
 }
 
+std::vector<std::string> AsNobody(std::vector<std::string> command) {
+  const std::vector<std::string> nobody = {
+      "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"};
+  command.insert(command.begin(), nobody.begin(), nobody.end());
+  return command;
+}
+
 std::string ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;

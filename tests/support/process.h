@@ -55,6 +55,9 @@ class Process {
   std::optional<Exit> exit_;
 };
 
+// `command` as user and group nobody; takes root and setpriv to run.
+std::vector<std::string> AsNobody(std::vector<std::string> command);
+
 // The whole file; "" when it is not there.
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& content);
