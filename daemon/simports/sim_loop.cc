@@ -27,6 +27,7 @@ void SimLoop::Run(std::function<void()> work, std::function<void()> done) {
 }
 
 void SimLoop::Stop() {
+  if (stopped_) return;  // nothing came since
   stopped_ = true;
   scheduler_.CancelOwned(owner_);
 }

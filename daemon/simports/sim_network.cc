@@ -1,6 +1,7 @@
 #include "daemon/simports/sim_network.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -49,15 +50,11 @@ SimNetwork::TransportId SimNetwork::Register(SimTransport* transport) {
 }
 
 void SimNetwork::Unregister(TransportId id) {
-  const SimTransport* transport = Find(id);
+  SimTransport* transport = Find(id);
   listeners_.erase(transport->options().address);
+  const std::set<ConnectionId> theirs =
+      std::exchange(transport->connections_, {});
   transports_.erase(id);
-  std::vector<ConnectionId> theirs;
-  for (const auto& [connection, state] : connections_) {
-    if (state.ends[0].transport == id || state.ends[1].transport == id) {
-      theirs.push_back(connection);
-    }
-  }
   for (const ConnectionId connection : theirs) {
     Connection* state = FindConnection(connection);
     for (int end = 0; end < 2; ++end) {
@@ -179,6 +176,8 @@ void SimNetwork::Accept(TransportId dialler, const std::string& address,
   connection.ends[1].transport = to->id_;
   connection.ends[1].link = ++last_id_;
   connection.ends[1].route = &back;
+  from->connections_.insert(id);
+  to->connections_.insert(id);
   // Nothing arrives at the dialler before its link is up.
   for (absl::Time& arrival : connection.ends[1].last_arrival) arrival = answer;
   scheduler_.At(answer, owner_, [this, id] { FinishDial(id); });
@@ -238,13 +237,20 @@ void SimNetwork::Transmit(ConnectionId id, int index) {
   Connection* connection = FindConnection(id);
   if (connection == nullptr) return;
   End& end = connection->ends[index];
-  if (end.transmitting || end.route->fault != Fault::kNone) return;
-  const Stream stream = end.queue[kControl].empty() ? kBulk : kControl;
-  if (end.queue[stream].empty()) return;
-  end.transmitting = true;
-  scheduler_.After(
-      TransmissionTime(end.queue[stream].front().size, end.route->path.rate),
-      owner_, [this, id = id, index, stream] { FrameLeft(id, index, stream); });
+  while (!end.transmitting && end.route->fault == Fault::kNone) {
+    const Stream stream = end.queue[kControl].empty() ? kBulk : kControl;
+    if (end.queue[stream].empty()) return;
+    const absl::Duration time =
+        TransmissionTime(end.queue[stream].front().size, end.route->path.rate);
+    if (time == absl::ZeroDuration()) {
+      Depart(id, index, stream, end);
+      continue;
+    }
+    end.transmitting = true;
+    scheduler_.After(time, owner_, [this, id, index, stream] {
+      FrameLeft(id, index, stream);
+    });
+  }
 }
 
 void SimNetwork::FrameLeft(ConnectionId id, int index, Stream stream) {
@@ -254,30 +260,37 @@ void SimNetwork::FrameLeft(ConnectionId id, int index, Stream stream) {
   if (end.state == EndState::kClosed) return;
   end.transmitting = false;
   if (end.route->fault != Fault::kNone) return;  // sent again once healed
+  Depart(id, index, stream, end);
+  Transmit(id, index);
+}
+
+// The first frame of a queue is on its way.
+void SimNetwork::Depart(ConnectionId id, int index, Stream stream, End& end) {
   SizedFrame frame = std::move(end.queue[stream].front());
   end.queue[stream].pop_front();
   end.queued_bytes -= frame.size;
+  ++sent_.frames;
+  sent_.bytes += frame.size;
   end.in_flight[stream].push_back(std::move(frame));
   absl::Time& last = end.last_arrival[stream];
   last = std::max(last, scheduler_.Now() + end.route->path.delay +
                             Uniform(end.route->path.jitter, rng_));
   scheduler_.At(last, owner_,
                 [this, id, index, stream] { Deliver(id, index, stream); });
-  Transmit(id, index);
-
   const SimTransport* sender = Find(end.transport);
-  if (end.refused && end.queued_bytes < sender->max_queued_bytes() / 2) {
-    end.refused = false;
-    // In an event of its own: handlers may close the link.
-    scheduler_.At(scheduler_.Now(), owner_, [this, id, index] {
-      Connection* later = FindConnection(id);
-      if (later == nullptr) return;
-      const End& e = later->ends[index];
-      if (e.state != EndState::kUp) return;
-      ports::Transport::Handler* h = Find(e.transport)->handler();
-      if (h != nullptr) h->OnWritable(e.link);
-    });
+  if (!end.refused || end.queued_bytes >= sender->max_queued_bytes() / 2) {
+    return;
   }
+  end.refused = false;
+  // In an event of its own: handlers may close the link.
+  scheduler_.At(scheduler_.Now(), owner_, [this, id, index] {
+    Connection* later = FindConnection(id);
+    if (later == nullptr) return;
+    const End& e = later->ends[index];
+    if (e.state != EndState::kUp) return;
+    ports::Transport::Handler* h = Find(e.transport)->handler();
+    if (h != nullptr) h->OnWritable(e.link);
+  });
 }
 
 void SimNetwork::Deliver(ConnectionId id, int index, Stream stream) {
@@ -377,6 +390,11 @@ void SimNetwork::EraseIfClosed(ConnectionId id) {
   for (const End& end : connection->ends) {
     if (end.state != EndState::kClosed) return;
   }
+  for (const End& end : connection->ends) {
+    if (SimTransport* transport = Find(end.transport)) {
+      transport->connections_.erase(id);
+    }
+  }
   connections_.erase(id);
 }
 
@@ -423,15 +441,25 @@ void SimNetwork::Cut(const std::string& a, const std::string& b) {
   ResetLinks(a, b);
 }
 
-void SimNetwork::ResetLinks(const std::string& a, const std::string& b) {
+// Each has an end at a process that is there: at `a`'s or at `b`'s.
+std::set<SimNetwork::ConnectionId> SimNetwork::ConnectionsBetween(
+    const std::string& a, const std::string& b) {
   const Route* there = &RouteBetween(a, b);
   const Route* back = &RouteBetween(b, a);
-  std::vector<ConnectionId> dead;
-  for (const auto& [id, connection] : connections_) {
-    const Route* route = connection.ends[0].route;
-    if (route == there || route == back) dead.push_back(id);
+  std::set<ConnectionId> between;
+  for (const std::string& host : {a, b}) {
+    const auto found = listeners_.find(host);
+    if (found == listeners_.end()) continue;
+    for (const ConnectionId id : Find(found->second)->connections_) {
+      const Route* route = connections_.at(id).ends[0].route;
+      if (route == there || route == back) between.insert(id);
+    }
   }
-  for (const ConnectionId id : dead) {
+  return between;
+}
+
+void SimNetwork::ResetLinks(const std::string& a, const std::string& b) {
+  for (const ConnectionId id : ConnectionsBetween(a, b)) {
     ResetConnection(*FindConnection(id),
                     absl::UnavailableError("connection reset by peer"));
   }
@@ -450,14 +478,7 @@ void SimNetwork::BlackHoleOneWay(const std::string& from,
 void SimNetwork::Heal(const std::string& a, const std::string& b) {
   SetFault(a, b, Fault::kNone);
   SetFault(b, a, Fault::kNone);
-  const Route* there = &RouteBetween(a, b);
-  const Route* back = &RouteBetween(b, a);
-  std::vector<ConnectionId> waiting;
-  for (const auto& [id, connection] : connections_) {
-    const Route* route = connection.ends[0].route;
-    if (route == there || route == back) waiting.push_back(id);
-  }
-  for (const ConnectionId id : waiting) {
+  for (const ConnectionId id : ConnectionsBetween(a, b)) {
     for (int end = 0; end < 2; ++end) {
       Connection* connection = FindConnection(id);
       if (connection->ends[end].state == EndState::kClosed) {

@@ -26,6 +26,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,8 @@ class SimNetwork {
   // Frames delivered so far: from one host to another, and altogether.
   SimTraffic delivered(const std::string& from, const std::string& to) const;
   const SimTraffic& delivered() const { return delivered_; }
+  // Frames that left a host so far, those that never arrived included.
+  const SimTraffic& sent() const { return sent_; }
 
   SimScheduler& scheduler() { return scheduler_; }
 
@@ -151,6 +154,7 @@ class SimNetwork {
   absl::Status Send(SimTransport& from, ports::LinkId link, ports::Frame frame);
   void Transmit(ConnectionId id, int end);
   void FrameLeft(ConnectionId id, int end, Stream stream);
+  void Depart(ConnectionId id, int index, Stream stream, End& end);
   void Deliver(ConnectionId id, int end, Stream stream);
   void CloseByUser(SimTransport& from, ports::LinkId link,
                    const absl::Status& reason);
@@ -163,6 +167,8 @@ class SimNetwork {
   void SetFault(const std::string& from, const std::string& to, Fault fault);
   void KeepaliveExpired(Route* route, uint64_t epoch);
   Connection* FindConnection(ConnectionId id);
+  std::set<ConnectionId> ConnectionsBetween(const std::string& a,
+                                            const std::string& b);
   void Trace(const char* what, ports::LinkId link, int64_t size);
 
   SimScheduler& scheduler_;
@@ -175,6 +181,7 @@ class SimNetwork {
   std::map<std::pair<std::string, std::string>, Route> routes_;
   std::map<ConnectionId, Connection> connections_;
   SimTraffic delivered_;
+  SimTraffic sent_;
 };
 
 }  // namespace dfl::simports

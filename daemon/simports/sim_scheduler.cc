@@ -1,6 +1,7 @@
 #include "daemon/simports/sim_scheduler.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/check.h"
@@ -9,40 +10,81 @@ namespace dfl::simports {
 
 SimScheduler::EventId SimScheduler::At(absl::Time when, OwnerId owner,
                                        std::function<void()> task) {
-  const EventId id = ++last_event_;
-  const auto [it, inserted] = queue_.emplace(Key(std::max(when, now_), id),
-                                             Event{owner, std::move(task)});
-  DFL_CHECK(inserted);
-  by_id_.emplace(id, it);
-  return id;
+  if (free_.empty()) {
+    free_.push_back(events_.size());
+    events_.emplace_back();
+    DFL_CHECK(events_.size() <= (size_t{1} << kPlaceBits));
+  }
+  const size_t place = free_.back();
+  free_.pop_back();
+  Event& event = events_[place];
+  event.id = (++last_number_ << kPlaceBits) | place;
+  event.owner = owner;
+  event.task = std::move(task);
+  if (heap_.size() > 2 * static_cast<size_t>(pending_) + 1024) DropCancelled();
+  heap_.push_back(Entry{std::max(when, now_), event.id});
+  std::push_heap(heap_.begin(), heap_.end());
+  ++pending_;
+  return event.id;
+}
+
+// Frees the event's place; its task, whose captures may call back when they
+// die, is the caller's.
+std::function<void()> SimScheduler::Take(EventId id) {
+  Event& event = events_[PlaceOf(id)];
+  event.id = 0;
+  free_.push_back(PlaceOf(id));
+  --pending_;
+  return std::exchange(event.task, nullptr);
+}
+
+void SimScheduler::DropCancelled() {
+  heap_.erase(
+      std::remove_if(heap_.begin(), heap_.end(),
+                     [this](const Entry& e) { return !IsPending(e.id); }),
+      heap_.end());
+  std::make_heap(heap_.begin(), heap_.end());
+}
+
+const SimScheduler::Entry* SimScheduler::Next() {
+  while (!heap_.empty() && !IsPending(heap_.front().id)) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
+  }
+  return heap_.empty() ? nullptr : &heap_.front();
 }
 
 void SimScheduler::Cancel(EventId event) {
-  const auto found = by_id_.find(event);
-  if (found == by_id_.end()) return;
-  // The task's captures may call back when they die: first out of the queue.
-  const auto dropped = queue_.extract(found->second);
-  by_id_.erase(found);
+  if (!IsPending(event)) return;
+  const std::function<void()> dropped = Take(event);
 }
 
 void SimScheduler::CancelOwned(OwnerId owner) {
+  // In the order they were planned; what dies may cancel others.
   std::vector<EventId> ids;
-  for (const auto& [key, event] : queue_) {
-    if (event.owner == owner) ids.push_back(key.second);
+  for (const Event& event : events_) {
+    if (event.id != 0 && event.owner == owner) ids.push_back(event.id);
   }
+  std::sort(ids.begin(), ids.end());
   for (const EventId id : ids) Cancel(id);
 }
 
+void SimScheduler::CancelAll() {
+  while (const Entry* next = Next()) Cancel(next->id);
+}
+
 bool SimScheduler::Step() {
-  if (queue_.empty()) return false;
+  const Entry* next = Next();
+  if (next == nullptr) return false;
   DFL_CHECK(!running_);
-  auto node = queue_.extract(queue_.begin());
-  by_id_.erase(node.key().second);
-  now_ = node.key().first;
+  now_ = next->when;
+  std::function<void()> task = Take(next->id);
+  std::pop_heap(heap_.begin(), heap_.end());
+  heap_.pop_back();
   ++events_run_;
   running_ = true;
-  node.mapped().task();
-  node.mapped().task = nullptr;
+  task();
+  task = nullptr;
   running_ = false;
   return true;
 }
@@ -51,12 +93,15 @@ bool SimScheduler::RunUntilIdle(int64_t max_events) {
   for (int64_t i = 0; i < max_events; ++i) {
     if (!Step()) return true;
   }
-  return queue_.empty();
+  return pending_ == 0;
 }
 
 void SimScheduler::RunFor(absl::Duration duration) {
   const absl::Time end = now_ + duration;
-  while (!queue_.empty() && queue_.begin()->first.first <= end) Step();
+  for (const Entry* next = Next(); next != nullptr && next->when <= end;
+       next = Next()) {
+    Step();
+  }
   now_ = end;
 }
 
@@ -65,8 +110,9 @@ bool SimScheduler::RunUntil(const std::function<bool()>& done,
   const absl::Time end = now_ + limit;
   while (true) {
     if (done()) return true;
-    if (queue_.empty()) return false;
-    if (queue_.begin()->first.first > end) {
+    const Entry* next = Next();
+    if (next == nullptr) return false;
+    if (next->when > end) {
       now_ = end;
       return false;
     }

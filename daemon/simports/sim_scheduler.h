@@ -8,8 +8,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "daemon/simports/trace_digest.h"
@@ -41,8 +41,10 @@ class SimScheduler {
 
   // Drops an event; one that ran or is unknown is ignored.
   void Cancel(EventId event);
-  // Drops all events of `owner`. O(pending events).
+  // Drops all events of `owner`. O(most events that were ever pending).
   void CancelOwned(OwnerId owner);
+  // Drops all events: a whole network is taken down.
+  void CancelAll();
 
   // Runs the next event and moves the time to it. False when there is none.
   bool Step();
@@ -59,26 +61,51 @@ class SimScheduler {
   bool RunUntil(const std::function<bool()>& done, absl::Duration limit);
 
   int64_t events_run() const { return events_run_; }
-  int64_t pending() const { return static_cast<int64_t>(queue_.size()); }
+  int64_t pending() const { return pending_; }
 
   // The network adds what it delivers; a scenario may add its own facts.
   TraceDigest& trace() { return trace_; }
+  const TraceDigest& trace() const { return trace_; }
 
  private:
-  using Key = std::pair<absl::Time, EventId>;
+  // A pending event; its place is used again, with another id.
   struct Event {
+    EventId id = 0;  // 0: nothing is pending here
     OwnerId owner = 0;
     std::function<void()> task;
   };
-  using Queue = std::map<Key, Event>;
+  // An id is the event's number, which orders events of one time, and its place.
+  static constexpr int kPlaceBits = 24;
+  static size_t PlaceOf(EventId id) {
+    return static_cast<size_t>(id & ((EventId{1} << kPlaceBits) - 1));
+  }
+  struct Entry {
+    absl::Time when;
+    EventId id = 0;
+    // For a heap whose first is the earliest.
+    friend bool operator<(const Entry& a, const Entry& b) {
+      return a.when != b.when ? b.when < a.when : b.id < a.id;
+    }
+  };
+
+  bool IsPending(EventId id) const {
+    return id != 0 && PlaceOf(id) < events_.size() &&
+           events_[PlaceOf(id)].id == id;
+  }
+  std::function<void()> Take(EventId id);
+  void DropCancelled();
+  // The earliest event; null when there is none. Drops cancelled ones before it.
+  const Entry* Next();
 
   absl::Time now_;
-  EventId last_event_ = 0;
+  uint64_t last_number_ = 0;
   OwnerId last_owner_ = 0;
   int64_t events_run_ = 0;
+  int64_t pending_ = 0;
   bool running_ = false;
-  Queue queue_;
-  std::map<EventId, Queue::iterator> by_id_;
+  std::vector<Entry> heap_;  // those of cancelled events too
+  std::vector<Event> events_;
+  std::vector<size_t> free_;  // places in events_
   TraceDigest trace_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -59,6 +60,8 @@ class SimTransport final : public ports::Transport {
   Handler* handler_ = nullptr;
   // Links that are up: their connection and which end of it they are.
   std::map<ports::LinkId, std::pair<SimNetwork::ConnectionId, int>> links_;
+  // All that have an end here, so that a crash or a cut looks at no others.
+  std::set<SimNetwork::ConnectionId> connections_;
 };
 
 }  // namespace dfl::simports

@@ -119,6 +119,9 @@ TEST_P(Deadlines, AStormOfLostLinksStopsNobody) {
     options.transfers.window_bytes = 3000;
     RunTwice(options, [&](SimCluster& c) {
       c.Run(Plan(c));
+      // Looking for a neighbour to start from is no step.
+      ASSERT_TRUE(c.RunUntil(
+          [&] { return c.node(0).phase() == ports::Phase::kTraining; }));
       const absl::Time from = c.Now();
       c.RunFor(absl::Seconds(10));
       c.Crash(2);

@@ -1,9 +1,13 @@
 #include "daemon/simports/sim_loop.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "daemon/base/rng.h"
 #include "daemon/simports/sim_scheduler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -54,6 +58,50 @@ TEST(SimScheduler, RunUntilStopsAtTheConditionOrTheLimit) {
       scheduler.RunUntil([&] { return ticks == 100; }, absl::Seconds(10)));
   EXPECT_EQ(scheduler.Now(), absl::UnixEpoch() + absl::Seconds(13));
   EXPECT_FALSE(scheduler.RunUntilIdle(50));  // it never ends by itself
+}
+
+// Against a plain list, sorted before each step.
+TEST(SimScheduler, KeepsItsOrderOverManyCancellations) {
+  SimScheduler scheduler;
+  Rng rng(7);
+  struct Planned {
+    absl::Time when;
+    SimScheduler::EventId id = 0;
+    int64_t number = 0;
+  };
+  std::vector<Planned> planned;
+  std::vector<int64_t> ran;
+  std::vector<int64_t> expected;
+  for (int64_t number = 0; number < 20'000; ++number) {
+    const absl::Duration delay =
+        absl::Milliseconds(static_cast<int64_t>(rng.Below(50)));
+    planned.push_back(
+        {scheduler.Now() + delay,
+         scheduler.After(delay, 0, [&ran, number] { ran.push_back(number); }),
+         number});
+    const uint64_t draw = rng.Below(10);
+    const size_t any = rng.Below(planned.size());
+    if (draw < 5) {
+      scheduler.Cancel(planned[any].id);
+      scheduler.Cancel(planned[any].id);  // ignored
+      planned.erase(planned.begin() + static_cast<int64_t>(any));
+    } else if (draw < 9) {
+      const auto next =
+          std::min_element(planned.begin(), planned.end(),
+                           [](const Planned& a, const Planned& b) {
+                             return std::make_pair(a.when, a.number) <
+                                    std::make_pair(b.when, b.number);
+                           });
+      expected.push_back(next->number);
+      planned.erase(next);
+      ASSERT_TRUE(scheduler.Step());
+    }
+    ASSERT_EQ(scheduler.pending(), static_cast<int64_t>(planned.size()));
+  }
+  EXPECT_EQ(ran, expected);
+  scheduler.CancelAll();
+  EXPECT_EQ(scheduler.pending(), 0);
+  EXPECT_FALSE(scheduler.Step());
 }
 
 TEST(SimLoop, PostsRunInOrderAndNeverInsideTheCall) {

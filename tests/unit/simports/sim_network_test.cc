@@ -93,6 +93,22 @@ TEST_F(SimNetworkTest, AFrameTakesItsSizeOverTheRatePlusTheDelay) {
   EXPECT_EQ(network_.delivered("a", "b").frames, 2);
   EXPECT_EQ(network_.delivered("b", "a").frames, 0);
   EXPECT_EQ(network_.delivered().bytes, 2 * size);
+  EXPECT_EQ(network_.sent().bytes, 2 * size);
+}
+
+TEST_F(SimNetworkTest, WhatIsLostOnTheWayWasSent) {
+  SimPath path;
+  path.delay = absl::Milliseconds(5);
+  network_.SetPathBothWays("a", "b", path);
+  Connect();
+  const ports::Frame frame = ChunkAt(0, 1000);
+  ASSERT_TRUE(a_.transport->Send(link_a_, frame).ok());
+  scheduler_.RunFor(absl::Milliseconds(1));
+  network_.ResetLinks("a", "b");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_EQ(network_.sent().frames, 1);
+  EXPECT_EQ(network_.sent().bytes, ports::EncodedSize(frame));
+  EXPECT_EQ(network_.delivered().frames, 0);
 }
 
 TEST_F(SimNetworkTest, ControlFramesDoNotWaitBehindQueuedChunks) {
