@@ -22,6 +22,14 @@ double Dot(const double* a, absl::Span<const float> w) {
   return sum;
 }
 
+double SquaredNorm(absl::Span<const float> w) {
+  double squares = 0;
+  for (const float value : w) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return squares;
+}
+
 // Calls visit(row) for each row of `batch`, or for all when it is empty, and
 // returns how many there were.
 template <typename Visit>
@@ -121,18 +129,21 @@ double LeastSquares::Loss(absl::Span<const float> w,
   return sum / (2 * count);
 }
 
-void LeastSquares::Gradient(absl::Span<const float> w,
-                            absl::Span<const int64_t> batch,
-                            absl::Span<float> out) const {
+double LeastSquares::Gradient(absl::Span<const float> w,
+                              absl::Span<const int64_t> batch,
+                              absl::Span<float> out) const {
   DFL_CHECK(static_cast<int64_t>(w.size()) == n_ && out.size() == w.size());
   std::vector<double> sum(w.size(), 0.0);
+  double squares = 0;
   const double count = ForEachRow(rows(), batch, [&](int64_t row) {
     const double* a = &a_[static_cast<size_t>(row * n_)];
     const double r = Dot(a, w) - b_[static_cast<size_t>(row)];
+    squares += r * r;
     for (size_t l = 0; l < sum.size(); ++l) sum[l] += r * a[l];
   });
   for (double& value : sum) value /= count;
   Round(sum, out);
+  return squares / (2 * count);
 }
 
 // -------------------------------------------------------------- Logistic ----
@@ -154,27 +165,29 @@ double Logistic::Loss(absl::Span<const float> w,
     const double z = Dot(&a_[static_cast<size_t>(row * n_)], w);
     sum += SoftPlus(z) - b_[static_cast<size_t>(row)] * z;
   });
-  double squares = 0;
-  for (const float value : w) {
-    squares += static_cast<double>(value) * static_cast<double>(value);
-  }
-  return sum / count + lambda_ / 2 * squares;
+  return sum / count + lambda_ / 2 * SquaredNorm(w);
 }
 
-void Logistic::Gradient(absl::Span<const float> w,
-                        absl::Span<const int64_t> batch,
-                        absl::Span<float> out) const {
+double Logistic::Gradient(absl::Span<const float> w,
+                          absl::Span<const int64_t> batch,
+                          absl::Span<float> out) const {
   DFL_CHECK(static_cast<int64_t>(w.size()) == n_ && out.size() == w.size());
   std::vector<double> sum(w.size(), 0.0);
+  double loss = 0;
   const double count = ForEachRow(rows(), batch, [&](int64_t row) {
     const double* a = &a_[static_cast<size_t>(row * n_)];
-    const double r = Sigmoid(Dot(a, w)) - b_[static_cast<size_t>(row)];
+    const double label = b_[static_cast<size_t>(row)];
+    const double z = Dot(a, w);
+    loss += SoftPlus(z) - label * z;
+    const double r = Sigmoid(z) - label;
     for (size_t l = 0; l < sum.size(); ++l) sum[l] += r * a[l];
   });
+  const double penalty = lambda_ / 2 * SquaredNorm(w);
   for (size_t l = 0; l < sum.size(); ++l) {
     sum[l] = sum[l] / count + lambda_ * w[l];
   }
   Round(sum, out);
+  return loss / count + penalty;
 }
 
 // --------------------------------------------------------------- Softmax ----
@@ -228,16 +241,17 @@ double Softmax::Loss(absl::Span<const float> w,
   return sum / count;
 }
 
-void Softmax::Gradient(absl::Span<const float> w,
-                       absl::Span<const int64_t> batch,
-                       absl::Span<float> out) const {
+double Softmax::Gradient(absl::Span<const float> w,
+                         absl::Span<const int64_t> batch,
+                         absl::Span<float> out) const {
   DFL_CHECK(static_cast<int64_t>(w.size()) == n() && out.size() == w.size());
   const auto d = static_cast<size_t>(d_);
   const auto classes = static_cast<size_t>(classes_);
   std::vector<double> p(classes);
   std::vector<double> sum(w.size(), 0.0);
+  double loss = 0;
   const double count = ForEachRow(rows(), batch, [&](int64_t row) {
-    Probabilities(w, row, absl::MakeSpan(p));
+    loss += Probabilities(w, row, absl::MakeSpan(p));
     p[static_cast<size_t>(labels_[static_cast<size_t>(row)])] -= 1;
     const double* x = &x_[static_cast<size_t>(row * d_)];
     for (size_t c = 0; c < classes; ++c) {
@@ -247,6 +261,7 @@ void Softmax::Gradient(absl::Span<const float> w,
   });
   for (double& value : sum) value /= count;
   Round(sum, out);
+  return loss / count;
 }
 
 // ------------------------------------------------------------ generators ----

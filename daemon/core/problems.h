@@ -31,10 +31,10 @@ class Problem {
                       absl::Span<const int64_t> batch = {}) const = 0;
 
   // out[l] = df/dw[l] over `batch`, rounded to float once. `w` and `out` are
-  // [n] and may be the same memory.
-  virtual void Gradient(absl::Span<const float> w,
-                        absl::Span<const int64_t> batch,
-                        absl::Span<float> out) const = 0;
+  // [n] and may be the same memory. Returns Loss(w, batch), which falls off.
+  virtual double Gradient(absl::Span<const float> w,
+                          absl::Span<const int64_t> batch,
+                          absl::Span<float> out) const = 0;
 };
 
 // f(w) = 1/(2 rows) ||A w - b||^2. [PaME] Example 1
@@ -47,8 +47,8 @@ class LeastSquares : public Problem {
   int64_t rows() const override { return static_cast<int64_t>(b_.size()); }
   double Loss(absl::Span<const float> w,
               absl::Span<const int64_t> batch = {}) const override;
-  void Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
-                absl::Span<float> out) const override;
+  double Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
+                  absl::Span<float> out) const override;
 
  private:
   std::vector<double> a_;
@@ -67,8 +67,8 @@ class Logistic : public Problem {
   int64_t rows() const override { return static_cast<int64_t>(b_.size()); }
   double Loss(absl::Span<const float> w,
               absl::Span<const int64_t> batch = {}) const override;
-  void Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
-                absl::Span<float> out) const override;
+  double Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
+                  absl::Span<float> out) const override;
 
  private:
   std::vector<double> a_;
@@ -88,8 +88,8 @@ class Softmax : public Problem {
   int64_t rows() const override { return static_cast<int64_t>(labels_.size()); }
   double Loss(absl::Span<const float> w,
               absl::Span<const int64_t> batch = {}) const override;
-  void Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
-                absl::Span<float> out) const override;
+  double Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
+                  absl::Span<float> out) const override;
 
   // out[c] = softmax(logits of `row`)[c]; `out` is [classes].
   void Predict(absl::Span<const float> w, int64_t row,

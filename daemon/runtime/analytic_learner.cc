@@ -135,12 +135,11 @@ absl::StatusOr<ports::GradientResult> AnalyticLearner::Gradient(
       request.same_batch ? sampler_.Again() : sampler_.Next();
   ports::GradientResult result;
   result.rows = static_cast<int64_t>(batch.size());
-  result.loss = train_->Loss(parameters_, batch);
+  result.loss = train_->Gradient(parameters_, batch, gradient_);
   if (!std::isfinite(result.loss)) {
     return absl::DataLossError(
         "the loss is not finite; the step is too large or the model broken");
   }
-  train_->Gradient(parameters_, batch, gradient_);
   for (const float value : gradient_) {
     if (!std::isfinite(value)) {
       return absl::DataLossError(

@@ -106,7 +106,8 @@ TEST(Problem, GradientIsTheSlopeOfTheLoss) {
     for (const std::vector<int64_t>* batch : {&all, &some}) {
       const std::vector<float> w = Point(problem->n());
       std::vector<float> gradient(w.size());
-      problem->Gradient(w, *batch, absl::MakeSpan(gradient));
+      EXPECT_EQ(problem->Gradient(w, *batch, absl::MakeSpan(gradient)),
+                problem->Loss(w, *batch));
       for (size_t l = 0; l < w.size(); ++l) {
         const float h = 0x1p-8f;  // w +- h is exact
         std::vector<float> up = w;
