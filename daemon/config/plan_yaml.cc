@@ -17,6 +17,7 @@
 #include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
+#include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/knobs.h"
@@ -24,17 +25,6 @@
 
 namespace dfl::config {
 namespace {
-
-constexpr char kDurationAllowed[] =
-    "a duration with its unit, such as 500ms, 2s or 1h30m";
-
-std::string Join(absl::string_view path, absl::string_view key) {
-  return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
-}
-
-std::string Element(absl::string_view path, size_t index) {
-  return absl::StrCat(path, "[", index, "]");
-}
 
 // A knob's value as one text: "0.5", or "[5, 10]" of a list.
 std::optional<std::string> KnobText(const YamlNode& node) {
@@ -50,204 +40,46 @@ std::optional<std::string> KnobText(const YamlNode& node) {
 
 // Walks the tree and fills the plan. A value that is not allowed is noted with
 // its line and left at its default, so that later ones are still looked at.
-class PlanReader {
+class PlanReader : private YamlReader {
  public:
-  explicit PlanReader(absl::string_view file) : file_(file) {}
+  explicit PlanReader(absl::string_view file) : YamlReader(file) {}
 
-  absl::StatusOr<core::RunPlan> Read(const YamlNode& root) {
-    if (!IsSection(root, "plan")) return mistakes_.ToStatus();
-    TakeKeys(root, "",
-             {"version", "run", "seed", "members", "model", "batch_size",
-              "algorithm", "topology", "codec", "evaluation", "stop",
-              "deadline", "nodes"});
+  absl::StatusOr<core::RunPlan> Read(const YamlNode& root,
+                                     const PlanSurroundings& around) {
+    if (!IsSection(root, "plan")) return status();
+    std::vector<std::string> keys = {
+        "version",    "run",       "seed",     "members", "model",
+        "batch_size", "algorithm", "topology", "codec",   "evaluation",
+        "stop",       "deadline",  "nodes"};
+    keys.insert(keys.end(), around.keys.begin(), around.keys.end());
+    TakeKeys(root, "", keys);
     Unsigned(root, "", "version", plan_.version);
     Text(root, "", "run", plan_.run_id);
     Unsigned(root, "", "seed", plan_.seed);
     Integer(root, "", "batch_size", plan_.batch_size);
     ReadMembers(root);
+    if (root.Find("members") == nullptr) plan_.members = around.members;
     ReadModel(root);
     ReadAlgorithm(root);
     ReadTopology(root);
     ReadCodec(root);
     ReadEvaluation(root);
     ReadStop(root);
-    if (const YamlNode* section = Section(root, "deadline", {"exchange"})) {
+    if (const YamlNode* section = Section(root, "", "deadline", {"exchange"})) {
       Duration(*section, "deadline", "exchange", plan_.deadline.exchange);
     }
     ReadNodes(root);
-    DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
+    DFL_RETURN_IF_ERROR(status());
 
     const absl::Status valid = core::ValidatePlan(plan_);
     if (!valid.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          file_, ":", LineOf(valid.message()), ": ", valid.message()));
+          file(), ":", LineOf(valid.message()), ": ", valid.message()));
     }
     return std::move(plan_);
   }
 
  private:
-  void Add(int line, absl::string_view path, absl::string_view what) {
-    mistakes_.Add(absl::StrCat(file_, ":", line, ": ", path, ": ", what));
-  }
-
-  void Wrong(const YamlNode& node, absl::string_view path,
-             absl::string_view allowed) {
-    Add(node.line, path,
-        absl::StrCat("found ", Describe(node), "; allowed: ", allowed));
-  }
-
-  // Notes where each path stands, for errors that name a path later.
-  void Remember(absl::string_view path, int line) {
-    lines_.emplace(std::string(path), line);
-  }
-
-  // The line of the path that `message` begins with, or of the nearest thing
-  // around it.
-  int LineOf(absl::string_view message) const {
-    std::string path(message.substr(0, message.find(": ")));
-    while (!path.empty()) {
-      const auto found = lines_.find(path);
-      if (found != lines_.end()) return found->second;
-      const size_t cut = path.find_last_of(".[");
-      path.resize(cut == std::string::npos ? 0 : cut);
-    }
-    return 1;
-  }
-
-  bool IsSection(const YamlNode& node, absl::string_view path) {
-    if (node.kind == YamlNode::Kind::kMap ||
-        node.kind == YamlNode::Kind::kNull) {
-      return true;
-    }
-    Wrong(node, path, "a section of \"key: value\"");
-    return false;
-  }
-
-  // Notes every key's line and refuses those that are not in `allowed`.
-  void TakeKeys(const YamlNode& section, absl::string_view path,
-                const std::vector<std::string>& allowed) {
-    for (const YamlNode& item : section.items) {
-      Remember(Join(path, item.key), item.key_line);
-      if (std::find(allowed.begin(), allowed.end(), item.key) !=
-          allowed.end()) {
-        continue;
-      }
-      const std::string nearest = core::NearestName(item.key, allowed);
-      Add(item.key_line, Join(path, item.key),
-          absl::StrCat("unknown key; ",
-                       nearest.empty()
-                           ? ""
-                           : absl::StrCat("did you mean ", nearest, "? "),
-                       "allowed: ", absl::StrJoin(allowed, ", ")));
-    }
-  }
-
-  // The section called `name` with its keys checked; null when it is absent or
-  // no section.
-  const YamlNode* Section(const YamlNode& root, absl::string_view name,
-                          const std::vector<std::string>& allowed) {
-    const YamlNode* section = root.Find(name);
-    if (section == nullptr || !IsSection(*section, name)) return nullptr;
-    TakeKeys(*section, name, allowed);
-    return section;
-  }
-
-  // Each of these looks up `key`, leaves `out` alone when it is absent, and
-  // notes what is not allowed.
-  template <typename T, typename Reader>
-  void Scalar(const YamlNode& section, absl::string_view path,
-              absl::string_view key, Reader read, absl::string_view allowed,
-              T& out) {
-    const YamlNode* node = section.Find(key);
-    if (node == nullptr) return;
-    if (node->kind == YamlNode::Kind::kScalar) {
-      if (const std::optional<T> value = read(node->text)) {
-        out = *value;
-        return;
-      }
-    }
-    Wrong(*node, Join(path, key), allowed);
-  }
-
-  void Text(const YamlNode& section, absl::string_view path,
-            absl::string_view key, std::string& out) {
-    Scalar(
-        section, path, key,
-        [](absl::string_view text) {
-          return std::optional<std::string>(std::string(text));
-        },
-        "a text", out);
-  }
-  void Integer(const YamlNode& section, absl::string_view path,
-               absl::string_view key, int64_t& out) {
-    Scalar(section, path, key, ReadInteger, "an integer", out);
-  }
-  void Unsigned(const YamlNode& section, absl::string_view path,
-                absl::string_view key, uint64_t& out) {
-    Scalar(section, path, key, ReadUnsigned, "an integer from 0 to 2^64 - 1",
-           out);
-  }
-  void Number(const YamlNode& section, absl::string_view path,
-              absl::string_view key, double& out) {
-    Scalar(section, path, key, ReadNumber, "a number", out);
-  }
-  void Duration(const YamlNode& section, absl::string_view path,
-                absl::string_view key, absl::Duration& out) {
-    Scalar(section, path, key, ReadDuration, kDurationAllowed, out);
-  }
-
-  // Calls `take(element, its path)` for each element of the list `key`.
-  template <typename Take>
-  void List(const YamlNode& section, absl::string_view path,
-            absl::string_view key, absl::string_view allowed, Take take) {
-    const YamlNode* node = section.Find(key);
-    if (node == nullptr) return;
-    const std::string list = Join(path, key);
-    if (node->kind != YamlNode::Kind::kList) {
-      Wrong(*node, list, allowed);
-      return;
-    }
-    for (size_t i = 0; i < node->items.size(); ++i) {
-      const std::string element = Element(list, i);
-      Remember(element, node->items[i].line);
-      take(node->items[i], element);
-    }
-  }
-
-  void Integers(const YamlNode& section, absl::string_view path,
-                absl::string_view key, absl::string_view allowed,
-                std::vector<int64_t>& out) {
-    std::vector<int64_t> numbers;
-    List(section, path, key, allowed,
-         [&](const YamlNode& node, const std::string& element) {
-           const std::optional<int64_t> number =
-               node.kind == YamlNode::Kind::kScalar ? ReadInteger(node.text)
-                                                    : std::nullopt;
-           if (!number.has_value()) {
-             Wrong(node, element, allowed);
-             return;
-           }
-           numbers.push_back(*number);
-         });
-    if (section.Find(key) != nullptr) out = std::move(numbers);
-  }
-
-  // A node's name; nullopt (and a mistake) when it can be none.
-  std::optional<NodeId> Name(const YamlNode& node, absl::string_view path) {
-    if (node.kind != YamlNode::Kind::kScalar) {
-      Wrong(node, path, "the name of a node");
-      return std::nullopt;
-    }
-    const absl::Status status = ValidateNodeName(node.text);
-    if (!status.ok()) {
-      Add(node.line, path,
-          absl::StrCat("found ", Quoted(node.text), ": ", status.message(),
-                       "; allowed: the name of a node"));
-      return std::nullopt;
-    }
-    return NodeId(node.text);
-  }
-
   void ReadMembers(const YamlNode& root) {
     std::map<NodeId, int> first_line;
     List(root, "", "members", "a list of names, or of {name: ..., rows: ...}",
@@ -282,12 +114,12 @@ class PlanReader {
               });
     // Later errors count the members as sorted.
     for (size_t i = 0; i < plan_.members.size(); ++i) {
-      lines_[Element("members", i)] = first_line[plan_.members[i].node];
+      Move(Element("members", i), first_line[plan_.members[i].node]);
     }
   }
 
   void ReadModel(const YamlNode& root) {
-    const YamlNode* section = Section(root, "model",
+    const YamlNode* section = Section(root, "", "model",
                                       {"kind", "classes", "input", "hidden",
                                        "dropout", "path", "loss", "l2"});
     if (section == nullptr) return;
@@ -305,7 +137,7 @@ class PlanReader {
   }
 
   void ReadAlgorithm(const YamlNode& root) {
-    const YamlNode* section = Section(root, "algorithm", {"name", "knobs"});
+    const YamlNode* section = Section(root, "", "algorithm", {"name", "knobs"});
     const YamlNode* name = nullptr;
     if (section != nullptr) {
       Text(*section, "algorithm", "name", plan_.algorithm.name);
@@ -368,7 +200,7 @@ class PlanReader {
 
   void ReadTopology(const YamlNode& root) {
     const YamlNode* section =
-        Section(root, "topology",
+        Section(root, "", "topology",
                 {"kind", "edge_probability", "degree", "radius", "edges",
                  "edge_sets", "directed", "every", "weights", "matrix"});
     if (section == nullptr) return;
@@ -427,7 +259,7 @@ class PlanReader {
 
   void ReadCodec(const YamlNode& root) {
     const YamlNode* section =
-        Section(root, "codec", {"coordinates", "values", "rate"});
+        Section(root, "", "codec", {"coordinates", "values", "rate"});
     if (section == nullptr) return;
     core::MessageFormat& format = plan_.codec.format;
     Scalar(
@@ -453,7 +285,7 @@ class PlanReader {
 
   void ReadEvaluation(const YamlNode& root) {
     const YamlNode* section =
-        Section(root, "evaluation", {"every_steps", "examples"});
+        Section(root, "", "evaluation", {"every_steps", "examples"});
     if (section == nullptr) return;
     Integer(*section, "evaluation", "every_steps",
             plan_.evaluation.every_steps);
@@ -462,7 +294,7 @@ class PlanReader {
 
   void ReadStop(const YamlNode& root) {
     const YamlNode* section = Section(
-        root, "stop", {"steps", "time", "loss_below", "accuracy_above"});
+        root, "", "stop", {"steps", "time", "loss_below", "accuracy_above"});
     if (section == nullptr) return;
     Integer(*section, "stop", "steps", plan_.stop.steps);
     Duration(*section, "stop", "time", plan_.stop.time);
@@ -493,11 +325,8 @@ class PlanReader {
     }
   }
 
-  const std::string file_;
   core::RunPlan plan_;
   const core::AlgorithmInfo* algorithm_ = nullptr;
-  std::map<std::string, int> lines_;  // of each path
-  Mistakes mistakes_;
 };
 
 // Lines "key: value" of one section.
@@ -631,7 +460,13 @@ absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
                      " bytes; allowed: at most ", kMaxPlanBytes));
   }
   DFL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, file_name));
-  return PlanReader(file_name).Read(root);
+  return ReadPlan(root, file_name);
+}
+
+absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
+                                       absl::string_view file_name,
+                                       const PlanSurroundings& around) {
+  return PlanReader(file_name).Read(root, around);
 }
 
 std::string WritePlan(const core::RunPlan& plan) {

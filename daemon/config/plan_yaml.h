@@ -23,10 +23,13 @@
 #ifndef DFL_CONFIG_PLAN_YAML_H_
 #define DFL_CONFIG_PLAN_YAML_H_
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "daemon/config/yaml_tree.h"
 #include "daemon/core/run_plan.h"
 
 namespace dfl::config {
@@ -40,6 +43,18 @@ inline constexpr size_t kMaxPlanBytes = size_t{8} << 20;
 //   FILE:LINE: KEY: what was found; allowed: ...
 absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
                                         absl::string_view file_name);
+
+// What a larger document has around the plan, such as a simulated network.
+struct PlanSurroundings {
+  std::vector<std::string> keys;  // beside the plan's own; not looked at
+  // Of a plan that lists none itself; sorted bytewise, no doubles.
+  std::vector<core::MemberSpec> members;
+};
+
+// The same of a document that is a tree already.
+absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
+                                       absl::string_view file_name,
+                                       const PlanSurroundings& around = {});
 
 // The canonical text of a plan: ParsePlan(WritePlan(p)) equals p, and equal
 // plans have equal texts. `plan` has passed core::ValidatePlan.

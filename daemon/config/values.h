@@ -1,5 +1,4 @@
 // Small texts as values, and values as texts that read back the same.
-// Room-internal.
 #ifndef DFL_CONFIG_VALUES_H_
 #define DFL_CONFIG_VALUES_H_
 

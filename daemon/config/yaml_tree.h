@@ -1,5 +1,5 @@
-// YAML text as a plain tree that knows its lines. Room-internal: the only way
-// yaml-cpp is used, and the only place that meets its exceptions.
+// YAML text as a plain tree that knows its lines: the only way yaml-cpp is
+// used, and the only place that meets its exceptions.
 //
 // Taken: one document of maps, lists and scalars. Refused, with the line:
 // doubled keys, keys that are no scalars, aliases and anchors (a few lines of

@@ -1,0 +1,121 @@
+// Reads values out of a YamlNode tree and collects what is wrong with them,
+// each with its line: FILE:LINE: KEY: found VALUE; allowed: ...
+//
+// A value that is not allowed is noted and left as it was, so that later ones
+// are still looked at. Paths are written "topology.edges[2]".
+#ifndef DFL_CONFIG_YAML_READER_H_
+#define DFL_CONFIG_YAML_READER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/config/values.h"
+#include "daemon/config/yaml_tree.h"
+
+namespace dfl::config {
+
+class YamlReader {
+ public:
+  // `file` is only quoted.
+  explicit YamlReader(absl::string_view file) : file_(file) {}
+
+  // OK, or INVALID_ARGUMENT with the first ten mistakes, a line each.
+  absl::Status status() const { return mistakes_.ToStatus(); }
+  const std::string& file() const { return file_; }
+
+  // "path.key", "path[index]".
+  static std::string Join(absl::string_view path, absl::string_view key);
+  static std::string Element(absl::string_view path, size_t index);
+
+  // Notes a mistake; Wrong quotes what was found.
+  void Add(int line, absl::string_view path, absl::string_view what);
+  void Wrong(const YamlNode& node, absl::string_view path,
+             absl::string_view allowed);
+
+  // Notes where a path stands, for errors that name a path later.
+  void Remember(absl::string_view path, int line);
+  // The same for a path that may have had another line.
+  void Move(absl::string_view path, int line);
+  // The line of the path that `message` begins with, or of the nearest thing
+  // around it.
+  int LineOf(absl::string_view message) const;
+
+  // Whether `node` is a section or empty; else a mistake.
+  bool IsSection(const YamlNode& node, absl::string_view path);
+  // Remembers every key's line and refuses those that are not in `allowed`,
+  // with the nearest that is.
+  void TakeKeys(const YamlNode& section, absl::string_view path,
+                const std::vector<std::string>& allowed);
+  // The section `key` with its keys taken; null when it is absent or none.
+  const YamlNode* Section(const YamlNode& parent, absl::string_view path,
+                          absl::string_view key,
+                          const std::vector<std::string>& allowed);
+
+  // Each of these looks up `key`, leaves `out` alone when it is absent, and
+  // notes what is not allowed.
+  void Text(const YamlNode& section, absl::string_view path,
+            absl::string_view key, std::string& out);
+  void Integer(const YamlNode& section, absl::string_view path,
+               absl::string_view key, int64_t& out);
+  void Unsigned(const YamlNode& section, absl::string_view path,
+                absl::string_view key, uint64_t& out);
+  void Number(const YamlNode& section, absl::string_view path,
+              absl::string_view key, double& out);
+  void Duration(const YamlNode& section, absl::string_view path,
+                absl::string_view key, absl::Duration& out);
+  void Integers(const YamlNode& section, absl::string_view path,
+                absl::string_view key, absl::string_view allowed,
+                std::vector<int64_t>& out);
+  // `read` gives nullopt for what is not allowed.
+  template <typename T, typename Reader>
+  void Scalar(const YamlNode& section, absl::string_view path,
+              absl::string_view key, Reader read, absl::string_view allowed,
+              T& out) {
+    const YamlNode* node = section.Find(key);
+    if (node == nullptr) return;
+    if (node->kind == YamlNode::Kind::kScalar) {
+      if (const std::optional<T> value = read(node->text)) {
+        out = *value;
+        return;
+      }
+    }
+    Wrong(*node, Join(path, key), allowed);
+  }
+
+  // Calls `take(element, its path)` for each element of the list `key`.
+  template <typename Take>
+  void List(const YamlNode& section, absl::string_view path,
+            absl::string_view key, absl::string_view allowed, Take take) {
+    const YamlNode* node = section.Find(key);
+    if (node == nullptr) return;
+    const std::string list = Join(path, key);
+    if (node->kind != YamlNode::Kind::kList) {
+      Wrong(*node, list, allowed);
+      return;
+    }
+    for (size_t i = 0; i < node->items.size(); ++i) {
+      const std::string element = Element(list, i);
+      Remember(element, node->items[i].line);
+      take(node->items[i], element);
+    }
+  }
+
+  // A node's name; nullopt (and a mistake) when it can be none.
+  std::optional<NodeId> Name(const YamlNode& node, absl::string_view path);
+
+ private:
+  const std::string file_;
+  std::map<std::string, int> lines_;  // of each path
+  Mistakes mistakes_;
+};
+
+}  // namespace dfl::config
+
+#endif  // DFL_CONFIG_YAML_READER_H_
