@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/plan_topology.h"
 
 namespace dfl::runtime {
 
@@ -170,6 +168,13 @@ absl::Status Node::SetPlan(core::RunPlan plan,
                            std::unique_ptr<ports::Trainer> trainer) {
   DFL_ASSIGN_OR_RETURN(core::NodePlan node,
                        core::DeriveNodePlan(plan, options_.self));
+  return SetDerivedPlan(std::make_shared<const core::RunPlan>(std::move(plan)),
+                        std::move(node), std::move(trainer));
+}
+
+absl::Status Node::SetDerivedPlan(std::shared_ptr<const core::RunPlan> plan,
+                                  core::NodePlan node,
+                                  std::unique_ptr<ports::Trainer> trainer) {
   if (!trainer && !trainer_ && !(pending_ && pending_->trainer)) {
     return absl::FailedPreconditionError("the first plan needs a learner");
   }
@@ -189,21 +194,16 @@ void Node::AdoptPending() {
   PendingPlan next = *std::move(pending_);
   pending_.reset();
   const bool new_run =
-      next.trainer || !plan_ || plan_->run_id != next.plan.run_id;
+      next.trainer || !plan_ || plan_->run_id != next.plan->run_id;
   const bool new_algorithm =
-      !algorithm_ || plan_->algorithm.name != next.plan.algorithm.name;
+      !algorithm_ || plan_->algorithm.name != next.plan->algorithm.name;
   const bool new_format =
-      plan_ && !(plan_->codec.format == next.plan.codec.format);
+      plan_ && !(plan_->codec.format == next.plan->codec.format);
   plan_ = std::move(next.plan);
   node_plan_ = std::move(next.node);
   graph_number_ = 0;
 
-  // The gap is for people; past some hundreds of members it costs too much.
-  spectral_gap_ = 0;
-  if (plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
-    const auto topology = core::DeriveTopology(*plan_);
-    if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
-  }
+  spectral_gap_.reset();
 
   if (new_run) {
     EndJoin();

@@ -75,6 +75,13 @@ class Node : private Links::Listener, private Transfers::Listener {
   absl::Status SetPlan(core::RunPlan plan,
                        std::unique_ptr<ports::Trainer> trainer);
 
+  // The same with what is derived already, shared by the nodes of a simulated
+  // network: `node` is DeriveNodePlans(*plan)'s entry for this node.
+  // Errors: FAILED_PRECONDITION without a trainer for the first plan.
+  absl::Status SetDerivedPlan(std::shared_ptr<const core::RunPlan> plan,
+                              core::NodePlan node,
+                              std::unique_ptr<ports::Trainer> trainer);
+
   // Orders. Errors: FAILED_PRECONDITION names the phase and what is possible.
   absl::Status Start();  // from idle; goes on from paused, stopped, finished
   absl::Status Pause();
@@ -100,7 +107,7 @@ class Node : private Links::Listener, private Transfers::Listener {
 
   // The plan in force or waiting; null: none.
   const core::RunPlan* plan() const {
-    return pending_ ? &pending_->plan : (plan_ ? &*plan_ : nullptr);
+    return pending_ ? pending_->plan.get() : plan_.get();
   }
   const ports::ModelInfo* model() const {
     return trainer_ ? &trainer_->model() : nullptr;
@@ -113,7 +120,7 @@ class Node : private Links::Listener, private Transfers::Listener {
 
  private:
   struct PendingPlan {
-    core::RunPlan plan;
+    std::shared_ptr<const core::RunPlan> plan;
     core::NodePlan node;
     std::unique_ptr<ports::Trainer> trainer;
   };
@@ -189,6 +196,7 @@ class Node : private Links::Listener, private Transfers::Listener {
            phase_ == ports::Phase::kDegraded;
   }
   bool Settled() const;
+  double SpectralGap() const;
 
   // Joining.
   void BeginJoin();
@@ -274,10 +282,11 @@ class Node : private Links::Listener, private Transfers::Listener {
   Transfers transfers_;
 
   // The plan.
-  std::optional<core::RunPlan> plan_;
+  std::shared_ptr<const core::RunPlan> plan_;  // null: none yet
   core::NodePlan node_plan_;
   int64_t graph_number_ = 0;  // the graph that node_plan_ is of
-  double spectral_gap_ = 0;
+  // Of plan_, computed when somebody first asks.
+  mutable std::optional<double> spectral_gap_;
   std::optional<PendingPlan> pending_;
 
   // The model. Declared before the trainer and the algorithm, which hold views.

@@ -1,5 +1,7 @@
 // What the node tells about itself.
 #include "absl/strings/str_cat.h"
+#include "daemon/core/mixing.h"
+#include "daemon/core/plan_topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
@@ -11,6 +13,17 @@ std::string FormatText(const core::MessageFormat& format) {
 }
 
 }  // namespace
+
+// It is for people; past some hundreds of members it costs too much.
+double Node::SpectralGap() const {
+  if (spectral_gap_.has_value()) return *spectral_gap_;
+  spectral_gap_ = 0;
+  if (plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
+    const auto topology = core::DeriveTopology(*plan_);
+    if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
+  }
+  return *spectral_gap_;
+}
 
 NodeStatus Node::Status() const {
   NodeStatus status;
@@ -25,12 +38,12 @@ NodeStatus Node::Status() const {
     status.knobs = node_plan_.knobs.values();
     status.topology = plan_->topology.kind;
     status.weights = plan_->topology.weights;
-    status.spectral_gap = spectral_gap_;
+    status.spectral_gap = SpectralGap();
     status.member_count = static_cast<int64_t>(plan_->members.size());
     status.format = FormatText(plan_->codec.format);
     status.stop_steps = plan_->stop.steps;
   }
-  if (pending_) status.pending_plan_version = pending_->plan.version;
+  if (pending_) status.pending_plan_version = pending_->plan->version;
   if (trainer_) {
     const ports::ModelInfo& model = trainer_->model();
     status.model = model.kind;
