@@ -8,6 +8,7 @@
 #include "cli/fleet_plan.h"
 #include "cli/knob_noun.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/console/catalogue.h"
 
 namespace dfl::cli {
 namespace {
@@ -19,81 +20,18 @@ struct SetCommand {
   ApplyOptions options;
 };
 
-const char* ExchangeName(core::Exchange exchange) {
-  switch (exchange) {
-    case core::Exchange::kNone:
-      return "none";
-    case core::Exchange::kPull:
-      return "pull";
-    case core::Exchange::kPush:
-      return "push";
-  }
-  return "none";
-}
-
 ExitCode List(Context& context) {
-  Json list = Json::array();
-  Table table({"ALGORITHM", "EXCHANGE", "SUMMARY"});
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
-    list.push_back(Json{{"name", info.name},
-                        {"exchange", ExchangeName(info.exchange)},
-                        {"summary", info.summary},
-                        {"source", info.source}});
-    table.Add({info.name, ExchangeName(info.exchange), info.summary});
-  }
-  context.Print(Json{{"algorithms", std::move(list)}},
-                [&] { return table.ToString(); });
+  context.Print(console::CatalogueJson(), console::CatalogueText);
   return kOk;
-}
-
-constexpr core::KnobNoun kNouns[] = {core::KnobNoun::kAlgorithm,
-                                     core::KnobNoun::kParticipation,
-                                     core::KnobNoun::kPeriod};
-
-Json InfoJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
-  Json knobs = Json::array();
-  for (const core::KnobNoun noun : kNouns) {
-    for (Json& knob : KnobsJson(info, noun, plan)) knobs.push_back(knob);
-  }
-  return Json{{"name", info.name},
-              {"summary", info.summary},
-              {"source", info.source},
-              {"caveats", info.caveats},
-              {"exchange", ExchangeName(info.exchange)},
-              {"lock_step", info.lock_step},
-              {"extra_vectors", info.extra_vectors},
-              {"cost", info.cost},
-              {"knobs", std::move(knobs)}};
-}
-
-std::string InfoText(const core::AlgorithmInfo& info,
-                     const core::RunPlan* plan) {
-  std::vector<std::pair<std::string, std::string>> lines = {
-      {"name", info.name},
-      {"summary", info.summary},
-      {"source", info.source},
-      {"exchange", ExchangeName(info.exchange)},
-      {"memory", absl::StrCat(info.extra_vectors,
-                              " vectors beside parameters and gradient")},
-      {"cost", info.cost}};
-  if (!info.caveats.empty()) lines.emplace_back("mind", info.caveats);
-  std::string out = KeyValueLines(lines);
-  static constexpr const char* kTitles[] = {
-      "dflctl algorithm set", "dflctl participation set", "dflctl period set"};
-  for (size_t i = 0; i < 3; ++i) {
-    const Table table = KnobsTable(info, kNouns[i], plan);
-    if (table.empty()) continue;
-    absl::StrAppend(&out, "\n", kTitles[i], ":\n", table.ToString());
-  }
-  return out;
 }
 
 ExitCode Show(Context& context, const std::string& name) {
   if (!name.empty()) {
     const auto info = core::FindAlgorithm(name);
     if (!info.ok()) return context.Usage(info.status());
-    context.Print(InfoJson(**info, nullptr),
-                  [&] { return InfoText(**info, nullptr); });
+    context.Print(console::AlgorithmJson(**info, nullptr), [&] {
+      return console::AlgorithmText(**info, nullptr, "dflctl");
+    });
     return kOk;
   }
   FleetPlan fleet;
@@ -101,9 +39,11 @@ ExitCode Show(Context& context, const std::string& name) {
   if (read != kOk) return read;
   const auto info = core::FindAlgorithm(fleet.plan->algorithm.name);
   if (!info.ok()) return context.Fail(info.status());
-  Json json = InfoJson(**info, &*fleet.plan);
+  Json json = console::AlgorithmJson(**info, &*fleet.plan);
   json["plan_version"] = fleet.plan->version;
-  context.Print(json, [&] { return InfoText(**info, &*fleet.plan); });
+  context.Print(json, [&] {
+    return console::AlgorithmText(**info, &*fleet.plan, "dflctl");
+  });
   return context.Conclude(fleet.answers);
 }
 

@@ -5,9 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/console.h"
 #include "cli/status_json.h"
-#include "cli/table.h"
-#include "cli/units.h"
 
 namespace dfl::cli {
 namespace {

@@ -12,9 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cli/document.h"
+#include "cli/console.h"
 #include "cli/exit_codes.h"
-#include "cli/io.h"
 #include "client/control_client.h"
 
 namespace dfl::cli {

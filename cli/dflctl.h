@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/io.h"
+#include "cli/console.h"
 
 namespace dfl::cli {
 

@@ -8,30 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "cli/fleet_plan.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/console/catalogue.h"
 
 namespace dfl::cli {
 namespace {
-
-const char* NounName(core::KnobNoun noun) {
-  switch (noun) {
-    case core::KnobNoun::kAlgorithm:
-      return "algorithm";
-    case core::KnobNoun::kParticipation:
-      return "participation";
-    case core::KnobNoun::kPeriod:
-      return "period";
-  }
-  return "algorithm";
-}
-
-std::vector<const core::KnobSpec*> SpecsOf(const core::AlgorithmInfo& algorithm,
-                                           core::KnobNoun noun) {
-  std::vector<const core::KnobSpec*> specs;
-  for (const core::KnobSpec& spec : algorithm.knobs) {
-    if (spec.noun == noun) specs.push_back(&spec);
-  }
-  return specs;
-}
 
 absl::StatusOr<const core::KnobSpec*> FindKnob(
     const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
@@ -40,60 +20,22 @@ absl::StatusOr<const core::KnobSpec*> FindKnob(
   for (const core::KnobSpec& spec : algorithm.knobs) {
     if (spec.name == name) {
       if (spec.noun == noun) return &spec;
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": is no knob of ", NounName(noun),
-                       "; set it with `dflctl ", NounName(spec.noun), " set",
-                       spec.noun == core::KnobNoun::kAlgorithm
-                           ? absl::StrCat(" ", algorithm.name)
-                           : "",
-                       " ", name, "=...`"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": is no knob of ", console::NounName(noun),
+          "; set it with `dflctl ", console::NounName(spec.noun), " set",
+          spec.noun == core::KnobNoun::kAlgorithm
+              ? absl::StrCat(" ", algorithm.name)
+              : "",
+          " ", name, "=...`"));
     }
     if (spec.noun == noun) known.push_back(spec.name);
   }
   if (known.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(algorithm.name, " has no knobs of ", NounName(noun),
-                     "; see `dflctl algorithm show ", algorithm.name, "`"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        algorithm.name, " has no knobs of ", console::NounName(noun),
+        "; see `dflctl algorithm show ", algorithm.name, "`"));
   }
   return core::UnknownNameError("knob", name, known);
-}
-
-Json ToJsonValue(const core::KnobValue& value) {
-  if (const auto* range = std::get_if<core::IntRange>(&value)) {
-    return Json::array({range->lo, range->hi});
-  }
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
-  return std::get<std::string>(value);
-}
-
-const core::KnobValue& ValueOf(const core::KnobSpec& spec,
-                               const core::RunPlan* plan) {
-  if (plan != nullptr) {
-    const auto found = plan->algorithm.knobs.find(spec.name);
-    if (found != plan->algorithm.knobs.end()) return found->second;
-  }
-  return spec.default_value;
-}
-
-// What single nodes have instead, by name.
-std::vector<std::pair<std::string, core::KnobValue>> OverridesOf(
-    const core::KnobSpec& spec, const core::RunPlan* plan) {
-  std::vector<std::pair<std::string, core::KnobValue>> out;
-  if (plan == nullptr) return out;
-  for (const auto& [node, overrides] : plan->nodes) {
-    const auto found = overrides.knobs.find(spec.name);
-    if (found != overrides.knobs.end()) {
-      out.emplace_back(node.name(), found->second);
-    }
-  }
-  return out;
-}
-
-std::string WithUnit(const core::KnobSpec& spec) {
-  return spec.unit.empty() ? spec.AllowedText()
-                           : absl::StrCat(spec.AllowedText(), ", ", spec.unit);
 }
 
 struct SetCommand {
@@ -111,12 +53,12 @@ ExitCode Show(Context& context, core::KnobNoun noun) {
   const core::RunPlan* plan = &*fleet.plan;
   const Json json{{"algorithm", plan->algorithm.name},
                   {"plan_version", plan->version},
-                  {"knobs", KnobsJson(**algorithm, noun, plan)}};
+                  {"knobs", console::KnobsJson(**algorithm, noun, plan)}};
   context.Print(json, [&] {
-    const Table table = KnobsTable(**algorithm, noun, plan);
+    const Table table = console::KnobsTable(**algorithm, noun, plan);
     return table.empty()
                ? absl::StrCat(plan->algorithm.name, " has no knobs of ",
-                              NounName(noun), "\n")
+                              console::NounName(noun), "\n")
                : table.ToString();
   });
   return context.Conclude(fleet.answers);
@@ -161,46 +103,6 @@ absl::Status SetKnobs(core::KnobNoun noun,
   }
   if (!node.empty() && values->empty()) plan.nodes.erase(id);
   return absl::OkStatus();
-}
-
-Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
-               const core::RunPlan* plan) {
-  Json knobs = Json::array();
-  for (const core::KnobSpec* spec : SpecsOf(algorithm, noun)) {
-    Json overrides = Json::object();
-    for (const auto& [node, value] : OverridesOf(*spec, plan)) {
-      overrides[node] = ToJsonValue(value);
-    }
-    knobs.push_back(Json{{"name", spec->name},
-                         {"value", ToJsonValue(ValueOf(*spec, plan))},
-                         {"default", ToJsonValue(spec->default_value)},
-                         {"allowed", spec->AllowedText()},
-                         {"unit", spec->unit},
-                         {"retunable", spec->retunable},
-                         {"noun", NounName(spec->noun)},
-                         {"help", spec->help},
-                         {"nodes", std::move(overrides)}});
-  }
-  return knobs;
-}
-
-Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
-                 const core::RunPlan* plan) {
-  Table table({"KNOB", plan == nullptr ? "DEFAULT" : "VALUE", "ALLOWED",
-               plan == nullptr ? "" : "NODES", "MEANING"});
-  for (const core::KnobSpec* spec : SpecsOf(algorithm, noun)) {
-    std::vector<std::string> overrides;
-    for (const auto& [node, value] : OverridesOf(*spec, plan)) {
-      overrides.push_back(absl::StrCat(node, "=", core::ToString(value)));
-    }
-    table.Add(
-        {spec->name, core::ToString(ValueOf(*spec, plan)), WithUnit(*spec),
-         absl::StrJoin(overrides, ", "),
-         spec->retunable
-             ? spec->help
-             : absl::StrCat(spec->help, " Fixed while the run goes on.")});
-  }
-  return table;
 }
 
 void AddKnobNoun(CLI::App& app, const char* name, const char* help,

@@ -8,8 +8,7 @@
 
 #include "absl/status/status.h"
 #include "cli/commands.h"
-#include "cli/document.h"
-#include "cli/table.h"
+#include "cli/console.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/knobs.h"
 #include "daemon/core/run_plan.h"
@@ -24,13 +23,6 @@ namespace dfl::cli {
 absl::Status SetKnobs(core::KnobNoun noun,
                       const std::vector<std::string>& changes,
                       const std::string& node, core::RunPlan& plan);
-
-// Knobs of `noun` with value, default, what is allowed, and what single nodes
-// have instead. `plan` may be null: then defaults only.
-Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
-               const core::RunPlan* plan);
-Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
-                 const core::RunPlan* plan);
 
 // "NOUN show" and "NOUN set [--node NAME] knob=value...".
 void AddKnobNoun(CLI::App& app, const char* name, const char* help,

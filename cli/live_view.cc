@@ -6,9 +6,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "cli/console.h"
 #include "cli/status_table.h"
-#include "cli/table.h"
-#include "cli/units.h"
 
 namespace dfl::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/console.h"
 #include "cli/dflctl.h"
-#include "cli/io.h"
 
 int main(int argc, char** argv) {
   // gRPC's own lines say nothing that our errors don't.

@@ -10,9 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cli/atomic_file.h"
 #include "cli/commands.h"
-#include "cli/units.h"
+#include "cli/console.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/knobs.h"
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "cli/document.h"
+#include "cli/console.h"
 #include "daemon/core/run_plan.h"
 
 namespace dfl::cli {

@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/status_json.h"
 #include "cli/status_table.h"
-#include "cli/units.h"
 
 namespace dfl::cli {
 namespace {

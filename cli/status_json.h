@@ -2,7 +2,7 @@
 #ifndef DFL_CLI_STATUS_JSON_H_
 #define DFL_CLI_STATUS_JSON_H_
 
-#include "cli/document.h"
+#include "cli/console.h"
 #include "client/types.h"
 
 namespace dfl::cli {

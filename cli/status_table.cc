@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "cli/units.h"
+#include "cli/console.h"
 
 namespace dfl::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/table.h"
+#include "cli/console.h"
 #include "client/types.h"
 
 namespace dfl::cli {

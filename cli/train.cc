@@ -1,7 +1,7 @@
 // dflctl train start|pause|resume|stop.
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/console.h"
 
 namespace dfl::cli {
 namespace {

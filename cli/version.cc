@@ -2,7 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/console.h"
 
 namespace dfl::cli {
 namespace {

@@ -7,11 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/console.h"
 #include "cli/live_view.h"
 #include "cli/status_json.h"
 #include "cli/status_table.h"
-#include "cli/units.h"
 #include "cli/watch_feed.h"
 
 namespace dfl::cli {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "cli/console.h"
 #include "cli/dflctl.h"
-#include "cli/io.h"
 #include "daemon/control/control_server.h"
 #include "tests/unit/control/fake_backend.h"
 #include "tests/unit/control/socket_folder.h"

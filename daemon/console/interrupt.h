@@ -1,10 +1,10 @@
 // Ctrl-C as a question, for as long as one of these lives.
-#ifndef DFL_CLI_INTERRUPT_H_
-#define DFL_CLI_INTERRUPT_H_
+#ifndef DFL_CONSOLE_INTERRUPT_H_
+#define DFL_CONSOLE_INTERRUPT_H_
 
 #include <signal.h>
 
-namespace dfl::cli {
+namespace dfl::console {
 
 // Takes SIGINT, SIGTERM and SIGHUP; the former handlers come back with its end.
 // One at a time.
@@ -22,6 +22,6 @@ class InterruptScope {
   struct sigaction former_[3];
 };
 
-}  // namespace dfl::cli
+}  // namespace dfl::console
 
-#endif  // DFL_CLI_INTERRUPT_H_
+#endif  // DFL_CONSOLE_INTERRUPT_H_

@@ -1,8 +1,8 @@
-#include "cli/interrupt.h"
+#include "daemon/console/interrupt.h"
 
 #include <atomic>
 
-namespace dfl::cli {
+namespace dfl::console {
 namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -28,4 +28,4 @@ InterruptScope::~InterruptScope() {
 
 bool InterruptScope::Requested() { return requested; }
 
-}  // namespace dfl::cli
+}  // namespace dfl::console

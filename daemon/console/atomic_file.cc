@@ -1,4 +1,4 @@
-#include "cli/atomic_file.h"
+#include "daemon/console/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace dfl::cli {
+namespace dfl::console {
 namespace {
 
 absl::Status SystemError(const std::string& path, int error) {
@@ -78,4 +78,4 @@ absl::Status AtomicFile::Commit() {
   return absl::OkStatus();
 }
 
-}  // namespace dfl::cli
+}  // namespace dfl::console

@@ -1,11 +1,11 @@
-#include "cli/document.h"
+#include "daemon/console/document.h"
 
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/ascii.h"
 
-namespace dfl::cli {
+namespace dfl::console {
 namespace {
 
 std::string Dump(const Json& value, int indent) {
@@ -117,4 +117,4 @@ std::string ToYaml(const Json& document) {
   return out;
 }
 
-}  // namespace dfl::cli
+}  // namespace dfl::console

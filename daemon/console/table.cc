@@ -1,10 +1,10 @@
-#include "cli/table.h"
+#include "daemon/console/table.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
-namespace dfl::cli {
+namespace dfl::console {
 namespace {
 
 // Characters of UTF-8 text; good enough for columns.
@@ -75,4 +75,4 @@ std::string KeyValueLines(
   return out;
 }
 
-}  // namespace dfl::cli
+}  // namespace dfl::console

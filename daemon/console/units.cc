@@ -1,4 +1,4 @@
-#include "cli/units.h"
+#include "daemon/console/units.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace dfl::cli {
+namespace dfl::console {
 
 std::string HumanBytes(int64_t bytes) {
   if (bytes < 1000) return absl::StrCat(bytes, " B");
@@ -46,4 +46,4 @@ std::string ProgressBar(double share, int width) {
   return absl::StrFormat("[%s] %3d%%", bar, static_cast<int>(inside * 100));
 }
 
-}  // namespace dfl::cli
+}  // namespace dfl::console

@@ -1,12 +1,12 @@
 // A table of text in aligned columns, two blanks between them.
-#ifndef DFL_CLI_TABLE_H_
-#define DFL_CLI_TABLE_H_
+#ifndef DFL_CONSOLE_TABLE_H_
+#define DFL_CONSOLE_TABLE_H_
 
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace dfl::cli {
+namespace dfl::console {
 
 class Table {
  public:
@@ -34,6 +34,6 @@ std::string KeyValueLines(
 // `text` fit for a terminal: control characters become '?'.
 std::string Printable(const std::string& text);
 
-}  // namespace dfl::cli
+}  // namespace dfl::console
 
-#endif  // DFL_CLI_TABLE_H_
+#endif  // DFL_CONSOLE_TABLE_H_

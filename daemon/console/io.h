@@ -1,13 +1,13 @@
 // What a command has of its surroundings, so that tests can give their own.
-#ifndef DFL_CLI_IO_H_
-#define DFL_CLI_IO_H_
+#ifndef DFL_CONSOLE_IO_H_
+#define DFL_CONSOLE_IO_H_
 
 #include <istream>
 #include <map>
 #include <ostream>
 #include <string>
 
-namespace dfl::cli {
+namespace dfl::console {
 
 struct Io {
   std::istream& in;
@@ -26,6 +26,6 @@ Io ProcessIo();
 // Columns of the terminal at stdout; 80 when it cannot be told.
 int TerminalWidth();
 
-}  // namespace dfl::cli
+}  // namespace dfl::console
 
-#endif  // DFL_CLI_IO_H_
+#endif  // DFL_CONSOLE_IO_H_

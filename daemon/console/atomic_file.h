@@ -1,6 +1,6 @@
 // A file that appears under its name only when it is complete.
-#ifndef DFL_CLI_ATOMIC_FILE_H_
-#define DFL_CLI_ATOMIC_FILE_H_
+#ifndef DFL_CONSOLE_ATOMIC_FILE_H_
+#define DFL_CONSOLE_ATOMIC_FILE_H_
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace dfl::cli {
+namespace dfl::console {
 
 class AtomicFile {
  public:
@@ -34,6 +34,6 @@ class AtomicFile {
   int fd_;
 };
 
-}  // namespace dfl::cli
+}  // namespace dfl::console
 
-#endif  // DFL_CLI_ATOMIC_FILE_H_
+#endif  // DFL_CONSOLE_ATOMIC_FILE_H_

@@ -5,14 +5,14 @@
 //   {"targets": [{"target": "unix:...", "ok": true, ...}, ...]}
 // in the order of the targets; a target that failed has "ok": false and
 // "error": {"code": "unreachable", "exit_code": 3, "message": "..."}.
-#ifndef DFL_CLI_DOCUMENT_H_
-#define DFL_CLI_DOCUMENT_H_
+#ifndef DFL_CONSOLE_DOCUMENT_H_
+#define DFL_CONSOLE_DOCUMENT_H_
 
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-namespace dfl::cli {
+namespace dfl::console {
 
 using Json = nlohmann::ordered_json;
 
@@ -22,6 +22,6 @@ std::string ToJson(const Json& document);
 std::string ToJsonLine(const Json& document);
 std::string ToYaml(const Json& document);
 
-}  // namespace dfl::cli
+}  // namespace dfl::console
 
-#endif  // DFL_CLI_DOCUMENT_H_
+#endif  // DFL_CONSOLE_DOCUMENT_H_

@@ -1,11 +1,11 @@
 // Numbers for people.
-#ifndef DFL_CLI_UNITS_H_
-#define DFL_CLI_UNITS_H_
+#ifndef DFL_CONSOLE_UNITS_H_
+#define DFL_CONSOLE_UNITS_H_
 
 #include <cstdint>
 #include <string>
 
-namespace dfl::cli {
+namespace dfl::console {
 
 // "0 B", "999 B", "1.2 kB", "44.7 MB": powers of 1000, three digits.
 std::string HumanBytes(int64_t bytes);
@@ -19,6 +19,6 @@ std::string Fixed(double value, int digits);
 // "[=====>    ]  45%" of `width` characters between the brackets.
 std::string ProgressBar(double share, int width);
 
-}  // namespace dfl::cli
+}  // namespace dfl::console
 
-#endif  // DFL_CLI_UNITS_H_
+#endif  // DFL_CONSOLE_UNITS_H_

@@ -1,4 +1,4 @@
-#include "cli/io.h"
+#include "daemon/console/io.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "daemon/config/daemon_command_line.h"
 
-namespace dfl::cli {
+namespace dfl::console {
 
 Io ProcessIo() {
   Io io{std::cin, std::cout, std::cerr};
@@ -27,4 +27,4 @@ int TerminalWidth() {
   return size.ws_col;
 }
 
-}  // namespace dfl::cli
+}  // namespace dfl::console

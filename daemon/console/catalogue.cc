@@ -1,0 +1,206 @@
+#include "daemon/console/catalogue.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace dfl::console {
+namespace {
+
+const char* ExchangeName(core::Exchange exchange) {
+  switch (exchange) {
+    case core::Exchange::kNone:
+      return "none";
+    case core::Exchange::kPull:
+      return "pull";
+    case core::Exchange::kPush:
+      return "push";
+  }
+  return "none";
+}
+
+std::string GraphText(const core::AlgorithmInfo& info) {
+  if (info.exchange == core::Exchange::kNone) return "any; it is not used";
+  if (info.complete_graph) return "complete";
+  return info.graphs == core::GraphKind::kDirected
+             ? "any, directed or not"
+             : "any whose edges run both ways";
+}
+
+std::string KnobHelp(const core::KnobSpec& spec) {
+  return absl::StrCat(spec.help,
+                      spec.retunable ? "" : " Fixed while the run goes on.",
+                      spec.shared ? " The same on every node." : "");
+}
+
+constexpr core::KnobNoun kNouns[] = {core::KnobNoun::kAlgorithm,
+                                     core::KnobNoun::kParticipation,
+                                     core::KnobNoun::kPeriod};
+
+std::vector<const core::KnobSpec*> SpecsOf(const core::AlgorithmInfo& algorithm,
+                                           core::KnobNoun noun) {
+  std::vector<const core::KnobSpec*> specs;
+  for (const core::KnobSpec& spec : algorithm.knobs) {
+    if (spec.noun == noun) specs.push_back(&spec);
+  }
+  return specs;
+}
+
+Json ToJsonValue(const core::KnobValue& value) {
+  if (const auto* range = std::get_if<core::IntRange>(&value)) {
+    return Json::array({range->lo, range->hi});
+  }
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  return std::get<std::string>(value);
+}
+
+const core::KnobValue& ValueOf(const core::KnobSpec& spec,
+                               const core::RunPlan* plan) {
+  if (plan != nullptr) {
+    const auto found = plan->algorithm.knobs.find(spec.name);
+    if (found != plan->algorithm.knobs.end()) return found->second;
+  }
+  return spec.default_value;
+}
+
+// What single nodes have instead, by name.
+std::vector<std::pair<std::string, core::KnobValue>> OverridesOf(
+    const core::KnobSpec& spec, const core::RunPlan* plan) {
+  std::vector<std::pair<std::string, core::KnobValue>> out;
+  if (plan == nullptr) return out;
+  for (const auto& [node, overrides] : plan->nodes) {
+    const auto found = overrides.knobs.find(spec.name);
+    if (found != overrides.knobs.end()) {
+      out.emplace_back(node.name(), found->second);
+    }
+  }
+  return out;
+}
+
+std::string WithUnit(const core::KnobSpec& spec) {
+  return spec.unit.empty() ? spec.AllowedText()
+                           : absl::StrCat(spec.AllowedText(), ", ", spec.unit);
+}
+
+}  // namespace
+
+const char* NounName(core::KnobNoun noun) {
+  switch (noun) {
+    case core::KnobNoun::kAlgorithm:
+      return "algorithm";
+    case core::KnobNoun::kParticipation:
+      return "participation";
+    case core::KnobNoun::kPeriod:
+      return "period";
+  }
+  return "algorithm";
+}
+
+Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+               const core::RunPlan* plan) {
+  Json knobs = Json::array();
+  for (const core::KnobSpec* spec : SpecsOf(algorithm, noun)) {
+    Json overrides = Json::object();
+    for (const auto& [node, value] : OverridesOf(*spec, plan)) {
+      overrides[node] = ToJsonValue(value);
+    }
+    knobs.push_back(Json{{"name", spec->name},
+                         {"value", ToJsonValue(ValueOf(*spec, plan))},
+                         {"default", ToJsonValue(spec->default_value)},
+                         {"allowed", spec->AllowedText()},
+                         {"unit", spec->unit},
+                         {"retunable", spec->retunable},
+                         {"shared", spec->shared},
+                         {"noun", NounName(spec->noun)},
+                         {"help", spec->help},
+                         {"nodes", std::move(overrides)}});
+  }
+  return knobs;
+}
+
+Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+                 const core::RunPlan* plan) {
+  Table table({"KNOB", plan == nullptr ? "DEFAULT" : "VALUE", "ALLOWED",
+               plan == nullptr ? "" : "NODES", "MEANING"});
+  for (const core::KnobSpec* spec : SpecsOf(algorithm, noun)) {
+    std::vector<std::string> overrides;
+    for (const auto& [node, value] : OverridesOf(*spec, plan)) {
+      overrides.push_back(absl::StrCat(node, "=", core::ToString(value)));
+    }
+    table.Add({spec->name, core::ToString(ValueOf(*spec, plan)),
+               WithUnit(*spec), absl::StrJoin(overrides, ", "),
+               KnobHelp(*spec)});
+  }
+  return table;
+}
+
+Json CatalogueJson() {
+  Json list = Json::array();
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    list.push_back(Json{{"name", info.name},
+                        {"exchange", ExchangeName(info.exchange)},
+                        {"summary", info.summary},
+                        {"source", info.source}});
+  }
+  return Json{{"algorithms", std::move(list)}};
+}
+
+std::string CatalogueText() {
+  Table table({"ALGORITHM", "EXCHANGE", "SUMMARY"});
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    table.Add({info.name, ExchangeName(info.exchange), info.summary});
+  }
+  return table.ToString();
+}
+
+Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
+  Json knobs = Json::array();
+  for (const core::KnobNoun noun : kNouns) {
+    for (Json& knob : KnobsJson(info, noun, plan)) knobs.push_back(knob);
+  }
+  return Json{{"name", info.name},
+              {"summary", info.summary},
+              {"source", info.source},
+              {"caveats", info.caveats},
+              {"exchange", ExchangeName(info.exchange)},
+              {"directed", info.graphs == core::GraphKind::kDirected},
+              {"complete_graph", info.complete_graph},
+              {"dense_only", info.dense_only},
+              {"lock_step", info.lock_step},
+              {"extra_vectors", info.extra_vectors},
+              {"cost", info.cost},
+              {"knobs", std::move(knobs)}};
+}
+
+std::string AlgorithmText(const core::AlgorithmInfo& info,
+                          const core::RunPlan* plan,
+                          const std::string& program) {
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"name", info.name},
+      {"summary", info.summary},
+      {"source", info.source},
+      {"exchange", ExchangeName(info.exchange)},
+      {"graph", GraphText(info)},
+      {"memory", absl::StrCat(info.extra_vectors,
+                              " vectors beside parameters and gradient")},
+      {"cost", info.cost}};
+  if (info.dense_only) lines.emplace_back("messages", "dense only");
+  if (!info.caveats.empty()) lines.emplace_back("mind", info.caveats);
+  std::string out = KeyValueLines(lines);
+  for (const core::KnobNoun noun : kNouns) {
+    const Table table = KnobsTable(info, noun, plan);
+    if (table.empty()) continue;
+    absl::StrAppend(&out, "\n",
+                    program.empty()
+                        ? absl::StrCat("knobs of ", NounName(noun))
+                        : absl::StrCat(program, " ", NounName(noun), " set"),
+                    ":\n", table.ToString());
+  }
+  return out;
+}
+
+}  // namespace dfl::console

@@ -1,0 +1,38 @@
+// The catalogue of algorithms and their knobs, for people and for programs.
+#ifndef DFL_CONSOLE_CATALOGUE_H_
+#define DFL_CONSOLE_CATALOGUE_H_
+
+#include <string>
+
+#include "daemon/console/document.h"
+#include "daemon/console/table.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/knobs.h"
+#include "daemon/core/run_plan.h"
+
+namespace dfl::console {
+
+// "algorithm", "participation", "period".
+const char* NounName(core::KnobNoun noun);
+
+// The knobs of one noun: values of `plan` (null: the defaults), ranges, what
+// single nodes have instead.
+Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+               const core::RunPlan* plan);
+Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
+                 const core::RunPlan* plan);
+
+// All algorithms, a line each.
+Json CatalogueJson();
+std::string CatalogueText();
+
+// One algorithm with source, costs, caveats and all knobs. `program` is the one
+// whose commands set the knobs; "": none does.
+Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan);
+std::string AlgorithmText(const core::AlgorithmInfo& info,
+                          const core::RunPlan* plan,
+                          const std::string& program);
+
+}  // namespace dfl::console
+
+#endif  // DFL_CONSOLE_CATALOGUE_H_

@@ -1,0 +1,216 @@
+#include "daemon/console/topology_text.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/console/table.h"
+#include "daemon/console/units.h"
+#include "daemon/core/mixing.h"
+#include "daemon/core/topology.h"
+
+namespace dfl::console {
+namespace {
+
+bool IsConnected(const core::AnyGraph& graph) {
+  if (const auto* directed = std::get_if<core::Digraph>(&graph)) {
+    return directed->IsStronglyConnected();
+  }
+  return std::get<core::Graph>(graph).IsConnected();
+}
+
+Json WeightsOf(const core::PlanTopology& topology,
+               const std::vector<int64_t>& nodes,
+               const std::function<double(int64_t)>& weight) {
+  Json out = Json::array();
+  for (const int64_t j : nodes) {
+    out.push_back(
+        Json{{"node", topology.members[j].name()}, {"weight", weight(j)}});
+  }
+  return out;
+}
+
+Json UndirectedNodes(const core::PlanTopology& topology) {
+  Json nodes = Json::array();
+  for (int64_t i = 0; i < topology.graph.size(); ++i) {
+    nodes.push_back(
+        Json{{"node", topology.members[i].name()},
+             {"self_weight", topology.weights[i][i]},
+             {"neighbours",
+              WeightsOf(topology, topology.graph.neighbours(i),
+                        [&](int64_t j) { return topology.weights[i][j]; })}});
+  }
+  return nodes;
+}
+
+Json DirectedNodes(const core::PlanTopology& topology) {
+  const core::DirectedWeights& w = topology.directed_weights;
+  Json nodes = Json::array();
+  for (int64_t i = 0; i < topology.digraph.size(); ++i) {
+    nodes.push_back(Json{
+        {"node", topology.members[i].name()},
+        {"receiver_weight", w.a[i][i]},
+        {"sender_weight", w.b[i][i]},
+        {"in_neighbours", WeightsOf(topology, topology.digraph.in(i),
+                                    [&](int64_t j) { return w.a[i][j]; })},
+        {"out_neighbours", WeightsOf(topology, topology.digraph.out(i),
+                                     [&](int64_t j) { return w.b[j][i]; })}});
+  }
+  return nodes;
+}
+
+std::string YesNo(bool value) { return value ? "yes" : "no"; }
+
+// "0.5 to 1.333"
+std::string Range(const std::vector<double>& values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const std::string from = Fixed(*low, 4);
+  const std::string to = Fixed(*high, 4);
+  return from == to ? from : absl::StrCat(from, " to ", to);
+}
+
+std::string UndirectedTable(const core::PlanTopology& topology) {
+  Table table({"NODE", ">OWN WEIGHT", "NEIGHBOURS"});
+  for (int64_t i = 0; i < topology.graph.size(); ++i) {
+    std::vector<std::string> neighbours;
+    for (const int64_t j : topology.graph.neighbours(i)) {
+      neighbours.push_back(absl::StrCat(topology.members[j].name(), " (",
+                                        Fixed(topology.weights[i][j], 3), ")"));
+    }
+    table.Add({topology.members[i].name(), Fixed(topology.weights[i][i], 3),
+               absl::StrJoin(neighbours, ", ")});
+  }
+  return table.ToString();
+}
+
+// All of a row of A are alike, and all of a column of B.
+std::string DirectedTable(const core::PlanTopology& topology) {
+  const core::DirectedWeights& w = topology.directed_weights;
+  const auto names = [&topology](const std::vector<int64_t>& nodes) {
+    std::vector<std::string> out;
+    for (const int64_t j : nodes) out.push_back(topology.members[j].name());
+    return absl::StrJoin(out, ", ");
+  };
+  Table table({"NODE", ">A", "HEARS", ">B", "SENDS TO"});
+  for (int64_t i = 0; i < topology.digraph.size(); ++i) {
+    table.Add({topology.members[i].name(), Fixed(w.a[i][i], 3),
+               names(topology.digraph.in(i)), Fixed(w.b[i][i], 3),
+               names(topology.digraph.out(i))});
+  }
+  return table.ToString();
+}
+
+}  // namespace
+
+absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
+                                              int64_t round) {
+  TopologyReport report;
+  report.round = round;
+  DFL_ASSIGN_OR_RETURN(report.topology, core::DeriveTopology(plan, round));
+  const core::PlanTopology& topology = report.topology;
+  if (topology.directed) {
+    report.connected = topology.digraph.IsStronglyConnected();
+    report.bipartite = topology.digraph.Undirected().IsBipartite();
+    report.edges = topology.digraph.Arcs().size();
+  } else {
+    report.connected = topology.graph.IsConnected();
+    report.bipartite = topology.graph.IsBipartite();
+    report.edges = topology.graph.Edges().size();
+  }
+  report.varies = core::TopologyVaries(plan.topology);
+  DFL_ASSIGN_OR_RETURN(const core::AnyGraph window, core::PlanWindow(plan));
+  report.window_connected = IsConnected(window);
+  return report;
+}
+
+Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report) {
+  const core::PlanTopology& topology = report.topology;
+  const core::DirectedWeights& w = topology.directed_weights;
+  Json out{{"plan_version", plan.version},
+           {"kind", plan.topology.kind},
+           {"edge_probability", plan.topology.edge_probability},
+           {"degree", plan.topology.degree},
+           {"radius", plan.topology.radius},
+           {"every", plan.topology.every},
+           {"directed", topology.directed},
+           {"varies", report.varies},
+           {"round", report.round},
+           {"weights", plan.topology.weights},
+           {"edges", report.edges},
+           {"connected", report.connected},
+           {"window_connected", report.window_connected},
+           {"bipartite", report.bipartite},
+           {"spectral_gap", core::SpectralGap(topology)}};
+  if (topology.directed) {
+    out["spectral_gap_a"] = 1 - core::SecondLargestModulus(w.a);
+    out["spectral_gap_b"] = 1 - core::SecondLargestModulus(w.b);
+    out["row_sums_a"] = core::RowSums(w.a);
+    out["column_sums_a"] = core::ColumnSums(w.a);
+    out["row_sums_b"] = core::RowSums(w.b);
+    out["column_sums_b"] = core::ColumnSums(w.b);
+  }
+  out["nodes"] =
+      topology.directed ? DirectedNodes(topology) : UndirectedNodes(topology);
+  return out;
+}
+
+std::string TopologyText(const core::RunPlan& plan,
+                         const TopologyReport& report) {
+  const core::TopologySpec& spec = plan.topology;
+  const core::PlanTopology& topology = report.topology;
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"kind", spec.kind}};
+  if (spec.kind == "erdos-renyi") {
+    lines.emplace_back("edge probability", absl::StrCat(spec.edge_probability));
+  } else if (spec.kind == "k-nearest" || spec.kind == "random-regular") {
+    lines.emplace_back("degree", absl::StrCat(spec.degree));
+  } else if (spec.kind == "random-geometric") {
+    lines.emplace_back("radius", absl::StrCat(spec.radius));
+  }
+  if (report.varies) {
+    const std::string rounds =
+        spec.every > 1 ? absl::StrCat(spec.every, " rounds") : "round";
+    lines.emplace_back("changes",
+                       spec.kind == "time-varying"
+                           ? absl::StrCat(spec.edge_sets.size(),
+                                          " sets of edges in turn, one "
+                                          "every ",
+                                          rounds)
+                           : absl::StrCat("drawn afresh every ", rounds));
+    lines.emplace_back("round", absl::StrCat(report.round));
+  }
+  if (!topology.directed) lines.emplace_back("weights", spec.weights);
+  lines.emplace_back(
+      "edges",
+      absl::StrCat(report.edges, topology.directed ? ", directed" : ""));
+  lines.emplace_back(topology.directed ? "strongly connected" : "connected",
+                     YesNo(report.connected));
+  if (report.varies) {
+    lines.emplace_back("connected over rounds", YesNo(report.window_connected));
+  }
+  lines.emplace_back("bipartite", YesNo(report.bipartite));
+  if (!topology.directed) {
+    lines.emplace_back("spectral gap",
+                       Fixed(core::SpectralGap(topology.weights), 4));
+    return absl::StrCat(KeyValueLines(lines), "\n", UndirectedTable(topology));
+  }
+  const core::DirectedWeights& w = topology.directed_weights;
+  lines.emplace_back("spectral gap of A",
+                     Fixed(1 - core::SecondLargestModulus(w.a), 4));
+  lines.emplace_back("spectral gap of B",
+                     Fixed(1 - core::SecondLargestModulus(w.b), 4));
+  lines.emplace_back("sums of A",
+                     absl::StrCat("rows ", Range(core::RowSums(w.a)),
+                                  ", columns ", Range(core::ColumnSums(w.a))));
+  lines.emplace_back("sums of B",
+                     absl::StrCat("rows ", Range(core::RowSums(w.b)),
+                                  ", columns ", Range(core::ColumnSums(w.b))));
+  return absl::StrCat(KeyValueLines(lines), "\n", DirectedTable(topology));
+}
+
+}  // namespace dfl::console

@@ -1,0 +1,40 @@
+// The graph and the weights of a plan, for people and for programs.
+#ifndef DFL_CONSOLE_TOPOLOGY_TEXT_H_
+#define DFL_CONSOLE_TOPOLOGY_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "daemon/console/document.h"
+#include "daemon/core/plan_topology.h"
+#include "daemon/core/run_plan.h"
+
+namespace dfl::console {
+
+// The graph of one round, and what is known of all rounds together.
+struct TopologyReport {
+  int64_t round = 0;
+  core::PlanTopology topology;
+  bool connected = false;  // directed: strongly
+  bool bipartite = false;  // directed: without regard to directions
+  size_t edges = 0;        // directed: arcs
+  bool varies = false;
+  bool window_connected = false;  // the edges of all rounds together
+};
+
+// m^2 memory, as core::DeriveTopology. `round` >= 0.
+// Errors: as core::DeriveTopology.
+absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
+                                              int64_t round);
+
+// `report` is of `plan`. Kind, weights, edges, connectivity, spectral gap, and
+// each node's neighbours; of a directed graph A, B and their sums.
+Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report);
+std::string TopologyText(const core::RunPlan& plan,
+                         const TopologyReport& report);
+
+}  // namespace dfl::console
+
+#endif  // DFL_CONSOLE_TOPOLOGY_TEXT_H_

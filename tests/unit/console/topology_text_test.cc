@@ -1,0 +1,78 @@
+#include "daemon/console/topology_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "daemon/config/plan_yaml.h"
+
+namespace dfl::console {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Shown {
+  Json json;
+  std::string text;
+};
+
+Shown Show(const std::string& algorithm, const std::string& topology,
+           int64_t round = 0) {
+  const absl::StatusOr<core::RunPlan> plan = config::ParsePlan(
+      "members: [a, b, c, d]\ncodec: {coordinates: dense}\n"
+      "algorithm: {name: " +
+          algorithm + "}\ntopology: " + topology + "\n",
+      "p.yaml");
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  if (!plan.ok()) return {};
+  const absl::StatusOr<TopologyReport> report = ReportTopology(*plan, round);
+  EXPECT_TRUE(report.ok()) << report.status();
+  if (!report.ok()) return {};
+  return {TopologyJson(*plan, *report), TopologyText(*plan, *report)};
+}
+
+TEST(TopologyText, OfARing) {
+  const Shown ring = Show("d-psgd", "{kind: ring}");
+  EXPECT_EQ(ring.json["edges"], 4);
+  EXPECT_EQ(ring.json["bipartite"], true);
+  // Metropolis: 1/3 everywhere, eigenvalues 1, 1/3, 1/3, -1/3.
+  EXPECT_NEAR(ring.json["spectral_gap"].get<double>(), 2.0 / 3, 1e-9);
+  EXPECT_THAT(ring.text, AllOf(HasSubstr("spectral gap  0.6667"),
+                               HasSubstr("a          0.333  b (0.333), d"),
+                               Not(HasSubstr("round"))));
+}
+
+TEST(TopologyText, OfARoundWhereTheGraphChanges) {
+  const std::string topology =
+      "{kind: time-varying, edge_sets: [[[a, b], [c, d]], [[b, c]]]}";
+  EXPECT_EQ(Show("d-psgd", topology, 0).json["edges"], 2);
+  const Shown second = Show("d-psgd", topology, 3);
+  EXPECT_EQ(second.json["edges"], 1);
+  EXPECT_EQ(second.json["connected"], false);
+  EXPECT_EQ(second.json["window_connected"], true);
+  EXPECT_THAT(second.text,
+              AllOf(HasSubstr("2 sets of edges in turn, one every round"),
+                    HasSubstr("connected over rounds  yes")));
+}
+
+TEST(TopologyText, OfADirectedGraphHasBothMatrices) {
+  const Shown shown =
+      Show("local",
+           "{kind: explicit, directed: on, edges: [[a, b], [b, c], [c, d], "
+           "[d, a], [b, d]]}");
+  EXPECT_EQ(shown.json["directed"], true);
+  EXPECT_EQ(shown.json["connected"], true);
+  EXPECT_EQ(shown.json["edges"], 5);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_NEAR(shown.json["row_sums_a"][i].get<double>(), 1, 1e-12);
+    EXPECT_NEAR(shown.json["column_sums_b"][i].get<double>(), 1, 1e-12);
+  }
+  EXPECT_THAT(shown.text, AllOf(HasSubstr("5, directed"),
+                                HasSubstr("d     0.333  b, c   0.500  a")));
+}
+
+}  // namespace
+}  // namespace dfl::console
