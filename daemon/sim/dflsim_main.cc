@@ -1,0 +1,18 @@
+// dflsim: see dflsim.h.
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "daemon/console/io.h"
+#include "daemon/sim/dflsim.h"
+
+int main(int argc, char** argv) {
+  // A reader that left is noticed by the write.
+  std::signal(SIGPIPE, SIG_DFL);
+  dfl::console::Io io = dfl::console::ProcessIo();
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  // Of a person at the terminal; the simulated nodes never see it.
+  const auto now = [] { return absl::Now(); };  // NOLINT(dfl-layers)
+  return dfl::sim::Dflsim(arguments, io, now);
+}

@@ -1,0 +1,69 @@
+#include "daemon/sim/metrics.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+
+namespace dfl::sim {
+namespace {
+
+constexpr char kHeader[] =
+    "step,time_s,loss_mean_model,mean_loss,consensus_error,bytes_sent,nodes,"
+    "lowest_step,highest_step";
+
+std::string Number(double value) { return absl::StrFormat("%.17g", value); }
+
+}  // namespace
+
+std::string ToCsv(absl::Span<const MetricsRow> rows) {
+  std::string out = absl::StrCat(kHeader, "\n");
+  for (const MetricsRow& row : rows) {
+    absl::StrAppend(&out, row.step, ",", Number(row.time_s), ",");
+    absl::StrAppend(&out, Number(row.loss_mean_model), ",",
+                    Number(row.mean_loss), ",", Number(row.consensus_error),
+                    ",");
+    absl::StrAppend(&out, row.bytes_sent, ",", row.nodes, ",", row.lowest_step);
+    absl::StrAppend(&out, ",", row.highest_step, "\n");
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
+                                                 absl::string_view file_name) {
+  std::vector<MetricsRow> rows;
+  int64_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    const auto wrong = [&](absl::string_view allowed) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file_name, ":", number, ": allowed: ", allowed));
+    };
+    if (number == 1) {
+      if (line != kHeader) return wrong(kHeader);
+      continue;
+    }
+    if (line.empty()) continue;
+    const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
+    MetricsRow row;
+    const bool good = cells.size() == 9 &&
+                      absl::SimpleAtoi(cells[0], &row.step) &&
+                      absl::SimpleAtod(cells[1], &row.time_s) &&
+                      absl::SimpleAtod(cells[2], &row.loss_mean_model) &&
+                      absl::SimpleAtod(cells[3], &row.mean_loss) &&
+                      absl::SimpleAtod(cells[4], &row.consensus_error) &&
+                      absl::SimpleAtoi(cells[5], &row.bytes_sent) &&
+                      absl::SimpleAtoi(cells[6], &row.nodes) &&
+                      absl::SimpleAtoi(cells[7], &row.lowest_step) &&
+                      absl::SimpleAtoi(cells[8], &row.highest_step);
+    if (!good) return wrong("nine numbers, as in the first line");
+    rows.push_back(row);
+  }
+  if (number < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file_name, ":1: allowed: ", kHeader));
+  }
+  return rows;
+}
+
+}  // namespace dfl::sim

@@ -1,0 +1,41 @@
+// What a simulated run is measured by, and its text.
+#ifndef DFL_SIM_METRICS_H_
+#define DFL_SIM_METRICS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace dfl::sim {
+
+// One moment of a run. Means run over the nodes that are in it: up, and with a
+// model.
+struct MetricsRow {
+  int64_t step = 0;   // finished steps of a node, the mean rounded down
+  double time_s = 0;  // virtual, from the first node's training on
+  // f(mean w), f being the mean of all nodes' f_i over all their rows.
+  double loss_mean_model = 0;
+  double mean_loss = 0;        // mean of f_i(w_i)
+  double consensus_error = 0;  // mean of |w_i - mean w|^2
+  int64_t bytes_sent = 0;      // by all nodes together, from the beginning
+  int64_t nodes = 0;           // in the run
+  int64_t lowest_step = 0;
+  int64_t highest_step = 0;
+
+  friend bool operator==(const MetricsRow&, const MetricsRow&) = default;
+};
+
+// A header line and a line a row; numbers read back as they were.
+std::string ToCsv(absl::Span<const MetricsRow> rows);
+
+// Errors: INVALID_ARGUMENT "FILE:LINE: ..." for anything but ToCsv's form.
+absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
+                                                 absl::string_view file_name);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_METRICS_H_

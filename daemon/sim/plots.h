@@ -1,0 +1,27 @@
+// Pictures of runs, drawn by gnuplot: loss and consensus error, each against
+// steps, virtual time and bytes sent, as PNG and SVG.
+#ifndef DFL_SIM_PLOTS_H_
+#define DFL_SIM_PLOTS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "daemon/sim/results.h"
+
+namespace dfl::sim {
+
+// What gnuplot is given: data in the script itself, pictures in the folder it
+// runs in.
+std::string PlotScript(absl::Span<const RecordedRun> runs);
+
+// Writes plot.gp, loss.{png,svg} and consensus.{png,svg} to `folder`, which
+// exists. `gnuplot` is the program's name or path.
+// Errors: NOT_FOUND when there is no such program; INTERNAL when it fails.
+absl::Status DrawPlots(const std::string& folder,
+                       absl::Span<const RecordedRun> runs,
+                       const std::string& gnuplot = "gnuplot");
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_PLOTS_H_

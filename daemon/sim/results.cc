@@ -1,0 +1,175 @@
+#include "daemon/sim/results.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/daemon_command_line.h"
+#include "daemon/console/atomic_file.h"
+#include "daemon/console/table.h"
+#include "daemon/console/units.h"
+
+namespace dfl::sim {
+namespace {
+
+using console::Json;
+
+constexpr char kScenarioFile[] = "scenario.yaml";
+constexpr char kMetricsFile[] = "metrics.csv";
+constexpr char kSummaryFile[] = "summary.json";
+constexpr size_t kMaxFileBytes = size_t{256} << 20;
+
+std::string InFolder(const std::string& folder, const char* name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+absl::Status Write(const std::string& path, absl::string_view text) {
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<console::AtomicFile> file,
+                       console::AtomicFile::Create(path));
+  DFL_RETURN_IF_ERROR(file->Append(text));
+  return file->Commit();
+}
+
+// A number of a summary; 0 when it is not there.
+double Figure(const Json& summary, const char* key) {
+  const auto last = summary.find("last");
+  if (last == summary.end() || !last->is_object()) return 0;
+  const auto found = last->find(key);
+  return found != last->end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string Text(const Json& summary, const char* key) {
+  const auto found = summary.find(key);
+  if (found == summary.end()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+// A word of a shell's command line.
+std::string ShellWord(const std::string& text) {
+  const bool plain =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+               absl::StrContains("_-./:@%+,=", c);
+      });
+  if (plain) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+std::string Short(double value) { return absl::StrFormat("%.4g", value); }
+
+}  // namespace
+
+std::string DigestText(uint64_t digest) {
+  return absl::StrFormat("%016x", digest);
+}
+
+std::string ReplayCommand(const Scenario& scenario) {
+  return absl::StrCat("dflsim run ", ShellWord(scenario.file), " --seed ",
+                      scenario.plan.seed);
+}
+
+Json SummaryJson(const Scenario& scenario, const Result& result) {
+  Json last = nullptr;
+  if (!result.rows.empty()) {
+    const MetricsRow& row = result.rows.back();
+    last = Json{{"step", row.step},
+                {"time_s", row.time_s},
+                {"loss_mean_model", row.loss_mean_model},
+                {"mean_loss", row.mean_loss},
+                {"consensus_error", row.consensus_error},
+                {"bytes_sent", row.bytes_sent},
+                {"nodes", row.nodes},
+                {"lowest_step", row.lowest_step},
+                {"highest_step", row.highest_step}};
+  }
+  return Json{{"scenario", scenario.file},
+              {"seed", scenario.plan.seed},
+              {"digest", DigestText(result.digest)},
+              {"end", Name(result.end)},
+              {"why", result.why},
+              {"failed", result.failed},
+              {"replay", ReplayCommand(scenario)},
+              {"algorithm", scenario.plan.algorithm.name},
+              {"topology", scenario.plan.topology.kind},
+              {"nodes", scenario.plan.members.size()},
+              {"edges", result.edges},
+              {"parameters", scenario.problem.n},
+              {"steps", result.steps},
+              {"events", result.events},
+              {"crashes", result.crashes},
+              {"links_lost", result.links_lost},
+              {"neighbours_missed", result.neighbours_missed},
+              {"messages_rejected", result.messages_rejected},
+              {"last", std::move(last)}};
+}
+
+absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
+                          const Result& result) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || !std::filesystem::is_directory(folder, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, ": cannot be made a folder",
+                     error ? absl::StrCat(" (", error.message(), ")") : "",
+                     "; choose another by --out"));
+  }
+  DFL_RETURN_IF_ERROR(Write(InFolder(folder, kScenarioFile), scenario.text));
+  DFL_RETURN_IF_ERROR(
+      Write(InFolder(folder, kMetricsFile), ToCsv(result.rows)));
+  return Write(InFolder(folder, kSummaryFile),
+               console::ToJson(SummaryJson(scenario, result)));
+}
+
+absl::StatusOr<RecordedRun> ReadRun(const std::string& folder) {
+  RecordedRun run;
+  run.folder = folder;
+  std::filesystem::path path(folder);
+  if (!path.has_filename()) path = path.parent_path();  // "out/"
+  run.title = path.filename().string();
+  const std::string summary = InFolder(folder, kSummaryFile);
+  const std::string metrics = InFolder(folder, kMetricsFile);
+  DFL_ASSIGN_OR_RETURN(const std::string text,
+                       config::ReadTextFile(summary, kMaxFileBytes));
+  run.summary = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!run.summary.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        summary, ": is no summary of `dflsim run`; name the folder of a run"));
+  }
+  DFL_ASSIGN_OR_RETURN(const std::string csv,
+                       config::ReadTextFile(metrics, kMaxFileBytes));
+  DFL_ASSIGN_OR_RETURN(run.rows, ParseCsv(csv, metrics));
+  return run;
+}
+
+Json CompareJson(absl::Span<const RecordedRun> runs) {
+  Json list = Json::array();
+  for (const RecordedRun& run : runs) {
+    list.push_back(Json{{"run", run.title}, {"summary", run.summary}});
+  }
+  return Json{{"runs", std::move(list)}};
+}
+
+std::string CompareText(absl::Span<const RecordedRun> runs) {
+  console::Table table({"RUN", "ALGORITHM", ">NODES", ">SEED", "END", ">STEP",
+                        ">TIME", ">LOSS", ">MEAN LOSS", ">CONSENSUS", ">SENT"});
+  for (const RecordedRun& run : runs) {
+    const Json& s = run.summary;
+    table.Add(
+        {run.title, Text(s, "algorithm"), Text(s, "nodes"), Text(s, "seed"),
+         Text(s, "end"), Short(Figure(s, "step")),
+         absl::StrCat(Short(Figure(s, "time_s")), " s"),
+         Short(Figure(s, "loss_mean_model")), Short(Figure(s, "mean_loss")),
+         Short(Figure(s, "consensus_error")),
+         console::HumanBytes(static_cast<int64_t>(Figure(s, "bytes_sent")))});
+  }
+  return table.ToString();
+}
+
+}  // namespace dfl::sim

@@ -1,0 +1,56 @@
+// The folder a run leaves behind, and reading it again.
+//
+//   scenario.yaml   as it was given
+//   metrics.csv     metrics.h
+//   summary.json    seed, digest, how it ended, the last row, the command that
+//                   replays it
+//   loss.png, consensus.png, and the same as .svg (plots.h)
+#ifndef DFL_SIM_RESULTS_H_
+#define DFL_SIM_RESULTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/console/document.h"
+#include "daemon/sim/metrics.h"
+#include "daemon/sim/scenario.h"
+#include "daemon/sim/simulation.h"
+
+namespace dfl::sim {
+
+// 16 hexadecimal digits.
+std::string DigestText(uint64_t digest);
+
+// "dflsim run FILE --seed N", as a shell takes it.
+std::string ReplayCommand(const Scenario& scenario);
+
+// What summary.json holds. The same run gives the same text.
+console::Json SummaryJson(const Scenario& scenario, const Result& result);
+
+// Makes `folder` if it is not there, and writes the first three files.
+// Errors: as console::AtomicFile; FAILED_PRECONDITION when `folder` is none.
+absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
+                          const Result& result);
+
+// One finished run.
+struct RecordedRun {
+  std::string folder;
+  std::string title;  // the folder's name
+  console::Json summary;
+  std::vector<MetricsRow> rows;
+};
+
+// Errors: NOT_FOUND when `folder` holds no results; INVALID_ARGUMENT names the
+// file that is broken.
+absl::StatusOr<RecordedRun> ReadRun(const std::string& folder);
+
+// A row a run: how it ended, its last figures.
+console::Json CompareJson(absl::Span<const RecordedRun> runs);
+std::string CompareText(absl::Span<const RecordedRun> runs);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_RESULTS_H_

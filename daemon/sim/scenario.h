@@ -1,0 +1,105 @@
+// A scenario: a run plan and the network it runs on, as one YAML document. The
+// plan's keys are those of config/plan_yaml.h, read by the same code; beside
+// them stands
+//
+//   network:
+//     nodes: 20                # or [a, b, c]; left out: the plan's members
+//     problem: {kind: linear, n: 300, rows: 50, seed: 0}
+//     links: {delay: 1ms, jitter: 0s, rate: 0, loss: 0}
+//     paths:                   # single links, both directions
+//       - {between: [a, b], delay: 80ms}
+//     compute: {time: 10ms, extra: 0s, factor: {c: 4}}
+//     events:
+//       - {at: 2s, crash: a, for: 3s}
+//       - {at: 2s, join: b}
+//       - {at: 2s, cut: [a, b], for: 3s}
+//       - {at: 2s, black_hole: [a, b], for: 3s}
+//       - {at: 2s, partition: [[a, b], [c]], for: 3s}
+//     metrics_every: 10
+//     settled_below: 0
+//     limit: 1h
+//
+// Times count from the moment the first node trains. docs/simulator.md tells
+// what each key means.
+#ifndef DFL_SIM_SCENARIO_H_
+#define DFL_SIM_SCENARIO_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/run_plan.h"
+#include "daemon/simports/sim_network.h"
+
+namespace dfl::sim {
+
+// What the nodes learn: [PaME] Example 1 (linear) or 2 (logistic), each node
+// with rows of its own.
+struct ProblemSpec {
+  enum class Kind { kLinear, kLogistic };
+  Kind kind = Kind::kLinear;
+  int64_t n = 100;    // parameters, >= 1
+  int64_t rows = 50;  // of each node, >= 1
+  uint64_t seed = 0;  // of the data; 0: the run's seed
+};
+
+// A link that is not as the others are.
+struct PathSpec {
+  int64_t a = 0;  // places of members
+  int64_t b = 0;
+  simports::SimPath path;
+};
+
+// How long a gradient takes: factor (time + E), E exponential with mean
+// `extra`.
+struct ComputeSpec {
+  absl::Duration time = absl::Milliseconds(10);
+  absl::Duration extra;
+  std::map<int64_t, double> factor;  // by member; 1 where there is none
+};
+
+struct NetworkEvent {
+  enum class Kind { kCrash, kJoin, kCut, kBlackHole, kPartition };
+  Kind kind = Kind::kCrash;
+  absl::Duration at;
+  // After this it is undone (a crashed node restarts); infinite: never.
+  absl::Duration lasts = absl::InfiniteDuration();
+  // kCrash, kJoin: the member. kCut, kBlackHole: both ends.
+  std::vector<int64_t> members;
+  // kPartition: the group of each member.
+  std::vector<int64_t> group;
+};
+
+struct Scenario {
+  std::string file;  // as it was called
+  std::string text;
+  core::RunPlan plan;  // its seed is never 0
+  ProblemSpec problem;
+  simports::SimPath links;
+  std::vector<PathSpec> paths;
+  ComputeSpec compute;
+  std::vector<NetworkEvent> events;  // as written
+  // Steps between two rows of metrics, >= 1.
+  int64_t metrics_every = 1;
+  // [PaME] sec. V: the run ends when the standard deviation of f(mean w) over
+  // the last three rows of metrics is below this; 0: off.
+  double settled_below = 0;
+  // The run ends here whatever happens.
+  absl::Duration limit = absl::Hours(1);
+};
+
+// Reads and checks a scenario. `seed` != 0 takes the place of the plan's.
+// Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes, as
+// config::ParsePlan.
+absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
+                                       absl::string_view file_name,
+                                       uint64_t seed = 0);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_SCENARIO_H_

@@ -1,0 +1,549 @@
+#include "daemon/sim/simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/distributions.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/values.h"
+#include "daemon/core/plan_topology.h"
+#include "daemon/core/topology.h"
+
+namespace dfl::sim {
+namespace {
+
+using ports::Phase;
+
+// Events between two questions whether to go on.
+constexpr int64_t kEventsAtOnce = 4096;
+
+core::ProblemSet MakeProblems(const Scenario& scenario) {
+  core::ExampleSpec spec;
+  spec.nodes = static_cast<int64_t>(scenario.plan.members.size());
+  spec.n = scenario.problem.n;
+  spec.rows_per_node = scenario.problem.rows;
+  spec.seed = scenario.problem.seed != 0
+                  ? scenario.problem.seed
+                  : DeriveSeed(scenario.plan.seed, "data");
+  return scenario.problem.kind == ProblemSpec::Kind::kLinear
+             ? core::LinearRegressionExample(spec)
+             : core::LogisticRegressionExample(spec);
+}
+
+// Who may have a link with whom: neighbours, and where the graph changes those
+// of all its rounds, as in a daemon that is given all their addresses. Of graphs
+// that are drawn afresh nobody knows: everyone with everyone.
+absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
+    const core::RunPlan& plan) {
+  const auto size = static_cast<int64_t>(plan.members.size());
+  std::vector<std::vector<int64_t>> contacts(plan.members.size());
+  if (core::TopologyVaries(plan.topology) &&
+      plan.topology.kind != "time-varying") {
+    for (int64_t a = 0; a < size; ++a) {
+      for (int64_t b = 0; b < size; ++b) {
+        if (a != b) contacts[static_cast<size_t>(a)].push_back(b);
+      }
+    }
+    return contacts;
+  }
+  DFL_ASSIGN_OR_RETURN(const core::AnyGraph window, core::PlanWindow(plan));
+  const auto* directed = std::get_if<core::Digraph>(&window);
+  const core::Graph graph = directed != nullptr ? directed->Undirected()
+                                                : std::get<core::Graph>(window);
+  for (int64_t a = 0; a < size; ++a) {
+    contacts[static_cast<size_t>(a)] = graph.neighbours(a);
+  }
+  return contacts;
+}
+
+int64_t CountEdges(const core::AnyGraph& graph) {
+  if (const auto* directed = std::get_if<core::Digraph>(&graph)) {
+    return static_cast<int64_t>(directed->Arcs().size());
+  }
+  return static_cast<int64_t>(std::get<core::Graph>(graph).Edges().size());
+}
+
+}  // namespace
+
+const char* Name(End end) {
+  switch (end) {
+    case End::kFinished:
+      return "finished";
+    case End::kSettled:
+      return "settled";
+    case End::kLimit:
+      return "limit";
+    case End::kDiverged:
+      return "diverged";
+    case End::kStalled:
+      return "stalled";
+    case End::kInterrupted:
+      return "interrupted";
+  }
+  return "finished";
+}
+
+bool Simulation::Slot::in_run() const {
+  return up() && (phase == Phase::kTraining || phase == Phase::kDegraded ||
+                  phase == Phase::kFinished || phase == Phase::kStopped);
+}
+
+bool Simulation::Slot::done() const {
+  return up() && (phase == Phase::kFinished || phase == Phase::kStopped);
+}
+
+// ------------------------------------------------------------------- setup ----
+
+Simulation::Simulation(Scenario scenario)
+    : scenario_(std::move(scenario)),
+      plan_(std::make_shared<const core::RunPlan>(scenario_.plan)),
+      owner_(scheduler_.NewOwner()) {
+  simports::SimNetworkOptions options;
+  options.path = scenario_.links;
+  network_ =
+      std::make_unique<simports::SimNetwork>(scheduler_, plan_->seed, options);
+}
+
+absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
+    Scenario scenario) {
+  DFL_ASSIGN_OR_RETURN(std::vector<core::NodePlan> plans,
+                       core::DeriveNodePlans(scenario.plan));
+  DFL_ASSIGN_OR_RETURN(const core::AnyGraph graph,
+                       core::PlanGraph(scenario.plan));
+  DFL_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> contacts,
+                       Contacts(scenario.plan));
+  std::unique_ptr<Simulation> made(new Simulation(std::move(scenario)));
+  Simulation& self = *made;
+  core::ProblemSet problems = MakeProblems(self.scenario_);
+  self.result_.edges = CountEdges(graph);
+  self.slots_.resize(plans.size());
+  for (size_t i = 0; i < plans.size(); ++i) {
+    Slot& slot = self.slots_[i];
+    slot.plan = std::move(plans[i]);
+    slot.contacts = std::move(contacts[i]);
+    slot.problem = std::move(problems.nodes[i]);
+    slot.ear = std::make_unique<Ear>(self, static_cast<int64_t>(i));
+    slot.compute = Rng(DeriveSeed(self.plan_->seed, "compute", i));
+  }
+  for (const PathSpec& spec : self.scenario_.paths) {
+    if (!self.AreContacts(spec.a, spec.b)) {
+      self.notes_.push_back(absl::StrCat("network.paths: ", self.name(spec.a),
+                                         " and ", self.name(spec.b),
+                                         " are no neighbours"));
+      continue;
+    }
+    self.network_->SetPathBothWays(self.name(spec.a), self.name(spec.b),
+                                   spec.path);
+  }
+  for (const NetworkEvent& event : self.scenario_.events) {
+    const bool pair = event.kind == NetworkEvent::Kind::kCut ||
+                      event.kind == NetworkEvent::Kind::kBlackHole;
+    if (pair && !self.AreContacts(event.members[0], event.members[1])) {
+      self.notes_.push_back(
+          absl::StrCat("network.events: ", self.name(event.members[0]), " and ",
+                       self.name(event.members[1]), " are no neighbours"));
+    }
+  }
+  return made;
+}
+
+Simulation::~Simulation() {
+  scheduler_.CancelAll();
+  for (Slot& slot : slots_) {
+    if (slot.up()) slot.loop->Stop();
+  }
+  for (Slot& slot : slots_) {
+    slot.node.reset();
+    slot.transport.reset();
+  }
+}
+
+const std::string& Simulation::name(int64_t i) const {
+  return plan_->members[static_cast<size_t>(i)].node.name();
+}
+
+absl::Span<const float> Simulation::parameters(int64_t i) const {
+  const Slot& slot = slots_[static_cast<size_t>(i)];
+  return slot.up() ? slot.node->parameters() : absl::Span<const float>();
+}
+
+bool Simulation::AreContacts(int64_t a, int64_t b) const {
+  const std::vector<int64_t>& all = slots_[static_cast<size_t>(a)].contacts;
+  return std::binary_search(all.begin(), all.end(), b);
+}
+
+// A host's address is its member's name; of two contacts the later dials.
+void Simulation::Boot(int64_t i) {
+  Slot& slot = slots_[static_cast<size_t>(i)];
+  ++slot.boots;
+  slot.loop = std::make_unique<simports::SimLoop>(scheduler_);
+  simports::SimTransportOptions transport;
+  transport.node = slot.plan.self;
+  transport.incarnation =
+      DeriveSeed(DeriveSeed(plan_->seed, name(i)), "incarnation",
+                 static_cast<uint64_t>(slot.boots)) |
+      1;
+  transport.address = name(i);
+  slot.transport = std::make_unique<simports::SimTransport>(
+      *network_, *slot.loop, transport);
+  runtime::NodeOptions options;
+  options.self = slot.plan.self;
+  options.incarnation = transport.incarnation;
+  runtime::AnalyticLearnerOptions learner;
+  learner.kind = plan_->model.kind;
+  learner.seed = transport.incarnation;
+  // Its own rows are what it evaluates on.
+  runtime::AnalyticTest test;
+  test.problem = slot.problem;
+  slot.learner = std::make_unique<runtime::AnalyticLearner>(
+      learner, slot.problem, std::move(test));
+  auto trainer = std::make_unique<simports::SimTrainer>(
+      *slot.loop, *slot.learner,
+      [this, i](const ports::GradientRequest&) { return GradientTime(i); },
+      absl::ZeroDuration());
+  Update(i, [&] {
+    slot.phase = Phase::kIdle;
+    slot.step = 0;
+    slot.node = std::make_unique<runtime::Node>(
+        options, *slot.loop, *slot.transport, *slot.loop, *slot.ear);
+  });
+  for (const int64_t other : slot.contacts) {
+    if (other > i) break;
+    DFL_CHECK(slot.node->links().AddAddress(name(other)).ok());
+  }
+  DFL_CHECK(
+      slot.node->SetDerivedPlan(plan_, slot.plan, std::move(trainer)).ok());
+  DFL_CHECK(slot.node->Start().ok());
+}
+
+void Simulation::Crash(int64_t i) {
+  Slot& slot = slots_[static_cast<size_t>(i)];
+  if (!slot.up()) return;
+  ++result_.crashes;
+  slot.loop->Stop();
+  std::unique_ptr<runtime::Node> node;
+  Update(i, [&] { node = std::move(slot.node); });
+  node.reset();
+  slot.transport.reset();
+  slot.learner.reset();
+  slot.loop.reset();
+}
+
+// A shifted exponential, in whole nanoseconds.
+absl::Duration Simulation::GradientTime(int64_t i) {
+  const ComputeSpec& compute = scenario_.compute;
+  auto nanos = static_cast<double>(absl::ToInt64Nanoseconds(compute.time));
+  if (compute.extra > absl::ZeroDuration()) {
+    nanos += static_cast<double>(absl::ToInt64Nanoseconds(compute.extra)) *
+             Exponential(slots_[static_cast<size_t>(i)].compute);
+  }
+  const auto factor = compute.factor.find(i);
+  if (factor != compute.factor.end()) nanos *= factor->second;
+  return absl::Nanoseconds(
+      std::max<int64_t>(1, static_cast<int64_t>(std::floor(nanos))));
+}
+
+// --------------------------------------------------------------- the nodes ----
+
+template <typename Change>
+void Simulation::Update(int64_t i, Change change) {
+  Slot& slot = slots_[static_cast<size_t>(i)];
+  const auto count = [&](int64_t sign) {
+    if (slot.up()) up_ += sign;
+    if (slot.done()) done_ += sign;
+    if (!slot.in_run()) return;
+    in_run_ += sign;
+    step_sum_ += sign * slot.step;
+  };
+  count(-1);
+  change();
+  count(+1);
+}
+
+void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
+  simports::TraceDigest& trace = scheduler_.trace();
+  trace.Add(event.index());
+  trace.Add(static_cast<uint64_t>(i));
+  trace.Add(static_cast<uint64_t>(
+      absl::ToInt64Nanoseconds(scheduler_.Now() - absl::UnixEpoch())));
+  Slot& slot = slots_[static_cast<size_t>(i)];
+  if (const auto* step = std::get_if<ports::StepFinished>(&event)) {
+    trace.Add(static_cast<uint64_t>(step->step));
+    ++result_.steps;
+    Update(i, [&] { slot.step = step->step; });
+    if (in_run_ > 0 && step_sum_ / in_run_ >= next_row_step_) TakeRow();
+  } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
+    trace.Add(static_cast<uint64_t>(phase->to));
+    Update(i, [&] { slot.phase = phase->to; });
+    if (phase->to == Phase::kTraining && !training_began_) OnFirstTraining();
+  } else if (const auto* taken = std::get_if<ports::StateTaken>(&event)) {
+    Update(i, [&] { slot.step = taken->step; });
+  } else if (const auto* missed =
+                 std::get_if<ports::NeighboursMissed>(&event)) {
+    result_.neighbours_missed += missed->wanted - missed->came;
+  } else if (std::holds_alternative<ports::LinkDown>(event)) {
+    ++result_.links_lost;
+  } else if (std::holds_alternative<ports::MessageRejected>(event)) {
+    ++result_.messages_rejected;
+  } else if (const auto* failed = std::get_if<ports::LearnerFailed>(&event)) {
+    EndBy(End::kDiverged, absl::StrCat(name(i), ", step ", failed->step, ": ",
+                                       failed->status.message()));
+  }
+}
+
+void Simulation::EndBy(End end, std::string why) {
+  if (ended_) return;
+  ended_ = true;
+  result_.end = end;
+  result_.why = std::move(why);
+}
+
+// ------------------------------------------------------------------ faults ----
+
+// In events of their own: the first node is in the middle of its own, and the
+// others begin at the same time.
+void Simulation::OnFirstTraining() {
+  training_began_ = true;
+  zero_ = scheduler_.Now();
+  scheduler_.At(zero_, owner_, [this] { TakeRow(); });
+  ScheduleEvents();
+  scheduler_.At(zero_ + scenario_.limit, owner_, [this] {
+    EndBy(End::kLimit,
+          absl::StrCat("network.limit, ",
+                       config::WriteDuration(scenario_.limit), ", has passed"));
+  });
+}
+
+void Simulation::ScheduleEvents() {
+  for (const NetworkEvent& event : scenario_.events) {
+    scheduler_.At(zero_ + event.at, owner_, [this, &event] { Begin(event); });
+    if (event.lasts == absl::InfiniteDuration()) continue;
+    scheduler_.At(zero_ + event.at + event.lasts, owner_,
+                  [this, &event] { Undo(event); });
+  }
+}
+
+std::vector<Simulation::Edge> Simulation::EdgesOf(
+    const NetworkEvent& event) const {
+  if (event.kind != NetworkEvent::Kind::kPartition) {
+    return {std::minmax(event.members[0], event.members[1])};
+  }
+  std::vector<Edge> edges;
+  for (int64_t a = 0; a < size(); ++a) {
+    for (const int64_t b : slots_[static_cast<size_t>(a)].contacts) {
+      if (a < b && event.group[static_cast<size_t>(a)] !=
+                       event.group[static_cast<size_t>(b)]) {
+        edges.emplace_back(a, b);
+      }
+    }
+  }
+  return edges;
+}
+
+void Simulation::Begin(const NetworkEvent& event) {
+  switch (event.kind) {
+    case NetworkEvent::Kind::kCrash:
+      Crash(event.members[0]);
+      return;
+    case NetworkEvent::Kind::kJoin:
+      --returns_;
+      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
+        Boot(event.members[0]);
+      }
+      return;
+    case NetworkEvent::Kind::kBlackHole:
+      for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, 1);
+      return;
+    case NetworkEvent::Kind::kCut:
+    case NetworkEvent::Kind::kPartition:
+      for (const Edge& edge : EdgesOf(event)) Apply(edge, 1, 0);
+      return;
+  }
+}
+
+void Simulation::Undo(const NetworkEvent& event) {
+  switch (event.kind) {
+    case NetworkEvent::Kind::kCrash:
+      --returns_;
+      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
+        Boot(event.members[0]);
+      }
+      return;
+    case NetworkEvent::Kind::kJoin:
+      return;
+    case NetworkEvent::Kind::kBlackHole:
+      for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, -1);
+      return;
+    case NetworkEvent::Kind::kCut:
+    case NetworkEvent::Kind::kPartition:
+      for (const Edge& edge : EdgesOf(event)) Apply(edge, -1, 0);
+      return;
+  }
+}
+
+// What began twice must end twice.
+void Simulation::Apply(const Edge& edge, int64_t cuts, int64_t holes) {
+  Trouble& trouble = troubles_[edge];
+  trouble.cuts += cuts;
+  trouble.holes += holes;
+  const std::string& a = name(edge.first);
+  const std::string& b = name(edge.second);
+  if (trouble.cuts > 0) {
+    network_->Cut(a, b);
+  } else if (trouble.holes > 0) {
+    network_->BlackHole(a, b);
+  } else {
+    network_->Heal(a, b);
+  }
+}
+
+// ------------------------------------------------------------- measurement ----
+
+void Simulation::TakeRow() {
+  const auto n = static_cast<size_t>(scenario_.problem.n);
+  MetricsRow row;
+  row.time_s = absl::ToDoubleSeconds(scheduler_.Now() - zero_);
+  row.bytes_sent = network_->sent().bytes;
+  row.nodes = in_run_;
+  if (in_run_ > 0) {
+    row.step = step_sum_ / in_run_;
+    row.lowest_step = INT64_MAX;
+    std::vector<double> mean(n, 0.0);
+    for (const Slot& slot : slots_) {
+      if (!slot.in_run()) continue;
+      row.lowest_step = std::min(row.lowest_step, slot.step);
+      row.highest_step = std::max(row.highest_step, slot.step);
+      const absl::Span<const float> w = slot.node->parameters();
+      for (size_t l = 0; l < n; ++l) mean[l] += w[l];
+    }
+    const auto count = static_cast<double>(in_run_);
+    std::vector<float> rounded(n);
+    for (size_t l = 0; l < n; ++l) {
+      mean[l] /= count;
+      rounded[l] = static_cast<float>(mean[l]);
+    }
+    for (const Slot& slot : slots_) {
+      row.loss_mean_model += slot.problem->Loss(rounded);
+      if (!slot.in_run()) continue;
+      const absl::Span<const float> w = slot.node->parameters();
+      row.mean_loss += slot.problem->Loss(w);
+      for (size_t l = 0; l < n; ++l) {
+        row.consensus_error += (w[l] - mean[l]) * (w[l] - mean[l]);
+      }
+    }
+    row.loss_mean_model /= static_cast<double>(size());
+    row.mean_loss /= count;
+    row.consensus_error /= count;
+  }
+  next_row_step_ =
+      (row.step / scenario_.metrics_every + 1) * scenario_.metrics_every;
+  // The end may fall on a row that is there.
+  if (!result_.rows.empty() && result_.rows.back().time_s == row.time_s &&
+      result_.rows.back().step == row.step) {
+    return;
+  }
+  result_.rows.push_back(row);
+  if (HasSettled()) {
+    EndBy(End::kSettled,
+          absl::StrCat("f(mean w) moved by less than ",
+                       config::WriteNumber(scenario_.settled_below),
+                       " over the last three rows"));
+  }
+}
+
+bool Simulation::HasSettled() const {
+  const std::vector<MetricsRow>& rows = result_.rows;
+  if (scenario_.settled_below <= 0 || rows.size() < 4) return false;
+  double mean = 0;
+  for (size_t i = rows.size() - 3; i < rows.size(); ++i) {
+    mean += rows[i].loss_mean_model / 3;
+  }
+  double variance = 0;
+  for (size_t i = rows.size() - 3; i < rows.size(); ++i) {
+    const double off = rows[i].loss_mean_model - mean;
+    variance += off * off / 3;
+  }
+  return std::sqrt(variance) < scenario_.settled_below;
+}
+
+Progress Simulation::MakeProgress() const {
+  Progress progress;
+  progress.steps = result_.steps;
+  if (!result_.rows.empty()) progress.last = result_.rows.back();
+  if (!training_began_) return progress;
+  if (in_run_ > 0) progress.last.step = step_sum_ / in_run_;
+  progress.last.bytes_sent = network_->sent().bytes;
+  const core::StopRule& stop = plan_->stop;
+  const absl::Duration passed = scheduler_.Now() - zero_;
+  progress.share =
+      absl::FDivDuration(passed, std::min(stop.time, scenario_.limit));
+  if (stop.steps > 0 && in_run_ > 0) {
+    progress.share =
+        std::max(progress.share, static_cast<double>(step_sum_) /
+                                     static_cast<double>(in_run_ * stop.steps));
+  }
+  progress.share = std::min(progress.share, 1.0);
+  return progress;
+}
+
+uint64_t Simulation::Digest() const {
+  simports::TraceDigest digest;
+  digest.Add(scheduler_.trace().value());
+  for (int64_t i = 0; i < size(); ++i) {
+    for (const float value : parameters(i)) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, &value, sizeof(bits));
+      digest.Add(bits);
+    }
+  }
+  return digest.value();
+}
+
+// --------------------------------------------------------------------- run ----
+
+Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
+  std::vector<bool> late(slots_.size(), false);
+  for (const NetworkEvent& event : scenario_.events) {
+    const bool joins = event.kind == NetworkEvent::Kind::kJoin;
+    const bool restarts = event.kind == NetworkEvent::Kind::kCrash &&
+                          event.lasts < absl::InfiniteDuration();
+    if (joins || restarts) ++returns_;
+    if (joins) late[static_cast<size_t>(event.members[0])] = true;
+  }
+  for (int64_t i = 0; i < size(); ++i) {
+    if (!late[static_cast<size_t>(i)]) Boot(i);
+  }
+  while (!ended_) {
+    if (!scheduler_.Step()) {
+      EndBy(End::kStalled, "nothing is left to happen");
+      break;
+    }
+    if (done_ == up_ && returns_ == 0) {
+      if (up_ > 0) {
+        EndBy(End::kFinished, "every node has met the plan's stop rule");
+      } else {
+        EndBy(End::kStalled, "every node has crashed and none comes back");
+      }
+    } else if (scheduler_.events_run() % kEventsAtOnce == 0 &&
+               !go_on(MakeProgress())) {
+      EndBy(End::kInterrupted, "interrupted");
+    }
+  }
+  if (training_began_) TakeRow();
+  result_.events = scheduler_.events_run();
+  result_.digest = Digest();
+  const core::StopRule& stop = plan_->stop;
+  const bool has_rule = stop.steps > 0 || stop.loss_below > 0 ||
+                        stop.time < absl::InfiniteDuration() ||
+                        scenario_.settled_below > 0;
+  result_.failed = result_.end == End::kDiverged ||
+                   result_.end == End::kStalled ||
+                   (result_.end == End::kLimit && has_rule);
+  return std::move(result_);
+}
+
+}  // namespace dfl::sim

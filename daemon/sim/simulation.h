@@ -1,0 +1,181 @@
+// A whole network in one process and in virtual time: a runtime::Node a member,
+// on simports, with the scenario's links, speeds and faults.
+//
+// Everything random comes from the plan's seed, so that one scenario and seed
+// give the same run bit for bit; Result::digest is of all parameters and of all
+// that happened. Single-threaded.
+#ifndef DFL_SIM_SIMULATION_H_
+#define DFL_SIM_SIMULATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/problems.h"
+#include "daemon/core/run_plan.h"
+#include "daemon/ports/events.h"
+#include "daemon/runtime/analytic_learner.h"
+#include "daemon/runtime/node.h"
+#include "daemon/sim/metrics.h"
+#include "daemon/sim/scenario.h"
+#include "daemon/simports/sim_loop.h"
+#include "daemon/simports/sim_network.h"
+#include "daemon/simports/sim_scheduler.h"
+#include "daemon/simports/sim_trainer.h"
+#include "daemon/simports/sim_transport.h"
+
+namespace dfl::sim {
+
+enum class End {
+  kFinished,     // every node that is up has met its stop rule
+  kSettled,      // network.settled_below holds
+  kLimit,        // network.limit has passed
+  kDiverged,     // loss or gradient of a node are not finite
+  kStalled,      // nothing will ever happen again
+  kInterrupted,  // by the caller
+};
+
+// "finished", "settled", ...
+const char* Name(End end);
+
+struct Result {
+  End end = End::kFinished;
+  std::string why;      // one sentence
+  bool failed = false;  // the run did not get where its plan said
+  uint64_t digest = 0;
+  std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
+  int64_t edges = 0;  // directed ones by themselves; of the first round
+  int64_t steps = 0;  // finished, of all nodes together
+  int64_t events = 0;
+  int64_t links_lost = 0;
+  int64_t neighbours_missed = 0;  // deadlines that passed without an answer
+  int64_t messages_rejected = 0;
+  int64_t crashes = 0;
+};
+
+struct Progress {
+  double share = 0;  // of the work, in [0, 1], as far as it can be told
+  MetricsRow last;   // the newest, with step and bytes as they are now
+  int64_t steps = 0;
+};
+
+class Simulation {
+ public:
+  // Makes the data and the nodes; nothing runs yet.
+  // Errors: as core::DeriveNodePlans; all else ParseScenario has checked.
+  static absl::StatusOr<std::unique_ptr<Simulation>> Create(Scenario scenario);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  // Runs to the end; once. `go_on` is asked every few thousand events and ends
+  // the run by false.
+  Result Run(const std::function<bool(const Progress&)>& go_on);
+
+  // What the scenario asks for that will have no effect.
+  const std::vector<std::string>& notes() const { return notes_; }
+  const Scenario& scenario() const { return scenario_; }
+  int64_t size() const { return static_cast<int64_t>(slots_.size()); }
+  // The parameters of a node; empty while it is down.
+  absl::Span<const float> parameters(int64_t i) const;
+
+ private:
+  // Hears what one node reports.
+  class Ear final : public ports::EventSink {
+   public:
+    Ear(Simulation& simulation, int64_t place)
+        : simulation_(simulation), place_(place) {}
+    void Report(const ports::NodeEvent& event) override {
+      simulation_.OnReport(place_, event);
+    }
+
+   private:
+    Simulation& simulation_;
+    const int64_t place_;
+  };
+
+  // A member, and the process that runs for it while it is up.
+  struct Slot {
+    core::NodePlan plan;  // of the first round
+    // Whom it may have a link with, by place, sorted.
+    std::vector<int64_t> contacts;
+    std::shared_ptr<const core::Problem> problem;
+    std::unique_ptr<Ear> ear;
+    Rng compute{0};
+    int64_t boots = 0;
+    ports::Phase phase = ports::Phase::kIdle;
+    int64_t step = 0;
+    std::unique_ptr<simports::SimLoop> loop;
+    std::unique_ptr<simports::SimTransport> transport;
+    std::unique_ptr<runtime::AnalyticLearner> learner;
+    std::unique_ptr<runtime::Node> node;
+
+    bool up() const { return node != nullptr; }
+    bool in_run() const;  // has a model
+    bool done() const;    // and will do no more steps
+  };
+  // Why two neighbours cannot reach each other; both count.
+  struct Trouble {
+    int64_t cuts = 0;
+    int64_t holes = 0;
+  };
+  using Edge = std::pair<int64_t, int64_t>;  // smaller place first
+
+  explicit Simulation(Scenario scenario);
+
+  const std::string& name(int64_t i) const;
+  void Boot(int64_t i);
+  void Crash(int64_t i);
+  absl::Duration GradientTime(int64_t i);
+  bool AreContacts(int64_t a, int64_t b) const;
+  std::vector<Edge> EdgesOf(const NetworkEvent& event) const;
+
+  void OnReport(int64_t i, const ports::NodeEvent& event);
+  // Calls `change`, which moves slot `i`, and keeps the counts.
+  template <typename Change>
+  void Update(int64_t i, Change change);
+  void OnFirstTraining();
+  void ScheduleEvents();
+  void Begin(const NetworkEvent& event);
+  void Undo(const NetworkEvent& event);
+  void Apply(const Edge& edge, int64_t cuts, int64_t holes);
+  void EndBy(End end, std::string why);
+
+  void TakeRow();
+  bool HasSettled() const;
+  Progress MakeProgress() const;
+  uint64_t Digest() const;
+
+  const Scenario scenario_;
+  std::shared_ptr<const core::RunPlan> plan_;
+  simports::SimScheduler scheduler_;
+  const simports::SimScheduler::OwnerId owner_;
+  std::unique_ptr<simports::SimNetwork> network_;
+  std::vector<Slot> slots_;
+  std::vector<std::string> notes_;
+  std::map<Edge, Trouble> troubles_;
+
+  bool training_began_ = false;
+  absl::Time zero_;  // when it did
+  bool ended_ = false;
+  Result result_;
+  // Over the slots.
+  int64_t up_ = 0;
+  int64_t in_run_ = 0;
+  int64_t done_ = 0;
+  int64_t step_sum_ = 0;  // of those in the run
+  int64_t returns_ = 0;   // restarts and joins to come
+  int64_t next_row_step_ = 0;
+};
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_SIMULATION_H_

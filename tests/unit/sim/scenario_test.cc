@@ -1,0 +1,202 @@
+#include "daemon/sim/scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/unit/sim/scenarios.h"
+
+namespace dfl::sim {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Scenario Parse(const std::string& text, uint64_t seed = 0) {
+  absl::StatusOr<Scenario> scenario = ParseScenario(text, "s.yaml", seed);
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  return scenario.ok() ? *std::move(scenario) : Scenario();
+}
+
+std::string ErrorOf(const std::string& text) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario(text, "s.yaml");
+  EXPECT_EQ(scenario.status().code(), absl::StatusCode::kInvalidArgument)
+      << text;
+  return std::string(scenario.status().message());
+}
+
+TEST(Scenario, IsAPlanAndANetwork) {
+  const Scenario scenario = Parse(SmallScenario());
+  EXPECT_EQ(scenario.plan.algorithm.name, "pame");
+  EXPECT_EQ(scenario.plan.stop.steps, 120);
+  EXPECT_EQ(scenario.plan.seed, 3);
+  ASSERT_EQ(scenario.plan.members.size(), 8);
+  EXPECT_EQ(scenario.plan.members[7].node.name(), "n7");
+  EXPECT_EQ(scenario.plan.members[7].rows, 30);
+  // The model is what the problem is.
+  EXPECT_EQ(scenario.plan.model.kind, "linear");
+  EXPECT_EQ(scenario.plan.model.classes, 0);
+  EXPECT_EQ(scenario.problem.n, 20);
+  EXPECT_EQ(scenario.metrics_every, 20);
+  EXPECT_EQ(scenario.limit, absl::Hours(1));
+}
+
+TEST(Scenario, ReadsLinksSpeedsAndEvents) {
+  const Scenario scenario = Parse(
+      SmallScenario("  links: {delay: 5ms, jitter: 1ms, rate: 1MB, loss: 0.1}\n"
+                    "  paths: [{between: [n1, n0], delay: 80ms}]\n"
+                    "  compute: {time: 2ms, extra: 1ms, factor: {n3: 4}}\n"
+                    "  events:\n"
+                    "    - {at: 1s, crash: n2, for: 500ms}\n"
+                    "    - {at: 2s, join: n4}\n"
+                    "    - {at: 3s, cut: [n5, n6]}\n"
+                    "    - {at: 3s, black_hole: [n5, n6], for: 1s}\n"
+                    "    - {at: 4s, partition: [[n0, n1], [n2]], for: 1s}\n"
+                    "  settled_below: 0.001\n"
+                    "  limit: 10m\n"));
+  EXPECT_EQ(scenario.links.delay, absl::Milliseconds(5));
+  EXPECT_EQ(scenario.links.jitter, absl::Milliseconds(1));
+  EXPECT_EQ(scenario.links.rate, 1e6);
+  EXPECT_EQ(scenario.links.reset_probability, 0.1);
+  ASSERT_EQ(scenario.paths.size(), 1);
+  EXPECT_EQ(scenario.paths[0].a, 1);
+  EXPECT_EQ(scenario.paths[0].b, 0);
+  EXPECT_EQ(scenario.paths[0].path.delay, absl::Milliseconds(80));
+  // What a path does not say it takes from `links`.
+  EXPECT_EQ(scenario.paths[0].path.rate, 1e6);
+  EXPECT_EQ(scenario.compute.time, absl::Milliseconds(2));
+  EXPECT_EQ(scenario.compute.extra, absl::Milliseconds(1));
+  EXPECT_EQ(scenario.compute.factor.at(3), 4);
+  ASSERT_EQ(scenario.events.size(), 5);
+  EXPECT_EQ(scenario.events[0].kind, NetworkEvent::Kind::kCrash);
+  EXPECT_EQ(scenario.events[0].at, absl::Seconds(1));
+  EXPECT_EQ(scenario.events[0].lasts, absl::Milliseconds(500));
+  EXPECT_THAT(scenario.events[0].members, ElementsAre(2));
+  EXPECT_EQ(scenario.events[1].kind, NetworkEvent::Kind::kJoin);
+  EXPECT_EQ(scenario.events[2].lasts, absl::InfiniteDuration());
+  EXPECT_EQ(scenario.events[3].kind, NetworkEvent::Kind::kBlackHole);
+  EXPECT_THAT(scenario.events[4].group, ElementsAre(0, 0, 1, 2, 2, 2, 2, 2));
+  EXPECT_EQ(scenario.settled_below, 0.001);
+  EXPECT_EQ(scenario.limit, absl::Minutes(10));
+}
+
+TEST(Scenario, TakesNamesFromTheNetworkOrThePlan) {
+  const std::string named = absl::StrReplaceAll(
+      SmallScenario(), {{"  nodes: 8\n", "  nodes: [b, c, a]\n"}});
+  EXPECT_EQ(Parse(named).plan.members[0].node.name(), "a");
+  const std::string of_plan = absl::StrCat(
+      "members: [x, y, z]\n",
+      absl::StrReplaceAll(SmallScenario(), {{"  nodes: 8\n", ""}}));
+  EXPECT_EQ(Parse(of_plan).plan.members[2].node.name(), "z");
+}
+
+TEST(Scenario, NumbersSortAsTheyCount) {
+  const std::string many =
+      absl::StrReplaceAll(SmallScenario(), {{"  nodes: 8\n", "  nodes: 11\n"}});
+  const Scenario scenario = Parse(many);
+  EXPECT_EQ(scenario.plan.members[2].node.name(), "n02");
+  EXPECT_EQ(scenario.plan.members[10].node.name(), "n10");
+}
+
+TEST(Scenario, TheSeedOfTheCommandLineWins) {
+  EXPECT_EQ(Parse(SmallScenario(), 9).plan.seed, 9);
+  const std::string unsaid =
+      absl::StrReplaceAll(SmallScenario(), {{"seed: 3\n", ""}});
+  EXPECT_EQ(Parse(unsaid).plan.seed, 1);
+}
+
+struct Mistake {
+  const char* name;
+  const char* network;  // a line of the section; it is line 11
+  const char* complaint;
+};
+
+class ScenarioMistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(ScenarioMistakes, AreToldWithTheirLine) {
+  EXPECT_THAT(ErrorOf(SmallScenario(GetParam().network)),
+              HasSubstr(GetParam().complaint));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ScenarioMistakes,
+    testing::Values(
+        Mistake{"Key", "  link: {delay: 5ms}\n",
+                "s.yaml:11: network.link: unknown key; did you mean links?"},
+        Mistake{"Unit", "  links: {delay: 5}\n",
+                "s.yaml:11: network.links.delay: found \"5\"; allowed: a "
+                "duration from 0s on"},
+        Mistake{"Loss", "  links: {loss: 1}\n",
+                "network.links.loss: found \"1\"; allowed: a probability"},
+        Mistake{"Rate", "  links: {rate: fast}\n",
+                "network.links.rate: found \"fast\"; allowed: bytes a second"},
+        Mistake{"Time", "  compute: {time: 0s}\n",
+                "network.compute.time: found \"0s\"; allowed: a duration above "
+                "0"},
+        Mistake{"Factor", "  compute: {factor: {n9: 2}}\n",
+                "s.yaml:11: network.compute.factor: found \"n9\", which is no "
+                "node; did you mean n0? allowed: n0, n1"},
+        Mistake{"Pair", "  paths: [{between: [n1, n1], delay: 1ms}]\n",
+                "found n1 at both ends"},
+        Mistake{"NoPair", "  paths: [{delay: 1ms}]\n",
+                "`between: [a, b]` is missing"},
+        Mistake{"NoTime", "  events: [{crash: n1}]\n",
+                "s.yaml:11: network.events[0]: `at` is missing"},
+        Mistake{"Nothing", "  events: [{at: 1s}]\n",
+                "found 0 things that happen; allowed: one of crash, join"},
+        Mistake{"Two", "  events: [{at: 1s, crash: n1, join: n2}]\n",
+                "found 2 things that happen"},
+        Mistake{"Stranger", "  events: [{at: 1s, crash: n11}]\n",
+                "network.events[0].crash: found \"n11\", which is no node"},
+        Mistake{"Group", "  events: [{at: 1s, partition: [[n1], [n1]]}]\n",
+                "found n1 a second time"},
+        Mistake{"JoinFor", "  events: [{at: 1s, join: n1, for: 1s}]\n",
+                "`for` goes with what ends by itself"},
+        Mistake{"Twice", "  metrics_every: 5\n", "given twice"},
+        Mistake{"Limit", "  limit: 0s\n", "network.limit: found \"0s\""}),
+    [](const testing::TestParamInfo<Mistake>& info) {
+      return std::string(info.param.name);
+    });
+
+TEST(Scenario, RefusesMistakesOfThePlanAsThePlanIsRead) {
+  EXPECT_THAT(ErrorOf(absl::StrReplaceAll(SmallScenario(),
+                                          {{"kind: ring", "kind: rign"}})),
+              HasSubstr("did you mean \"ring\""));
+  EXPECT_THAT(
+      ErrorOf(absl::StrReplaceAll(SmallScenario(), {{"network:", "netwrok:"}})),
+      HasSubstr("s.yaml:7: netwrok: unknown key; did you mean "
+                "network?"));
+}
+
+TEST(Scenario, RefusesAModelThatIsNotTheProblem) {
+  const std::string text =
+      absl::StrCat("model: {kind: cnn, classes: 10}\n", SmallScenario());
+  EXPECT_THAT(ErrorOf(text),
+              HasSubstr("s.yaml:1: model: found {kind: cnn, classes: 10}; "
+                        "allowed: {kind: linear, classes: 0}"));
+}
+
+TEST(Scenario, RefusesMembersInBothPlaces) {
+  EXPECT_THAT(ErrorOf(absl::StrCat("members: [a]\n", SmallScenario())),
+              HasSubstr("the plan names its members in line 1"));
+}
+
+TEST(Scenario, NeedsAnEnd) {
+  const std::string endless =
+      absl::StrReplaceAll(SmallScenario(), {{"stop: {steps: 120}\n", "\n"}});
+  EXPECT_THAT(ErrorOf(endless), HasSubstr("a simulation ends by stop.steps"));
+  Parse(absl::StrCat(endless, "  limit: 5s\n"));
+}
+
+TEST(Scenario, NeedsSomebodyFromTheBeginning) {
+  const std::string text =
+      absl::StrReplaceAll(SmallScenario("  events: [{at: 1s, join: n0}]\n"),
+                          {{"  nodes: 8\n", "  nodes: 1\n"}});
+  EXPECT_THAT(ErrorOf(text), HasSubstr("every node joins later"));
+}
+
+}  // namespace
+}  // namespace dfl::sim

@@ -1,0 +1,329 @@
+#include "daemon/sim/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "daemon/core/algorithm.h"
+#include "tests/unit/sim/scenarios.h"
+
+namespace dfl::sim {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Result RunOnce(const std::string& text, uint64_t seed = 0) {
+  Result none;
+  none.rows.resize(8);  // so that tests may look at some
+  absl::StatusOr<Scenario> scenario = ParseScenario(text, "s.yaml", seed);
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  if (!scenario.ok()) return none;
+  auto made = Simulation::Create(*std::move(scenario));
+  EXPECT_TRUE(made.ok()) << made.status();
+  return made.ok() ? (*made)->Run([](const Progress&) { return true; }) : none;
+}
+
+// Every scenario is played twice: the same seed is the same run.
+Result RunTwice(const std::string& text, uint64_t seed = 0) {
+  const Result first = RunOnce(text, seed);
+  Result second = RunOnce(text, seed);
+  EXPECT_EQ(first.digest, second.digest) << text;
+  // As text: of a run that diverged they are not numbers.
+  EXPECT_EQ(ToCsv(first.rows), ToCsv(second.rows)) << text;
+  return second;
+}
+
+TEST(Simulation, LearnsAndMeasures) {
+  const Result result = RunTwice(SmallScenario());
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_FALSE(result.failed);
+  EXPECT_EQ(result.edges, 8);
+  EXPECT_EQ(result.steps, 8 * 120);
+  ASSERT_GE(result.rows.size(), 7);
+  const MetricsRow& first = result.rows.front();
+  const MetricsRow& last = result.rows.back();
+  EXPECT_EQ(first.step, 0);
+  EXPECT_EQ(first.time_s, 0);
+  EXPECT_EQ(first.consensus_error, 0);
+  EXPECT_EQ(first.loss_mean_model, first.mean_loss);
+  EXPECT_EQ(result.rows[1].step, 20);
+  EXPECT_EQ(last.step, 120);
+  EXPECT_EQ(last.nodes, 8);
+  EXPECT_EQ(last.lowest_step, 120);
+  // A step takes 10 ms, and now and then an answer's way.
+  EXPECT_GE(last.time_s, 1.2);
+  EXPECT_LT(last.time_s, 1.5);
+  EXPECT_LT(last.loss_mean_model, 0.3 * first.loss_mean_model);
+  EXPECT_GT(last.consensus_error, 0);
+  for (size_t i = 1; i < result.rows.size(); ++i) {
+    EXPECT_GT(result.rows[i].bytes_sent, result.rows[i - 1].bytes_sent);
+    EXPECT_GT(result.rows[i].time_s, result.rows[i - 1].time_s);
+  }
+}
+
+// The measured values against the nodes' own models, naively.
+TEST(Simulation, TheLastRowIsOfTheModelsThereAre) {
+  auto made = Simulation::Create(*ParseScenario(SmallScenario(), "s.yaml"));
+  ASSERT_TRUE(made.ok());
+  Simulation& simulation = **made;
+  const Result result = simulation.Run([](const Progress&) { return true; });
+  core::ExampleSpec spec;
+  spec.nodes = 8;
+  spec.n = 20;
+  spec.rows_per_node = 30;
+  spec.seed = DeriveSeed(3, "data");
+  const core::ProblemSet problems = core::LinearRegressionExample(spec);
+  double mean_loss = 0;
+  double consensus = 0;
+  for (int64_t i = 0; i < 8; ++i) {
+    mean_loss += problems.nodes[i]->Loss(simulation.parameters(i)) / 8;
+    for (int64_t l = 0; l < 20; ++l) {
+      double mean = 0;
+      for (int64_t j = 0; j < 8; ++j) mean += simulation.parameters(j)[l] / 8.0;
+      const double off = simulation.parameters(i)[l] - mean;
+      consensus += off * off / 8;
+    }
+  }
+  EXPECT_NEAR(result.rows.back().mean_loss, mean_loss, 1e-12);
+  EXPECT_NEAR(result.rows.back().consensus_error, consensus, 1e-12);
+}
+
+TEST(Simulation, AnotherSeedIsAnotherRun) {
+  EXPECT_NE(RunOnce(SmallScenario(), 1).digest,
+            RunOnce(SmallScenario(), 2).digest);
+}
+
+TEST(Simulation, TheDataMayHaveASeedOfItsOwn) {
+  const std::string text =
+      absl::StrReplaceAll(SmallScenario(), {{"rows: 30", "rows: 30, seed: 5"}});
+  EXPECT_EQ(RunOnce(text, 1).rows[0].loss_mean_model,
+            RunOnce(text, 2).rows[0].loss_mean_model);
+}
+
+TEST(Simulation, LearnsLogisticRegression) {
+  const Result result = RunTwice(absl::StrReplaceAll(
+      SmallScenario(), {{"kind: linear", "kind: logistic"}}));
+  EXPECT_EQ(result.end, End::kFinished);
+  // ln 2 at zero parameters.
+  EXPECT_NEAR(result.rows.front().loss_mean_model, 0.6931, 1e-4);
+  EXPECT_LT(result.rows.back().loss_mean_model, 0.55);
+}
+
+// Everything the catalogue has, each on a graph and with messages it takes.
+TEST(Simulation, RunsEveryAlgorithm) {
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    SCOPED_TRACE(info.name);
+    const Result result = RunTwice(absl::StrReplaceAll(
+        SmallScenario("  compute: {time: 8ms, extra: 4ms}\n",
+                      absl::StrCat("{name: ", info.name, "}")),
+        {{"kind: ring", info.complete_graph ? "kind: complete" : "kind: ring"},
+         {"coordinates: random",
+          info.dense_only ? "coordinates: dense" : "coordinates: random"}}));
+    EXPECT_EQ(result.end, End::kFinished) << result.why;
+    EXPECT_EQ(result.rows.back().lowest_step, 120);
+    EXPECT_EQ(result.messages_rejected, 0);
+    EXPECT_LT(result.rows.back().mean_loss, result.rows.front().mean_loss);
+  }
+}
+
+// Nodes in pairs, other ones in the next round.
+constexpr char kPairs[] =
+    "{kind: time-varying, edge_sets: ["
+    "[[n0, n1], [n2, n3], [n4, n5], [n6, n7]], "
+    "[[n1, n2], [n3, n4], [n5, n6], [n7, n0]]]}";
+
+TEST(Simulation, FollowsAGraphThatChanges) {
+  for (const char* topology :
+       {kPairs, "{kind: erdos-renyi, edge_probability: 0.4, every: 3}"}) {
+    for (const char* name : {"d-psgd", "dfedavgm", "async-dsgd", "pame"}) {
+      SCOPED_TRACE(absl::StrCat(topology, " ", name));
+      const Result result = RunTwice(absl::StrReplaceAll(
+          SmallScenario("", absl::StrCat("{name: ", name, "}")),
+          {{"{kind: ring}", topology},
+           {"coordinates: random", "coordinates: dense"}}));
+      EXPECT_EQ(result.end, End::kFinished) << result.why;
+      EXPECT_EQ(result.steps, 8 * 120);
+      EXPECT_EQ(result.messages_rejected, 0);
+      EXPECT_EQ(result.neighbours_missed, 0);
+      EXPECT_LT(result.rows.back().mean_loss, result.rows.front().mean_loss);
+    }
+  }
+}
+
+// Apart they would stay apart: of a changing graph every round's edges count.
+TEST(Simulation, APartitionCutsTheEdgesOfAllRounds) {
+  const std::string scenario = absl::StrReplaceAll(
+      SmallScenario("  events: [{at: 1ms, partition: [[n0, n1, n2, n3]]}]\n",
+                    "{name: d-psgd}"),
+      {{"{kind: ring}", kPairs},
+       {"coordinates: random", "coordinates: dense"}});
+  const Result result = RunTwice(scenario);
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.links_lost, 4);  // n3 - n4 and n7 - n0, at both ends
+}
+
+TEST(Simulation, RunsOnADirectedGraph) {
+  const Result result = RunTwice(absl::StrReplaceAll(
+      SmallScenario("", "{name: local}"),
+      {{"{kind: ring}",
+        "{kind: explicit, directed: on, edges: [[n0, n1], [n1, n2], [n2, n3], "
+        "[n3, n4], [n4, n5], [n5, n6], [n6, n7], [n7, n0], [n0, n4]]}"}}));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.edges, 9);
+}
+
+TEST(Simulation, ASlowNodeIsSlow) {
+  const Result result =
+      RunTwice(SmallScenario("  compute: {factor: {n3: 4}}\n"));
+  EXPECT_GE(result.rows.back().time_s, 4.8);
+  EXPECT_LT(result.rows[2].lowest_step, result.rows[2].highest_step / 2);
+}
+
+TEST(Simulation, SpeedsMayVary) {
+  const Result result =
+      RunTwice(SmallScenario("  compute: {time: 5ms, extra: 5ms}\n"));
+  EXPECT_NEAR(result.rows.back().time_s, 1.2, 0.6);
+  EXPECT_LT(result.rows[3].lowest_step, result.rows[3].highest_step);
+}
+
+TEST(Simulation, DelayAndRateCostTime) {
+  const std::string algorithm = "{name: d-psgd}";
+  const double near = RunTwice(SmallScenario("", algorithm)).rows.back().time_s;
+  const double far =
+      RunTwice(SmallScenario("  links: {delay: 30ms}\n", algorithm))
+          .rows.back()
+          .time_s;
+  EXPECT_GT(far, near + 120 * 0.030);
+  const double thin =
+      RunTwice(SmallScenario("  links: {rate: 2kB}\n", algorithm))
+          .rows.back()
+          .time_s;
+  EXPECT_GT(thin, 1.3 * near);
+}
+
+TEST(Simulation, LostFramesHoldNobodyUp) {
+  const Result result = RunTwice(SmallScenario("  links: {loss: 0.02}\n"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_GT(result.links_lost, 5);
+  EXPECT_LT(result.rows.back().loss_mean_model,
+            0.3 * result.rows.front().loss_mean_model);
+}
+
+TEST(Simulation, ACutAndAPartitionHeal) {
+  const Result cut = RunTwice(
+      SmallScenario("  events:\n"
+                    "    - {at: 200ms, cut: [n0, n1], for: 300ms}\n"
+                    "    - {at: 300ms, partition: [[n0, n1, n2]], for: 1s}\n"));
+  EXPECT_EQ(cut.end, End::kFinished) << cut.why;
+  EXPECT_GE(cut.links_lost, 6);
+  const Result hole = RunTwice(SmallScenario(
+      "  events: [{at: 200ms, black_hole: [n0, n1], for: 60s}]\n"));
+  EXPECT_EQ(hole.end, End::kFinished) << hole.why;
+  EXPECT_GT(hole.neighbours_missed, 0);
+}
+
+TEST(Simulation, TroublesThatOverlapBothMustEnd) {
+  // For good: the second never ends.
+  const Result result =
+      RunTwice(SmallScenario("  events:\n"
+                             "    - {at: 100ms, cut: [n0, n1], for: 200ms}\n"
+                             "    - {at: 150ms, cut: [n0, n1]}\n"));
+  EXPECT_EQ(result.end, End::kFinished);
+  EXPECT_EQ(result.links_lost, 2);  // one at each end, never up again
+}
+
+TEST(Simulation, ACrashedNodeComesBackAndFinishes) {
+  const Result result = RunTwice(
+      SmallScenario("  events: [{at: 400ms, crash: n5, for: 300ms}]\n"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.crashes, 1);
+  EXPECT_EQ(result.rows.back().nodes, 8);
+  EXPECT_EQ(result.rows.back().lowest_step, 120);
+  // It took its steps up again where a neighbour was.
+  EXPECT_LT(result.steps, 8 * 120);
+}
+
+TEST(Simulation, OneThatLeavesForGoodIsNotWaitedFor) {
+  const Result result =
+      RunTwice(SmallScenario("  events: [{at: 400ms, crash: n5}]\n"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.rows.back().nodes, 7);
+}
+
+TEST(Simulation, ALateNodeJoinsWhereTheOthersAre) {
+  const Result result =
+      RunTwice(SmallScenario("  events: [{at: 800ms, join: n2}]\n"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.rows.front().nodes, 7);
+  EXPECT_EQ(result.rows.back().nodes, 8);
+  EXPECT_LT(result.steps, 7 * 120 + 60);
+}
+
+TEST(Simulation, EndsWhenTheLossHasSettled) {
+  const Result result = RunTwice(absl::StrReplaceAll(
+      SmallScenario("  settled_below: 0.5\n"), {{"steps: 120", "steps: 0"}}));
+  EXPECT_EQ(result.end, End::kSettled);
+  EXPECT_FALSE(result.failed);
+  EXPECT_GE(result.rows.size(), 4);
+}
+
+TEST(Simulation, ARunThatDoesNotGetThereFails) {
+  const Result late = RunTwice(SmallScenario("  limit: 500ms\n"));
+  EXPECT_EQ(late.end, End::kLimit);
+  EXPECT_TRUE(late.failed);
+  EXPECT_NEAR(late.rows.back().time_s, 0.5, 1e-9);
+  const Result gone = RunTwice(
+      absl::StrReplaceAll(SmallScenario("  events: [{at: 100ms, crash: n0}]\n"),
+                          {{"nodes: 8", "nodes: 1"}}));
+  EXPECT_EQ(gone.end, End::kStalled);
+  EXPECT_TRUE(gone.failed);
+}
+
+TEST(Simulation, ALimitAloneIsAnEndAndNoFailure) {
+  const Result result = RunTwice(absl::StrReplaceAll(
+      SmallScenario("  limit: 500ms\n"), {{"stop: {steps: 120}\n", ""}}));
+  EXPECT_EQ(result.end, End::kLimit);
+  EXPECT_FALSE(result.failed);
+}
+
+TEST(Simulation, DivergenceEndsTheRun) {
+  const Result result = RunTwice(SmallScenario(
+      "", "{name: pame, knobs: {sigma0: 0.001, nu: 0.5, p: 0.5}}"));
+  EXPECT_EQ(result.end, End::kDiverged);
+  EXPECT_TRUE(result.failed);
+  EXPECT_THAT(result.why, HasSubstr("not finite"));
+}
+
+TEST(Simulation, IsInterruptedByItsCaller) {
+  auto made = Simulation::Create(*ParseScenario(
+      absl::StrReplaceAll(SmallScenario(), {{"steps: 120", "steps: 5000"}}),
+      "s.yaml"));
+  ASSERT_TRUE(made.ok());
+  int64_t asked = 0;
+  const Result result = (*made)->Run([&](const Progress& progress) {
+    EXPECT_LE(progress.share, 1);
+    return ++asked < 2;
+  });
+  EXPECT_EQ(result.end, End::kInterrupted);
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(result.rows.empty());
+}
+
+TEST(Simulation, SaysWhatHasNoEffect) {
+  auto made = Simulation::Create(
+      *ParseScenario(SmallScenario("  paths: [{between: [n0, n4], delay: 1s}]\n"
+                                   "  events: [{at: 1s, cut: [n1, n3]}]\n"),
+                     "s.yaml"));
+  ASSERT_TRUE(made.ok());
+  EXPECT_THAT((*made)->notes(),
+              ElementsAre(HasSubstr("n0 and n4 are no neighbours"),
+                          HasSubstr("n1 and n3 are no neighbours")));
+}
+
+}  // namespace
+}  // namespace dfl::sim
