@@ -8,13 +8,17 @@
 #include "daemon/base/check.h"
 #include "daemon/core/async_dsgd.h"
 #include "daemon/core/decefl.h"
+#include "daemon/core/depositum.h"
 #include "daemon/core/dfedavgm.h"
 #include "daemon/core/dfedsam.h"
 #include "daemon/core/dpsgd.h"
 #include "daemon/core/epidemic.h"
 #include "daemon/core/fedavg.h"
+#include "daemon/core/kgt.h"
 #include "daemon/core/local.h"
 #include "daemon/core/pame.h"
+#include "daemon/core/sgp.h"
+#include "daemon/core/spod_gt.h"
 #include "daemon/core/swarm.h"
 
 namespace dfl::core {
@@ -22,7 +26,8 @@ namespace dfl::core {
 SeededDecisions::SeededDecisions(uint64_t seed, uint64_t stream)
     : seed_(seed),
       neighbours_(DeriveSeed(seed, "neighbours", stream)),
-      coordinates_(DeriveSeed(seed, "coordinates", stream)) {}
+      coordinates_(DeriveSeed(seed, "coordinates", stream)),
+      happenings_(DeriveSeed(seed, "happenings", stream)) {}
 
 std::vector<NodeId> SeededDecisions::ChooseNeighbours(
     absl::Span<const NodeId> candidates, int64_t count) {
@@ -48,6 +53,11 @@ int64_t SeededDecisions::DrawFrom(absl::string_view purpose, IntRange range) {
   return range.lo + static_cast<int64_t>(rng.Below(range.hi - range.lo + 1));
 }
 
+bool SeededDecisions::Happens(absl::string_view /*purpose*/,
+                              const NodeId& /*peer*/, double probability) {
+  return happenings_.Uniform() < probability;
+}
+
 std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
                                                      absl::string_view purpose,
                                                      int64_t round,
@@ -70,10 +80,11 @@ std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
 absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
   static const std::vector<AlgorithmInfo>* const kCatalogue =
       new std::vector<AlgorithmInfo>{
-          AsyncDsgdInfo(),  BarrierDsgdInfo(), DeceflInfo(),   DfedavgmInfo(),
-          DfedsamInfo(),    DpsgdInfo(),       EpidemicInfo(), FedavgInfo(),
-          FedavgPlusInfo(), LocalInfo(),       PameInfo(),     SwarmInfo(),
-          SyncDsgdInfo()};
+          AsyncDsgdInfo(), BarrierDsgdInfo(), DeceflInfo(),   DepositumInfo(),
+          DfedavgmInfo(),  DfedsamInfo(),     DpsgdInfo(),    EpidemicInfo(),
+          FedavgInfo(),    FedavgPlusInfo(),  GPushPullInfo(), KGtInfo(),
+          LocalInfo(),     PameInfo(),        PushPullInfo(), SgpInfo(),
+          SpodGtInfo(),    SporadicKGtInfo(), SwarmInfo(),    SyncDsgdInfo()};
   return *kCatalogue;
 }
 
@@ -106,6 +117,15 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
   }
   if (name == "decefl" || name == "fedavg") {
     return std::make_unique<Decefl>(context);
+  }
+  if (name == "depositum") {
+    return std::make_unique<Depositum>(std::move(context));
+  }
+  if (name == "k-gt") return std::make_unique<KGt>(std::move(context));
+  if (name == "sgp") return std::make_unique<Sgp>(std::move(context));
+  if (name == "spod-gt" || name == "push-pull" || name == "g-push-pull" ||
+      name == "sporadic-k-gt") {
+    return std::make_unique<SpodGt>(std::move(context), decisions);
   }
   if (name == "dfedavgm") {
     return std::make_unique<Dfedavgm>(std::move(context));

@@ -32,6 +32,7 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/remote_vector.h"
@@ -90,6 +91,32 @@ struct PushArrived {
   RemoteModel model;
 };
 
+// A parcel of mass (mass_ledger.h): `model.parameters` is what is given, [n],
+// `model.step` the newest round it is of. The same `sequence` may come again.
+struct MassArrived {
+  NodeId from;
+  uint64_t sequence = 0;
+  RemoteModel model;
+};
+
+// The parcel Give{to, sequence} was taken. `taken` is the taker's sum of probes
+// of all it took from us (mass_ledger.h).
+struct Delivered {
+  NodeId to;
+  uint64_t sequence = 0;
+  double taken = 0;
+};
+
+// `from` sends nothing in `round`.
+struct Skipped {
+  NodeId from;
+  int64_t round = 0;
+};
+
+// A new tracker epoch: mass of the one before is void at every node, and so is
+// what is out. May come at any time after Started.
+struct EpochBegins {};
+
 struct TimerFired {
   uint64_t timer = 0;
 };
@@ -109,7 +136,8 @@ struct PlanChanged {
 
 using Event = std::variant<Started, StepBegins, GradientReady, AskArrived,
                            AnswerArrived, AnswerMissing, PushArrived,
-                           TimerFired, PeerUp, PeerDown, PlanChanged>;
+                           TimerFired, PeerUp, PeerDown, PlanChanged,
+                           MassArrived, Delivered, Skipped, EpochBegins>;
 
 // --------------------------------------------------------------- actions ----
 
@@ -151,6 +179,22 @@ struct Push {
   std::vector<double> scalars = {};
 };
 
+// Send `mass`, [n] fp32, to `to` until it is taken, exactly once, whatever
+// happens to the link; Delivered says that it was. One at a time for each `to`.
+struct Give {
+  NodeId to;
+  uint64_t sequence = 0;  // 1, 2, ... for each `to`
+  int64_t round = 0;
+  std::shared_ptr<const FlatVector> mass;
+  std::vector<double> scalars = {};  // as Push::scalars
+};
+
+// Tell `peers` that nothing is sent to them in `round`, or they would wait.
+struct Skip {
+  std::vector<NodeId> peers;
+  int64_t round = 0;
+};
+
 // TimerFired{timer} after `delay`; a second WakeAfter of one timer replaces it.
 struct WakeAfter {
   uint64_t timer = 0;
@@ -172,7 +216,7 @@ struct Missed {
 struct StepDone {};
 
 using Action = std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push,
-                            WakeAfter, CancelTimer, Missed, StepDone>;
+                            WakeAfter, CancelTimer, Missed, StepDone, Give, Skip>;
 using Actions = std::vector<Action>;
 
 // ------------------------------------------------------------- interface ----
@@ -201,6 +245,11 @@ class Decisions {
   // one node with the same purpose and range: a node draws once.
   virtual int64_t DrawFrom(absl::string_view purpose, IntRange range) = 0;
 
+  // True with `probability`: whether `purpose` happens this time, on the way to
+  // `peer` or, when that is oneself, here.
+  virtual bool Happens(absl::string_view purpose, const NodeId& peer,
+                       double probability) = 0;
+
   // `count` different places of [0, candidates), uniformly, in any order. Every
   // node of the run with the seed `run_seed` that asks with the same arguments
   // is told the same, so that nodes know of each other's draws.
@@ -222,6 +271,8 @@ class SeededDecisions : public Decisions {
                                        int64_t count) override;
   uint64_t NameCoordinates(const NodeId& to) override;
   int64_t DrawFrom(absl::string_view purpose, IntRange range) override;
+  bool Happens(absl::string_view purpose, const NodeId& peer,
+               double probability) override;
   std::vector<int64_t> ChooseTogether(uint64_t run_seed,
                                       absl::string_view purpose, int64_t round,
                                       int64_t candidates,
@@ -231,6 +282,7 @@ class SeededDecisions : public Decisions {
   uint64_t seed_;
   Rng neighbours_;
   Rng coordinates_;
+  Rng happenings_;
 };
 
 // How an algorithm's models travel.
@@ -263,6 +315,9 @@ class Algorithm {
   // The number of local steps taken so far (gradients applied).
   virtual int64_t gradients() const = 0;
 
+  // What Delivered::taken says to `from`; 0 where no mass is given.
+  virtual double MassTaken(const NodeId& /*from*/) const { return 0; }
+
   // Names and values worth watching, e.g. sigma and m of PaME.
   virtual std::map<std::string, double> Gauges() const = 0;
 };
@@ -285,6 +340,9 @@ struct AlgorithmInfo {
   bool computes_on_copy = false;
   // True: a message that carries only some coordinates would break it.
   bool dense_only = false;
+  // True: something is given away that must arrive exactly once
+  // (mass_ledger.h), so its state is bound to a tracker epoch.
+  bool gives_mass = false;
   // Costs: vectors of length n kept beside parameters and gradient, and a
   // sentence on messages and steps a round.
   int64_t extra_vectors = 0;

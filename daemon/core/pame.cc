@@ -115,14 +115,11 @@ void Pame::Handle(Event event, Actions& actions) {
           On(e);
         } else if constexpr (std::is_same_v<E, PlanChanged>) {
           On(std::move(e));
-        } else if constexpr (std::is_same_v<E, PushArrived> ||
-                             std::is_same_v<E, PeerUp> ||
-                             std::is_same_v<E, PeerDown>) {
-          // Nothing is pushed to PaME; a lost neighbour shows as
-          // AnswerMissing.
-        } else {
+        } else if constexpr (requires { On(std::move(e), actions); }) {
           On(std::move(e), actions);
         }
+        // Nothing is pushed or given to PaME; a lost neighbour shows as
+        // AnswerMissing.
       },
       event);
 }

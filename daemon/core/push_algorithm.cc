@@ -5,10 +5,12 @@
 
 namespace dfl::core {
 
-PushAlgorithm::PushAlgorithm(AlgorithmContext context)
+PushAlgorithm::PushAlgorithm(AlgorithmContext context,
+                             std::vector<Neighbour> NodePlan::* heard)
     : plan_(std::move(context.plan)),
+      heard_(heard),
       vectors_(context.vectors),
-      barrier_(plan_.neighbours) {}
+      barrier_(plan_.*heard_) {}
 
 void PushAlgorithm::Handle(Event event, Actions& actions) {
   if (const auto* started = std::get_if<Started>(&event)) {
@@ -31,9 +33,11 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
     MixIfComplete(actions);
   } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
     plan_ = std::move(changed->plan);
-    barrier_.SetNeighbours(plan_.neighbours);
+    barrier_.SetNeighbours(plan_.*heard_);
   } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
     actions.push_back(Answer{asked->from, asked->ask, 1, 0});
+  } else {
+    OnOther(std::move(event), actions);
   }
 }
 

@@ -1,10 +1,11 @@
 // What all algorithms that mix pushed models do alike: they keep the plan, the
 // neighbours' models (push_barrier.h) and the count of rounds up to date. What a
-// round is, its subclasses say: push_rounds.h and async_dsgd.h.
+// round is, its subclasses say: push_rounds.h, mass_rounds.h and async_dsgd.h.
 #ifndef DFL_CORE_PUSH_ALGORITHM_H_
 #define DFL_CORE_PUSH_ALGORITHM_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "daemon/core/algorithm.h"
 #include "daemon/core/push_barrier.h"
@@ -19,7 +20,10 @@ class PushAlgorithm : public Algorithm {
   void JumpTo(int64_t round) override { round_ = round; }
 
  protected:
-  explicit PushAlgorithm(AlgorithmContext context);
+  // `heard`: the neighbours of the plan whose models are mixed.
+  explicit PushAlgorithm(
+      AlgorithmContext context,
+      std::vector<Neighbour> NodePlan::* heard = &NodePlan::neighbours);
 
   // The run starts, or is taken up again, in round step(); no round is begun.
   virtual void OnStarted() = 0;
@@ -30,6 +34,8 @@ class PushAlgorithm : public Algorithm {
   virtual void OnPush(const RemoteModel& /*model*/) {}
   // A model came or a neighbour went: the round may have all it waits for.
   virtual void MixIfComplete(Actions& actions) = 0;
+  // Events of algorithms that give mass.
+  virtual void OnOther(Event /*event*/, Actions& /*actions*/) {}
   virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
 
   // A gradient was applied.
@@ -43,6 +49,7 @@ class PushAlgorithm : public Algorithm {
 
  private:
   NodePlan plan_;
+  std::vector<Neighbour> NodePlan::* heard_;
   const NodeVectors vectors_;
   PushBarrier barrier_;
   int64_t round_ = 0;

@@ -57,6 +57,15 @@ class PushBarrier {
   // is too old for the next round.
   std::vector<Arrival> Take(int64_t round, int64_t max_lag);
 
+  // `peer` is waited for and nothing of `round` or later came from it.
+  bool Awaits(const NodeId& peer, int64_t round) const;
+  // The neighbours that this round waits for, as far as they are up.
+  const std::set<NodeId>& awaited() const { return awaited_; }
+
+  bool IsUp(const NodeId& peer) const { return up_.count(peer) > 0; }
+  // All peers that are up, neighbours or not.
+  const std::set<NodeId>& up() const { return up_; }
+
   std::vector<NodeId> peers() const;
   // The neighbours that are up, in their order.
   std::vector<NodeId> up_peers() const;
@@ -65,8 +74,6 @@ class PushBarrier {
 
  private:
   bool IsNeighbour(const NodeId& peer) const;
-  // `peer` is waited for and nothing of `round` or later came from it.
-  bool Awaits(const NodeId& peer, int64_t round) const;
 
   std::vector<Neighbour> neighbours_;
   std::set<NodeId> up_;

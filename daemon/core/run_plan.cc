@@ -357,27 +357,37 @@ double NumberOf(const KnobValue& value) {
                             : std::get<double>(value);
 }
 
-double LargestQ(const RunPlan& plan, const AlgorithmInfo& algorithm) {
-  const auto q = std::find_if(algorithm.knobs.begin(), algorithm.knobs.end(),
-                              [](const KnobSpec& k) { return k.name == "q"; });
-  if (q == algorithm.knobs.end()) return 0;
-  const auto value = [&q](const KnobValues& values) -> std::optional<double> {
-    const auto found = values.find(q->name);
-    if (found == values.end()) return std::nullopt;
-    return NumberOf(found->second);
-  };
-  double largest = 0;
-  size_t own = 0;  // members that have their own
+// The values that the members have of the number `name`, each once or more
+// often; empty where the algorithm has no such knob.
+std::vector<double> ValuesOfMembers(const RunPlan& plan,
+                                    const AlgorithmInfo& algorithm,
+                                    absl::string_view name) {
+  std::vector<double> values;
+  const auto spec =
+      std::find_if(algorithm.knobs.begin(), algorithm.knobs.end(),
+                   [name](const KnobSpec& k) { return k.name == name; });
+  if (spec == algorithm.knobs.end()) return values;
   for (const auto& [node, overrides] : plan.nodes) {
-    const std::optional<double> override_q = value(overrides.knobs);
-    if (!override_q.has_value()) continue;
-    ++own;
-    largest = std::max(largest, *override_q);
+    const auto found = overrides.knobs.find(spec->name);
+    if (found == overrides.knobs.end()) continue;
+    values.push_back(NumberOf(found->second));
   }
-  if (own == plan.members.size()) return largest;
-  return std::max(
-      largest,
-      value(plan.algorithm.knobs).value_or(NumberOf(q->default_value)));
+  if (values.size() == plan.members.size()) return values;
+  const auto found = plan.algorithm.knobs.find(spec->name);
+  values.push_back(NumberOf(found == plan.algorithm.knobs.end()
+                                ? spec->default_value
+                                : found->second));
+  return values;
+}
+
+double LargestQ(const RunPlan& plan, const AlgorithmInfo& algorithm) {
+  const std::vector<double> q = ValuesOfMembers(plan, algorithm, "q");
+  return q.empty() ? 0 : *std::max_element(q.begin(), q.end());
+}
+
+double LeastP(const RunPlan& plan, const AlgorithmInfo& algorithm) {
+  const std::vector<double> p = ValuesOfMembers(plan, algorithm, "p");
+  return p.empty() ? 1 : *std::min_element(p.begin(), p.end());
 }
 
 // Neighbours of a node, by place, all with one weight.
@@ -457,6 +467,7 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const AnyGraph& graph,
                         static_cast<double>(out.member_count) / total;
   }
   out.largest_q = LargestQ(plan, algorithm);
+  out.least_p = LeastP(plan, algorithm);
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }

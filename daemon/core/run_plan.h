@@ -175,6 +175,8 @@ struct NodePlan {
   double sample_weight = 1;
   // The largest value of the knob q among the members; 0 where there is none.
   double largest_q = 0;
+  // The least value of the knob p among the members; 1 where there is none.
+  double least_p = 1;
   bool rows_known = false;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };

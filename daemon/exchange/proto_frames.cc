@@ -35,6 +35,7 @@ struct ToControl {
     m->set_plan_version(f.plan_version);
     m->set_step(f.step);
     m->set_phase(static_cast<pb::Phase>(f.phase));
+    m->set_tracker_epoch(f.tracker_epoch);
   }
   void operator()(const ports::AskFrame& f) const {
     pb::Ask* m = out->mutable_ask();
@@ -60,6 +61,8 @@ struct ToControl {
     m->set_header(std::move(f.header));
     m->set_body_bytes(f.body_bytes);
     for (const double scalar : f.scalars) m->add_scalars(scalar);
+    m->set_tracker_epoch(f.tracker_epoch);
+    m->set_sequence(f.sequence);
   }
   void operator()(const ports::Chunk&) const { DFL_CHECK(!"chunk"); }
   void operator()(const ports::TransferAck& f) const {
@@ -67,6 +70,7 @@ struct ToControl {
     m->set_transfer(f.transfer);
     m->set_received(f.received);
     m->set_complete(f.complete);
+    m->set_taken(f.taken);
   }
   void operator()(ports::TransferCancel f) const {
     pb::TransferCancel* m = out->mutable_transfer_cancel();
@@ -74,6 +78,9 @@ struct ToControl {
     m->set_by_sender(f.by_sender);
     m->set_reason(static_cast<pb::RefuseReason>(f.reason));
     m->set_text(Printable(std::move(f.text)));
+  }
+  void operator()(const ports::SkipFrame& f) const {
+    out->mutable_skip()->set_round(f.round);
   }
 };
 
@@ -120,6 +127,7 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.plan_version = m->plan_version();
       f.step = m->step();
       f.phase = static_cast<ports::Phase>(m->phase());
+      f.tracker_epoch = m->tracker_epoch();
       return Checked(std::move(f));
     }
     case pb::ControlFrame::kAsk: {
@@ -153,6 +161,8 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.header = std::move(*m->mutable_header());
       f.body_bytes = m->body_bytes();
       f.scalars.assign(m->scalars().begin(), m->scalars().end());
+      f.tracker_epoch = m->tracker_epoch();
+      f.sequence = m->sequence();
       return Checked(std::move(f));
     }
     case pb::ControlFrame::kTransferAck: {
@@ -161,6 +171,7 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.transfer = m.transfer();
       f.received = m.received();
       f.complete = m.complete();
+      f.taken = m.taken();
       return Checked(f);
     }
     case pb::ControlFrame::kTransferCancel: {
@@ -171,6 +182,11 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.reason = static_cast<ports::RefuseReason>(m->reason());
       f.text = Printable(std::move(*m->mutable_text()));
       return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kSkip: {
+      ports::SkipFrame f;
+      f.round = message->skip().round();
+      return Checked(f);
     }
     case pb::ControlFrame::FRAME_NOT_SET:
       break;

@@ -31,6 +31,11 @@ int64_t BytesField(int64_t length) {
 
 int64_t FlagField(bool value) { return value ? 2 : 0; }
 
+// -0.0 is written.
+int64_t DoubleField(double value) {
+  return value == 0 && !std::signbit(value) ? 0 : 9;
+}
+
 // int64 fields are written as their two's complement.
 int64_t SignedField(int64_t value) {
   return NumberField(static_cast<uint64_t>(value));
@@ -40,7 +45,8 @@ struct Sizer {
   int64_t operator()(const StateFrame& f) const {
     return BytesField(f.run_id.size()) + BytesField(f.fingerprint.size()) +
            BytesField(f.algorithm.size()) + NumberField(f.plan_version) +
-           SignedField(f.step) + NumberField(static_cast<uint64_t>(f.phase));
+           SignedField(f.step) + NumberField(static_cast<uint64_t>(f.phase)) +
+           NumberField(f.tracker_epoch);
   }
   int64_t operator()(const AskFrame& f) const {
     return NumberField(f.ask) + NumberField(static_cast<uint64_t>(f.purpose)) +
@@ -58,7 +64,8 @@ struct Sizer {
            NumberField(static_cast<uint64_t>(f.kind)) + NumberField(f.ask) +
            SignedField(f.step) + BytesField(f.header.size()) +
            SignedField(f.body_bytes) +
-           BytesField(static_cast<int64_t>(f.scalars.size() * sizeof(double)));
+           BytesField(static_cast<int64_t>(f.scalars.size() * sizeof(double))) +
+           NumberField(f.tracker_epoch) + NumberField(f.sequence);
   }
   int64_t operator()(const Chunk& f) const {
     return NumberField(f.transfer) + SignedField(f.offset) +
@@ -66,13 +73,14 @@ struct Sizer {
   }
   int64_t operator()(const TransferAck& f) const {
     return NumberField(f.transfer) + SignedField(f.received) +
-           FlagField(f.complete);
+           FlagField(f.complete) + DoubleField(f.taken);
   }
   int64_t operator()(const TransferCancel& f) const {
     return NumberField(f.transfer) + FlagField(f.by_sender) +
            NumberField(static_cast<uint64_t>(f.reason)) +
            BytesField(f.text.size());
   }
+  int64_t operator()(const SkipFrame& f) const { return SignedField(f.round); }
 };
 
 // Of a message of `inner` bytes as a field of another.
@@ -104,6 +112,12 @@ absl::Status CheckName(const char* field, const std::string& value) {
   return absl::OkStatus();
 }
 
+absl::Status CheckEpoch(uint64_t epoch) {
+  if (epoch <= kMaxTrackerEpoch) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "tracker_epoch is ", epoch, "; allowed: at most ", kMaxTrackerEpoch));
+}
+
 template <typename Enum>
 absl::Status CheckEnum(const char* field, Enum value, Enum last) {
   const int number = static_cast<int>(value);
@@ -118,6 +132,7 @@ struct Validator {
     DFL_RETURN_IF_ERROR(CheckName("fingerprint", f.fingerprint));
     DFL_RETURN_IF_ERROR(CheckName("algorithm", f.algorithm));
     DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
+    DFL_RETURN_IF_ERROR(CheckEpoch(f.tracker_epoch));
     return CheckEnum("phase", f.phase, Phase::kDegraded);
   }
   absl::Status operator()(const AskFrame& f) const {
@@ -126,16 +141,17 @@ struct Validator {
   }
   absl::Status operator()(const RefuseFrame& f) const {
     DFL_RETURN_IF_ERROR(
-        CheckEnum("reason", f.reason, RefuseReason::kUnknownCodec));
+        CheckEnum("reason", f.reason, RefuseReason::kOlderEpoch));
     return CheckLength("text", f.text, kMaxTextBytes);
   }
   absl::Status operator()(const CancelAskFrame&) const {
     return absl::OkStatus();
   }
   absl::Status operator()(const TransferBegin& f) const {
-    DFL_RETURN_IF_ERROR(CheckEnum("kind", f.kind, TransferKind::kPush));
+    DFL_RETURN_IF_ERROR(CheckEnum("kind", f.kind, TransferKind::kMass));
     DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
     DFL_RETURN_IF_ERROR(CheckNumber("body_bytes", f.body_bytes));
+    DFL_RETURN_IF_ERROR(CheckEpoch(f.tracker_epoch));
     if (static_cast<int64_t>(f.scalars.size()) > kMaxScalars) {
       return absl::InvalidArgumentError(
           absl::StrCat("scalars has ", f.scalars.size(),
@@ -158,11 +174,18 @@ struct Validator {
     return absl::OkStatus();
   }
   absl::Status operator()(const TransferAck& f) const {
+    if (!std::isfinite(f.taken)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("taken is ", f.taken, "; allowed: finite numbers"));
+    }
     return CheckNumber("received", f.received);
+  }
+  absl::Status operator()(const SkipFrame& f) const {
+    return CheckNumber("round", f.round);
   }
   absl::Status operator()(const TransferCancel& f) const {
     DFL_RETURN_IF_ERROR(
-        CheckEnum("reason", f.reason, RefuseReason::kUnknownCodec));
+        CheckEnum("reason", f.reason, RefuseReason::kOlderEpoch));
     return CheckLength("text", f.text, kMaxTextBytes);
   }
 };
@@ -196,7 +219,7 @@ absl::Status ValidateFrame(const Frame& frame) {
 const char* FrameName(const Frame& frame) {
   static constexpr const char* kNames[] = {
       "state",          "ask",   "refuse", "cancel-ask",
-      "transfer-begin", "chunk", "ack",    "cancel"};
+      "transfer-begin", "chunk", "ack",    "cancel", "skip"};
   return kNames[frame.index()];
 }
 
@@ -238,6 +261,8 @@ const char* RefuseReasonName(RefuseReason reason) {
       return "not-a-neighbour";
     case RefuseReason::kUnknownCodec:
       return "unknown-codec";
+    case RefuseReason::kOlderEpoch:
+      return "older-epoch";
   }
   return "unknown";
 }

@@ -23,6 +23,8 @@ inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
 // Of run ids, fingerprints and names of algorithms; and of texts for people.
 inline constexpr int64_t kMaxNameBytes = 256;
 inline constexpr int64_t kMaxTextBytes = 4 << 10;
+// Nobody enters that many; the next one can still be named.
+inline constexpr uint64_t kMaxTrackerEpoch = uint64_t{1} << 53;
 // Numbers beside a pushed model.
 inline constexpr int64_t kMaxScalars = 8;
 
@@ -45,6 +47,8 @@ struct StateFrame {
   uint64_t plan_version = 0;
   int64_t step = 0;
   Phase phase = Phase::kIdle;
+  // What was given or taken in a lower one is void; 0: no mass is given.
+  uint64_t tracker_epoch = 0;
 };
 
 enum class AskPurpose {
@@ -67,6 +71,7 @@ enum class RefuseReason {
   kBadMessage = 6,
   kNotANeighbour = 7,
   kUnknownCodec = 8,
+  kOlderEpoch = 9,  // mass of an older tracker epoch
 };
 
 struct RefuseFrame {
@@ -80,18 +85,26 @@ struct CancelAskFrame {
   uint64_t ask = 0;
 };
 
-enum class TransferKind { kAnswer = 1, kPush = 2 };
+enum class TransferKind {
+  kAnswer = 1,
+  kPush = 2,
+  kMass = 3,  // taken exactly once
+};
 
 struct TransferBegin {
   uint64_t transfer = 0;  // unique per sender and incarnation
   TransferKind kind = TransferKind::kAnswer;
   uint64_t ask = 0;    // kAnswer: which ask it answers
-  int64_t step = 0;    // the sender's step (kPush: the round)
+  // The sender's step; kPush: the round, kMass: the newest it is of.
+  int64_t step = 0;
   std::string header;  // codec::EncodedHeader, serialised
   int64_t body_bytes = 0;
   // What the sender's algorithm says beside the model; finite, at most
   // kMaxScalars.
   std::vector<double> scalars;
+  // kMass only: the sender's epoch, and the parcel's number on this edge.
+  uint64_t tracker_epoch = 0;
+  uint64_t sequence = 0;
 };
 
 struct Chunk {
@@ -107,6 +120,7 @@ struct TransferAck {
   uint64_t transfer = 0;
   int64_t received = 0;
   bool complete = false;
+  double taken = 0;  // kMass, complete: core::Delivered::taken; finite
 };
 
 // Either side gives the transfer up.
@@ -118,8 +132,14 @@ struct TransferCancel {
   std::string text;
 };
 
-using Frame = std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
-                           TransferBegin, Chunk, TransferAck, TransferCancel>;
+// Nothing is sent to the receiver in `round`.
+struct SkipFrame {
+  int64_t round = 0;
+};
+
+using Frame =
+    std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
+                 TransferBegin, Chunk, TransferAck, TransferCancel, SkipFrame>;
 
 // Bytes of the frame as it is serialised on the wire (the outermost protobuf
 // message, without gRPC's 5 bytes and HTTP/2 framing).

@@ -19,7 +19,11 @@ Node::Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
       events_(events),
       links_(LinksOptions{options_.self, options_.incarnation}, loop, transport,
              events, *this),
-      transfers_(options_.transfers, loop, worker, links_, *this) {}
+      transfers_(options_.transfers, loop, worker, links_, *this),
+      parcels_(
+          loop, transfers_,
+          [this](const NodeId& peer) { return MayGive(peer); },
+          [this](core::Delivered delivered) { Handle(delivered); }) {}
 
 Node::~Node() {
   for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
@@ -146,12 +150,14 @@ void Node::ReplaceModel(std::shared_ptr<const Snapshot> model,
     std::copy(model->buffers.begin(), model->buffers.end(), buffers_.begin());
     ++generation_;
     initialised_ = true;
+    // What it knew was of another model.
+    if (algorithm_) RestartAlgorithm(algorithm_->step());
     done(absl::OkStatus());
   };
   if (phase_ == Phase::kJoining) {
     EndJoin();
     replace();
-    RestartAlgorithm(0);
+    if (!algorithm_) RestartAlgorithm(0);
     BeginTraining("started from the imported model");
     return;
   }
@@ -210,6 +216,7 @@ void Node::AdoptPending() {
     StopAlgorithm();
     transfers_.Reset();
     ForgetPushes();
+    parcels_.Enter(0);
     initialised_ = false;
     unconfirmed_start_ = false;
     gradients_ = 0;
@@ -230,6 +237,11 @@ void Node::AdoptPending() {
   }
   if (new_run || new_format) {
     for (auto& [peer, state] : peers_) state.sent.reset();
+  }
+  for (const NodeId& partner : parcels_.partners()) {
+    if (IsMember(partner)) continue;
+    EnterNextEpoch();  // what it held is gone with it
+    break;
   }
   events_.Report(
       ports::PlanAdopted{plan_->version, algorithm_ ? algorithm_->step() : 0});

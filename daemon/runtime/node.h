@@ -39,6 +39,7 @@
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
 #include "daemon/runtime/links.h"
+#include "daemon/runtime/parcels.h"
 #include "daemon/runtime/progress.h"
 #include "daemon/runtime/snapshot.h"
 #include "daemon/runtime/status.h"
@@ -117,6 +118,9 @@ class Node : private Links::Listener, private Transfers::Listener {
   absl::Span<const float> parameters() const { return parameters_; }
   // For tests of its bounds.
   const Transfers& transfers() const { return transfers_; }
+  // For tests of what it conserves; null before Start.
+  const core::Algorithm* algorithm() const { return algorithm_.get(); }
+  const Parcels& parcels() const { return parcels_; }
 
  private:
   struct PendingPlan {
@@ -165,6 +169,9 @@ class Node : private Links::Listener, private Transfers::Listener {
   void OnModel(const NodeId& from, ports::TransferKind kind, uint64_t ask,
                int64_t step, std::vector<double> scalars,
                std::unique_ptr<codec::DecodedMessage> message) override;
+  double OnMass(const NodeId& from, uint64_t tracker_epoch, uint64_t sequence,
+                int64_t round, std::vector<double> scalars,
+                std::unique_ptr<codec::DecodedMessage> message) override;
   void OnTransferLost(const NodeId& from, ports::TransferKind kind,
                       uint64_t ask, const std::string& why) override;
   void OnBadMessage(const NodeId& from, ports::RefuseReason reason,
@@ -184,6 +191,19 @@ class Node : private Links::Listener, private Transfers::Listener {
   // A neighbour; where the topology varies any member, since what it pushes may
   // be of a round in which it is one.
   bool MayPush(const NodeId& peer) const;
+  bool IsMember(const NodeId& peer) const;
+
+  bool AdmitMass(const NodeId& from, const ports::TransferBegin& begin,
+                 int64_t* buffers, Transfers::Refusal* refusal);
+  // Mass. The present algorithm gives some.
+  bool GivesMass() const;
+  // Parcels may travel to `peer`, whatever its phase.
+  bool MayGive(const NodeId& peer) const;
+  // Our trackers begin anew, and so shall everybody's.
+  void EnterEpoch(uint64_t epoch);
+  void EnterNextEpoch() { EnterEpoch(parcels_.epoch() + 1); }
+  // Enters the epoch of `peer` when it is a higher one.
+  void FollowEpoch(const NodeId& peer, uint64_t epoch);
   // A peer takes part in rounds: linked, in our run, and training.
   bool Active(const NodeId& peer) const;
   // Tells the algorithm when Active(peer) has changed.
@@ -253,6 +273,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   void Do(const core::CancelTimer& action);
   void Do(const core::Missed& action);
   void Do(const core::StepDone& action);
+  void Do(const core::Give& action);
+  void Do(const core::Skip& action);
   void OnGradient(uint64_t gradient, uint64_t epoch,
                   absl::StatusOr<ports::GradientResult> result);
   // Degraded: a zero gradient, after the time that one takes.
@@ -280,6 +302,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   ports::EventSink& events_;
   Links links_;
   Transfers transfers_;
+  Parcels parcels_;
 
   // The plan.
   std::shared_ptr<const core::RunPlan> plan_;  // null: none yet

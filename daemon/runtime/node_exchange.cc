@@ -29,6 +29,8 @@ void Node::OnPeerUp(const NodeId& peer, bool restarted) {
     state.push = 0;
     state.next_push.reset();
     state.sent.reset();
+    // What it had taken from us and given to us is gone.
+    if (parcels_.partners().count(peer) > 0) EnterNextEpoch();
   }
   state.known = false;
   (void)links_.Send(peer, MyState());
@@ -78,6 +80,10 @@ void Node::OnPeerFrame(const NodeId& peer, ports::Frame frame) {
     transfers_.OnAck(peer, *ack);
   } else if (const auto* cancel = std::get_if<ports::TransferCancel>(&frame)) {
     transfers_.OnCancel(peer, *cancel);
+  } else if (const auto* skip = std::get_if<ports::SkipFrame>(&frame)) {
+    if (!Active(peer)) return;
+    HearStep(peer, skip->round);
+    Handle(core::Skipped{peer, std::min(skip->round, kLargestStep)});
   }
 }
 
@@ -99,6 +105,7 @@ ports::StateFrame Node::MyState() const {
   if (trainer_) state.fingerprint = trainer_->model().fingerprint;
   state.step = algorithm_ ? algorithm_->step() : 0;
   state.phase = phase_;
+  if (GivesMass()) state.tracker_epoch = parcels_.epoch();
   return state;
 }
 
@@ -122,7 +129,9 @@ void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
       join_ = Join();  // carried out at the next boundary
     }
   }
+  FollowEpoch(peer, state.state.tracker_epoch);
   RefreshActive(peer);
+  if (MayGive(peer)) parcels_.Resume(peer);
   ContinueJoin();
 }
 
@@ -165,10 +174,20 @@ bool Node::IsNeighbour(const NodeId& peer) const {
                      [&](const core::Neighbour& n) { return n.node == peer; });
 }
 
-bool Node::MayPush(const NodeId& peer) const {
-  if (!core::TopologyVaries(plan_->topology)) return IsNeighbour(peer);
+bool Node::IsMember(const NodeId& peer) const {
   return std::any_of(plan_->members.begin(), plan_->members.end(),
                      [&](const core::MemberSpec& m) { return m.node == peer; });
+}
+
+bool Node::MayPush(const NodeId& peer) const {
+  if (core::TopologyVaries(plan_->topology)) return IsMember(peer);
+  auto info = core::FindAlgorithm(plan_->algorithm.name);
+  if (!info.ok() || (*info)->graphs != core::GraphKind::kDirected) {
+    return IsNeighbour(peer);
+  }
+  return std::any_of(node_plan_.in_neighbours.begin(),
+                     node_plan_.in_neighbours.end(),
+                     [&](const core::Neighbour& n) { return n.node == peer; });
 }
 
 bool Node::Active(const NodeId& peer) const {
@@ -343,7 +362,7 @@ Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
   const int64_t dense_bytes =
       4 * static_cast<int64_t>(parameters_.size() + buffers_.size());
   outgoing.done = [this, to,
-                   dense_bytes](const absl::StatusOr<codec::SentValues>& r) {
+                   dense_bytes](const absl::StatusOr<Receipt>& r) {
     if (!r.ok()) return;
     ++models_sent_;
     ++peers_[to].models_sent;
@@ -407,12 +426,12 @@ void Node::StartPush(const NodeId& peer, Outgoing outgoing) {
   outgoing.done = [this, peer, push = state.push,
                    reference = top_k ? state.sent : nullptr,
                    count = std::move(outgoing.done)](
-                      const absl::StatusOr<codec::SentValues>& result) {
+                      const absl::StatusOr<Receipt>& result) {
     count(result);
     PeerState& after = peers_[peer];
     if (after.push != push) return;  // forgotten meanwhile
     after.push = 0;
-    if (reference && result.ok()) reference->Commit(*result);
+    if (reference && result.ok()) reference->Commit(result->sent);
     if (after.next_push) {
       Outgoing next = *std::move(after.next_push);
       after.next_push.reset();
@@ -459,6 +478,9 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
   }
   if (answer) return true;
   HearStep(from, begin.step);
+  if (begin.kind == TransferKind::kMass) {
+    return AdmitMass(from, begin, buffers, refusal);
+  }
   if (!MayPush(from)) {
     *refusal = {RefuseReason::kNotANeighbour, "no edge in this node's plan"};
     OnBadMessage(from, refusal->reason, refusal->text);

@@ -244,7 +244,13 @@ void Node::RestartAlgorithm(int64_t step) {
                                     *decisions_);
   if (!made.ok()) return;  // the plan was checked
   algorithm_ = *std::move(made);
+  // What was given and taken is forgotten here.
+  if (!parcels_.partners().empty()) parcels_.Enter(parcels_.epoch() + 1);
+  if (GivesMass() && parcels_.epoch() == 0) parcels_.Enter(1);
   Handle(core::Started{step});
+  for (const auto& [peer, state] : peers_) {
+    if (state.known) FollowEpoch(peer, state.state.tracker_epoch);
+  }
   for (auto& [peer, state] : peers_) {
     state.active = false;
     RefreshActive(peer);

@@ -43,6 +43,8 @@ struct Transfers::Inbound {
   uint64_t ask = 0;
   int64_t step = 0;
   std::vector<double> scalars;
+  uint64_t tracker_epoch = 0;
+  uint64_t sequence = 0;
   std::unique_ptr<codec::Assembler> assembler;
   bool checking = false;
   absl::Time last_bytes;
@@ -109,8 +111,12 @@ void Transfers::Produce(const std::shared_ptr<Outbound>& outbound) {
           input.format = o.what.format;
           input.sent = o.what.sent_coordinates;
           input.seed = o.what.seed;
-          input.values = o.what.snapshot->parameters;
-          input.buffers = o.what.snapshot->buffers;
+          if (o.what.mass != nullptr) {
+            input.values = *o.what.mass;
+          } else {
+            input.values = o.what.snapshot->parameters;
+            input.buffers = o.what.snapshot->buffers;
+          }
           if (o.what.reference != nullptr) {
             input.reference = o.what.reference->values();
           }
@@ -170,6 +176,8 @@ void Transfers::Announce(Outbound& outbound) {
   begin.header = outbound.encoder->header_bytes();
   begin.body_bytes = outbound.encoder->header().body_bytes();
   begin.scalars = outbound.what.scalars;
+  begin.tracker_epoch = outbound.what.tracker_epoch;
+  begin.sequence = outbound.what.sequence;
   outbound.accepted = false;
   outbound.announced = links_.Send(outbound.what.to, begin).ok();
 }
@@ -205,11 +213,12 @@ void Transfers::OnAck(const NodeId& from, const TransferAck& ack) {
     return;
   }
   if (ack.complete) {
-    codec::SentValues sent;
+    Receipt receipt;
     if (o.what.format.coordinates == core::Coordinates::kTopK) {
-      sent = o.encoder->TakeSent();
+      receipt.sent = o.encoder->TakeSent();
     }
-    Finish(o.id, std::move(sent));
+    receipt.taken = ack.taken;
+    Finish(o.id, std::move(receipt));
     return;
   }
   if (ack.received < o.acked) {
@@ -233,7 +242,7 @@ void Transfers::OnAck(const NodeId& from, const TransferAck& ack) {
   Produce(outbound);
 }
 
-void Transfers::Finish(uint64_t id, absl::StatusOr<codec::SentValues> result) {
+void Transfers::Finish(uint64_t id, absl::StatusOr<Receipt> result) {
   const auto it = outbound_.find(id);
   if (it == outbound_.end()) return;
   const std::shared_ptr<Outbound> outbound = it->second;
@@ -265,6 +274,14 @@ void Transfers::CancelOutbound(const NodeId& to, uint64_t ask) {
   }
 }
 
+void Transfers::CancelMass() {
+  std::vector<uint64_t> gone;
+  for (const auto& [id, outbound] : outbound_) {
+    if (outbound->what.kind == ports::TransferKind::kMass) gone.push_back(id);
+  }
+  for (const uint64_t id : gone) GiveUp(id, "a new tracker epoch");
+}
+
 // -------------------------------------------------------------- receiving ----
 
 void Transfers::Refuse(const NodeId& from, uint64_t transfer,
@@ -285,12 +302,13 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
     return;
   }
   const auto completed = completed_.find(from);
-  if (completed != completed_.end() &&
-      std::count(completed->second.begin(), completed->second.end(),
-                 begin.transfer) > 0) {
-    (void)links_.Send(from,
-                      TransferAck{begin.transfer, begin.body_bytes, true});
-    return;
+  if (completed != completed_.end()) {
+    for (const Completed& done : completed->second) {
+      if (done.transfer != begin.transfer) continue;
+      (void)links_.Send(from, TransferAck{begin.transfer, begin.body_bytes,
+                                          true, done.taken});
+      return;
+    }
   }
   int64_t parameters = 0;
   int64_t buffers = 0;
@@ -332,6 +350,8 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
   inbound->ask = begin.ask;
   inbound->step = begin.step;
   inbound->scalars = std::move(begin.scalars);
+  inbound->tracker_epoch = begin.tracker_epoch;
+  inbound->sequence = begin.sequence;
   inbound->assembler = std::make_unique<codec::Assembler>(*header);
   inbound->last_bytes = loop_.Now();
   inbound_[key] = std::move(inbound);
@@ -398,17 +418,30 @@ void Transfers::Check(const InboundKey& key) {
         }
         loop_.Cancel(inbound->resume_timer);
         inbound_.erase(it);
-        std::deque<uint64_t>& completed = completed_[key.first];
-        completed.push_back(key.second);
-        if (completed.size() > kCompletedKept) completed.pop_front();
-        (void)links_.Send(
-            key.first,
-            TransferAck{key.second, result->message->header().body_bytes(),
-                        true});
+        const int64_t body_bytes = result->message->header().body_bytes();
+        if (inbound->kind == ports::TransferKind::kMass) {
+          // Acknowledged when it is in the taker's books, not before.
+          const double taken = listener_.OnMass(
+              key.first, inbound->tracker_epoch, inbound->sequence,
+              inbound->step, std::move(inbound->scalars),
+              std::move(result->message));
+          Complete(key, body_bytes, taken);
+          return;
+        }
+        Complete(key, body_bytes, 0);
         listener_.OnModel(key.first, inbound->kind, inbound->ask, inbound->step,
                           std::move(inbound->scalars),
                           std::move(result->message));
       });
+}
+
+void Transfers::Complete(const InboundKey& key, int64_t body_bytes,
+                         double taken) {
+  std::deque<Completed>& completed = completed_[key.first];
+  completed.push_back(Completed{key.second, taken});
+  if (completed.size() > kCompletedKept) completed.pop_front();
+  (void)links_.Send(key.first,
+                    TransferAck{key.second, body_bytes, true, taken});
 }
 
 void Transfers::LoseInbound(const InboundKey& key, const std::string& why) {

@@ -55,7 +55,13 @@ struct TransfersOptions {
   int64_t max_answers_per_peer = 4;
 };
 
-// A model to be sent.
+// A peer took what was sent.
+struct Receipt {
+  codec::SentValues sent;  // top-k only
+  double taken = 0;        // kMass: core::Delivered::taken
+};
+
+// A model, or mass, to be sent.
 struct Outgoing {
   NodeId to;
   ports::TransferKind kind = ports::TransferKind::kAnswer;
@@ -66,11 +72,14 @@ struct Outgoing {
   uint64_t seed = 0;
   std::vector<double> scalars;
   SnapshotPtr snapshot;
+  // kMass: what is given, in the place of `snapshot`; and its names.
+  std::shared_ptr<const FlatVector> mass;
+  uint64_t tracker_epoch = 0;
+  uint64_t sequence = 0;
   // Top-k: what the peer was sent so far, [n]; not changed before `done`.
   std::shared_ptr<const codec::EdgeReference> reference;
-  // Called once: with what was sent when the peer took it (top-k only), else
-  // with an error.
-  std::function<void(absl::StatusOr<codec::SentValues>)> done;
+  // Called once: when the peer took it, else with an error.
+  std::function<void(absl::StatusOr<Receipt>)> done;
 };
 
 class Transfers {
@@ -94,6 +103,11 @@ class Transfers {
                          uint64_t ask, int64_t step,
                          std::vector<double> scalars,
                          std::unique_ptr<codec::DecodedMessage> message) = 0;
+    // Mass, checked. Returns what the acknowledgement is to say as `taken`.
+    virtual double OnMass(const NodeId& from, uint64_t tracker_epoch,
+                          uint64_t sequence, int64_t round,
+                          std::vector<double> scalars,
+                          std::unique_ptr<codec::DecodedMessage> message) = 0;
     // A transfer that was admitted will not be completed.
     virtual void OnTransferLost(const NodeId& from, ports::TransferKind kind,
                                 uint64_t ask, const std::string& why) = 0;
@@ -111,6 +125,8 @@ class Transfers {
 
   // Gives up answering: the peer wants no answer any more.
   void CancelOutbound(const NodeId& to, uint64_t ask);
+  // Gives up sending mass: it is void.
+  void CancelMass();
   // Gives up receiving the answer to `ask`; OnTransferLost is not called.
   void CancelInbound(const NodeId& from, uint64_t ask);
   // Forgets everything, with `done` errors: the model changes.
@@ -139,6 +155,10 @@ class Transfers {
  private:
   struct Outbound;
   struct Inbound;
+  struct Completed {
+    uint64_t transfer = 0;
+    double taken = 0;
+  };
   using InboundKey = std::pair<NodeId, uint64_t>;
 
   // Gives the transfer up unless the link comes back in time.
@@ -147,10 +167,12 @@ class Transfers {
   // Encodes ahead on the worker until the window is full.
   void Produce(const std::shared_ptr<Outbound>& outbound);
   void Pump(Outbound& outbound);
-  void Finish(uint64_t id, absl::StatusOr<codec::SentValues> result);
+  void Finish(uint64_t id, absl::StatusOr<Receipt> result);
   // Finishes with an error and tells the receiver.
   void GiveUp(uint64_t id, const std::string& why);
   void Check(const InboundKey& key);
+  // It was taken; the sender is told.
+  void Complete(const InboundKey& key, int64_t body_bytes, double taken);
   void Refuse(const NodeId& from, uint64_t transfer, const Refusal& refusal);
   void LoseInbound(const InboundKey& key, const std::string& why);
 
@@ -164,7 +186,7 @@ class Transfers {
   std::map<InboundKey, std::shared_ptr<Inbound>> inbound_;
   // The last few that each peer completed: when the acknowledgement was lost
   // with its link, the sender announces once more.
-  std::map<NodeId, std::deque<uint64_t>> completed_;
+  std::map<NodeId, std::deque<Completed>> completed_;
   // Work that comes back after we are gone finds this expired.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

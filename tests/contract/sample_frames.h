@@ -19,7 +19,7 @@ inline std::string Describe(const Frame& frame) {
     std::string operator()(const StateFrame& f) const {
       return absl::StrCat(f.run_id, ",", f.fingerprint, ",", f.algorithm, ",",
                           f.plan_version, ",", f.step, ",",
-                          static_cast<int>(f.phase));
+                          static_cast<int>(f.phase), ",", f.tracker_epoch);
     }
     std::string operator()(const AskFrame& f) const {
       return absl::StrCat(f.ask, ",", static_cast<int>(f.purpose), ",", f.step);
@@ -33,13 +33,18 @@ inline std::string Describe(const Frame& frame) {
     std::string operator()(const TransferBegin& f) const {
       return absl::StrCat(f.transfer, ",", static_cast<int>(f.kind), ",", f.ask,
                           ",", f.step, ",", f.header, ",", f.body_bytes, ",",
-                          absl::StrJoin(f.scalars, " "));
+                          absl::StrJoin(f.scalars, " "), ",", f.tracker_epoch,
+                          ",", f.sequence);
     }
     std::string operator()(const Chunk& f) const {
       return absl::StrCat(f.transfer, ",", f.offset, ",", f.data);
     }
     std::string operator()(const TransferAck& f) const {
-      return absl::StrCat(f.transfer, ",", f.received, ",", f.complete);
+      return absl::StrCat(f.transfer, ",", f.received, ",", f.complete, ",",
+                          f.taken);
+    }
+    std::string operator()(const SkipFrame& f) const {
+      return absl::StrCat(f.round);
     }
     std::string operator()(const TransferCancel& f) const {
       return absl::StrCat(f.transfer, ",", f.by_sender, ",",
@@ -59,6 +64,7 @@ inline std::vector<Frame> SampleFrames() {
   state.plan_version = 300;
   state.step = 1234567890123;
   state.phase = Phase::kDegraded;
+  state.tracker_epoch = 3;
   frames.emplace_back(state);
   frames.emplace_back(StateFrame());
   AskFrame ask;
@@ -86,12 +92,22 @@ inline std::vector<Frame> SampleFrames() {
   begin.body_bytes = int64_t{1} << 40;
   begin.scalars = {0.25, 0, -3};
   frames.emplace_back(begin);
+  begin.kind = TransferKind::kMass;
+  begin.tracker_epoch = 200;
+  begin.sequence = uint64_t{1} << 40;
+  frames.emplace_back(begin);
   frames.emplace_back(TransferBegin());
   TransferAck ack;
   ack.transfer = 5;
   ack.received = (int64_t{1} << 40) - 1;
   ack.complete = true;
   frames.emplace_back(ack);
+  ack.taken = -0.125;
+  frames.emplace_back(ack);
+  SkipFrame skip;
+  skip.round = 77;
+  frames.emplace_back(skip);
+  frames.emplace_back(SkipFrame());
   frames.emplace_back(TransferAck());
   TransferCancel cancel;
   cancel.transfer = 5;

@@ -76,6 +76,24 @@ std::vector<std::unique_ptr<core::Problem>> MakeProblems(const json& problem) {
   return problems;
 }
 
+namespace {
+
+bool Recorded(const json& golden, int64_t k) {
+  if (!golden.contains("record")) return true;
+  const auto& record = golden.at("record");
+  return std::find(record.begin(), record.end(), json(k)) != record.end();
+}
+
+}  // namespace
+
+const json* StateAfter(const json& golden, int64_t k) {
+  if (!Recorded(golden, k)) return nullptr;
+  for (const json& entry : golden.at("trajectory")) {
+    if (entry.at("k").get<int64_t>() == k) return &entry;
+  }
+  return nullptr;
+}
+
 NodeId NodeName(int64_t index) {
   return NodeId(absl::StrFormat("node-%03d", index));
 }

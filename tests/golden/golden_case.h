@@ -27,6 +27,9 @@ nlohmann::json LoadCase(const std::string& path);
 std::vector<std::unique_ptr<core::Problem>> MakeProblems(
     const nlohmann::json& problem);
 
+// The trajectory's entry of step k; null when it is not recorded.
+const nlohmann::json* StateAfter(const nlohmann::json& golden, int64_t k);
+
 // "node-03": sorts as the index does.
 NodeId NodeName(int64_t index);
 int64_t NodeIndex(const NodeId& node);

@@ -27,6 +27,18 @@ int64_t ScriptedDecisions::DrawFrom(absl::string_view /*purpose*/,
   return range.lo;
 }
 
+bool ScriptedDecisions::Happens(absl::string_view purpose, const NodeId& peer,
+                                double /*probability*/) {
+  std::deque<bool>& scripted = happens[{std::string(purpose), peer}];
+  if (scripted.empty()) {
+    ++wrong_counts;
+    return false;
+  }
+  const bool next = scripted.front();
+  scripted.pop_front();
+  return next;
+}
+
 std::vector<int64_t> ScriptedDecisions::ChooseTogether(
     uint64_t /*run_seed*/, absl::string_view purpose, int64_t /*round*/,
     int64_t candidates, int64_t count) {
@@ -57,7 +69,19 @@ GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
 void GoldenNode::Handle(core::Event event) {
   core::Actions actions;
   algorithm_->Handle(std::move(event), actions);
-  for (core::Action& action : actions) actions_.push_back(std::move(action));
+  for (core::Action& action : actions) {
+    if (std::holds_alternative<core::Push>(action)) {
+      pushed_.push_back(parameters);
+    }
+    actions_.push_back(std::move(action));
+  }
+}
+
+std::vector<float> GoldenNode::TakePushed() {
+  DFL_CHECK(!pushed_.empty());
+  std::vector<float> values = std::move(pushed_.front());
+  pushed_.pop_front();
+  return values;
 }
 
 void GoldenNode::GradientAt(const std::vector<float>& model,

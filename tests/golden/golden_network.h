@@ -9,7 +9,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/core/algorithm.h"
@@ -26,11 +28,15 @@ class ScriptedDecisions : public core::Decisions {
   int64_t wrong_counts = 0;
   // What ChooseTogether returns for a purpose.
   std::map<std::string, std::vector<int64_t>> together;
+  // What Happens returns next, by purpose and peer.
+  std::map<std::pair<std::string, NodeId>, std::deque<bool>> happens;
 
   std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
                                        int64_t count) override;
   uint64_t NameCoordinates(const NodeId& to) override;
   int64_t DrawFrom(absl::string_view purpose, core::IntRange range) override;
+  bool Happens(absl::string_view purpose, const NodeId& peer,
+               double probability) override;
   std::vector<int64_t> ChooseTogether(uint64_t run_seed,
                                       absl::string_view purpose, int64_t round,
                                       int64_t candidates,
@@ -45,6 +51,14 @@ class GoldenNode {
              int64_t batches_per_pass, int64_t step);
 
   void Handle(core::Event event);
+
+  // Takes the first action of all; nullopt: there is none.
+  std::optional<core::Action> TakeAny() {
+    if (actions_.empty()) return std::nullopt;
+    core::Action action = std::move(actions_.front());
+    actions_.pop_front();
+    return action;
+  }
 
   // Takes the first action of type A out of the queue; false: there is none.
   template <typename A>
@@ -70,6 +84,8 @@ class GoldenNode {
   void SpoiltGradient();
 
   std::vector<float> parameters;
+  // The parameters as they were at each Push, in order; for TakePushed.
+  std::vector<float> TakePushed();
   ScriptedDecisions decisions;
   core::Algorithm& algorithm() { return *algorithm_; }
 
@@ -78,6 +94,7 @@ class GoldenNode {
   std::vector<float> gradient_;
   std::unique_ptr<core::Algorithm> algorithm_;
   std::deque<core::Action> actions_;
+  std::deque<std::vector<float>> pushed_;
 };
 
 }  // namespace dfl::golden

@@ -12,6 +12,7 @@
 #include "daemon/core/flat_vector.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_network.h"
+#include "tests/golden/mass_runs.h"
 
 namespace dfl::golden {
 namespace {
@@ -42,21 +43,6 @@ void SetRow(const json& row, int64_t self, core::NodePlan* plan) {
       plan->neighbours.push_back({NodeName(j), weight});
     }
   }
-}
-
-bool Recorded(const json& golden, int64_t k) {
-  if (!golden.contains("record")) return true;
-  const auto& record = golden.at("record");
-  return std::find(record.begin(), record.end(), json(k)) != record.end();
-}
-
-// trajectory entry of step k; null when it is not recorded.
-const json* StateAfter(const json& golden, int64_t k) {
-  if (!Recorded(golden, k)) return nullptr;
-  for (const json& entry : golden.at("trajectory")) {
-    if (entry.at("k").get<int64_t>() == k) return &entry;
-  }
-  return nullptr;
 }
 
 // The problem itself, before the algorithm.
@@ -639,6 +625,7 @@ TEST_P(Golden, Reproduces) {
        {"d-psgd", "decefl", "dfedavgm", "dfedsam", "fedavg"}) {
     if (algorithm == rounds) return RunRounds(golden);
   }
+  if ((*core::FindAlgorithm(algorithm))->gives_mass) return RunMass(golden);
   FAIL() << "no driver for " << algorithm;
 }
 

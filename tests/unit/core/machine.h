@@ -38,6 +38,10 @@ class ScriptedDecisions : public Decisions {
   int64_t DrawFrom(absl::string_view, IntRange range) override {
     return range.lo;
   }
+  // As `happens` says.
+  bool Happens(absl::string_view, const NodeId&, double) override {
+    return happens;
+  }
   // The lowest places.
   std::vector<int64_t> ChooseTogether(uint64_t, absl::string_view, int64_t,
                                       int64_t, int64_t count) override {
@@ -46,6 +50,7 @@ class ScriptedDecisions : public Decisions {
     return places;
   }
   uint64_t names = 0;
+  bool happens = true;
 };
 
 // One algorithm with n parameters and the actions it has asked for.
@@ -80,7 +85,7 @@ class Machine {
     for (const Action& action : actions) {
       static constexpr const char* kNames[] = {
           "gradient", "ask",    "cancel-ask", "answer", "push",
-          "wake",     "cancel", "missed",     "done"};
+          "wake",     "cancel", "missed",     "done",   "give", "skip"};
       absl::StrAppend(&text, text.empty() ? "" : " ", kNames[action.index()]);
     }
     return text;

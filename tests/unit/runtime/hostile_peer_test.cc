@@ -391,9 +391,9 @@ ports::Frame RandomFrame(Rng& rng, const ports::TransferBegin& good,
   };
   const auto ask = [&] { return (rng.Below(3) << 32) | rng.Below(200); };
   const auto reason = [&] {
-    return static_cast<RefuseReason>(1 + rng.Below(8));
+    return static_cast<RefuseReason>(1 + rng.Below(9));
   };
-  switch (rng.Below(8)) {
+  switch (rng.Below(9)) {
     case 0: {
       ports::StateFrame state = honest;
       state.phase = static_cast<Phase>(1 + rng.Below(7));
@@ -411,7 +411,7 @@ ports::Frame RandomFrame(Rng& rng, const ports::TransferBegin& good,
     case 4: {
       ports::TransferBegin begin = good;
       begin.transfer = id();
-      begin.kind = static_cast<ports::TransferKind>(1 + rng.Below(2));
+      begin.kind = static_cast<ports::TransferKind>(1 + rng.Below(3));
       begin.ask = ask();
       begin.step = size();
       if (rng.Bernoulli(0.3)) {
@@ -432,6 +432,8 @@ ports::Frame RandomFrame(Rng& rng, const ports::TransferBegin& good,
     }
     case 6:
       return ports::TransferAck{id(), size(), rng.Bernoulli(0.3)};
+    case 7:
+      return ports::SkipFrame{size()};
     default:
       return ports::TransferCancel{id(), rng.Bernoulli(0.5), reason(), "why"};
   }

@@ -58,10 +58,11 @@ class End : public Links::Listener, public Transfers::Listener {
   }
   void OnAddressFailed(const std::string&) override {}
 
-  bool Admit(const NodeId&, const ports::TransferBegin&, int64_t* parameters,
-             int64_t* buffers, Transfers::Refusal* refusal) override {
+  bool Admit(const NodeId&, const ports::TransferBegin& begin,
+             int64_t* parameters, int64_t* buffers,
+             Transfers::Refusal* refusal) override {
     *parameters = kN;
-    *buffers = 3;
+    *buffers = begin.kind == ports::TransferKind::kMass ? 0 : 3;
     *refusal = {ports::RefuseReason::kNotReady, "not now"};
     return admits;
   }
@@ -74,6 +75,14 @@ class End : public Links::Listener, public Transfers::Listener {
       EXPECT_TRUE(message->CopyDense(absl::MakeSpan(values)).ok());
     }
     EXPECT_EQ(message->buffers().size(), 3U);
+  }
+  double OnMass(const NodeId&, uint64_t tracker_epoch, uint64_t sequence,
+                int64_t, std::vector<double>,
+                std::unique_ptr<codec::DecodedMessage> message) override {
+    masses.emplace_back(tracker_epoch, sequence);
+    values.resize(kN);
+    EXPECT_TRUE(message->CopyDense(absl::MakeSpan(values)).ok());
+    return 2.5;
   }
   void OnTransferLost(const NodeId&, ports::TransferKind, uint64_t,
                       const std::string& why) override {
@@ -93,6 +102,7 @@ class End : public Links::Listener, public Transfers::Listener {
   int64_t begins = 0;
   int64_t chunk_bytes = 0;
   std::vector<int64_t> steps;
+  std::vector<std::pair<uint64_t, uint64_t>> masses;  // epoch, sequence
   std::vector<float> values;
   std::vector<std::string> lost;
   std::vector<std::string> bad;
@@ -155,9 +165,9 @@ class TransfersTest : public testing::Test {
     outgoing.format = format;
     outgoing.sent_coordinates = kN / 10;
     outgoing.snapshot = snapshot;
-    outgoing.done = [this](const absl::StatusOr<codec::SentValues>& result) {
+    outgoing.done = [this](const absl::StatusOr<Receipt>& result) {
       results_.push_back(result.status());
-      if (result.ok()) sent_ = *result;
+      if (result.ok()) sent_ = result->sent;
     };
     a_->transfers.Send(std::move(outgoing));
   }

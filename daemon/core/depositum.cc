@@ -1,0 +1,133 @@
+#include "daemon/core/depositum.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/flat_vector.h"
+
+namespace dfl::core {
+
+AlgorithmInfo DepositumInfo() {
+  AlgorithmInfo info;
+  info.name = "depositum";
+  info.summary = "Proximal gradient tracking with momentum";
+  info.source = "[DEPOSITUM] Alg. 1";
+  info.caveats =
+      "The limit minimises f + h/beta: for the stated problem use beta = 1, or "
+      "scale the penalty (l1: beta lambda; mcp: beta lambda and theta/beta, "
+      "with alpha < theta/beta; scad: beta = 1).";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.gives_mass = true;
+  info.extra_vectors = 2;
+  info.cost =
+      "One gradient an iteration; every T0 iterations one model and one "
+      "tracker to every neighbour. Up to 2 n floats an edge wait when links "
+      "are late.";
+  KnobSpec gamma;
+  gamma.name = "gamma";
+  gamma.default_value = 0.5;
+  gamma.min = 0;
+  gamma.max = 1;
+  gamma.max_open = true;
+  gamma.help = "Momentum; 0: none.";
+  KnobSpec option;
+  option.name = "option";
+  option.type = KnobType::kText;
+  option.default_value = std::string("polyak");
+  option.choices = {"polyak", "nesterov"};
+  option.retunable = false;
+  option.help = "Which momentum: Option I (polyak) or II (nesterov).";
+  KnobSpec period;
+  period.name = "T0";
+  period.type = KnobType::kInteger;
+  period.default_value = int64_t{10};
+  period.min = 1;
+  period.unit = "iterations";
+  period.noun = KnobNoun::kPeriod;
+  period.shared = true;
+  period.help = "Iterations between two exchanges.";
+  info.knobs = {PositiveKnob("alpha", 0.05, "Step size."),
+                PositiveKnob("beta", 1.0,
+                             "Weight of gradients in the tracker; the pace is "
+                             "set by alpha beta, and the limit minimises "
+                             "f + h/beta."),
+                gamma, option, period};
+  for (KnobSpec& knob : ProxKnobs()) info.knobs.push_back(std::move(knob));
+  info.knobs.push_back(MaxLagKnob());
+  return info;
+}
+
+Depositum::Depositum(AlgorithmContext context)
+    : MassRounds(std::move(context), &NodePlan::neighbours) {}
+
+void Depositum::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
+
+void Depositum::ResetState() {
+  has_gradient_ = false;
+  momentum_.assign(vectors().parameters.size(), 0.0F);
+}
+
+void Depositum::BeginRound(Actions& actions) {
+  const int64_t period = plan().knobs.Integer("T0");
+  mixes_ = step() > 0 && step() % period == 0;
+  trained_ = false;
+
+  const double alpha = StepSize();
+  const auto beta = static_cast<float>(plan().knobs.Number("beta"));
+  const auto gamma = static_cast<float>(plan().knobs.Number("gamma"));
+  const bool nesterov = plan().knobs.Text("option") == "nesterov";
+  const absl::Span<float> x = vectors().parameters;
+  const absl::Span<const float> g = vectors().gradient;
+  for (size_t l = 0; l < z_.size(); ++l) {
+    const float y = has_gradient_ ? z_[l] + beta * g[l] : z_[l];
+    momentum_[l] = gamma * momentum_[l] + (1 - gamma) * y;
+    const float nu =
+        nesterov ? gamma * momentum_[l] + (1 - gamma) * y : momentum_[l];
+    x[l] -= static_cast<float>(alpha) * nu;
+  }
+  ApplyProx(ProxOf(plan().knobs), alpha, x);
+  if (mixes_) {
+    Exchange(Parts::kModels, Up(plan().neighbours), actions);
+  } else {
+    Compute(actions);
+  }
+}
+
+void Depositum::AfterGradient(Actions& actions) {
+  trained_ = true;
+  has_gradient_ = true;
+  CountGradient();
+  if (!mixes_) {
+    EndMassRound(actions);
+    return;
+  }
+  // y^ = z + beta g, of which W_ji goes to each neighbour j.
+  FlatVector tracker(z_);
+  AddScaled(static_cast<float>(plan().knobs.Number("beta")),
+            vectors().gradient, absl::MakeSpan(tracker));
+  const std::vector<Neighbour> receivers = Up(plan().neighbours);
+  GiveShares(receivers, tracker, absl::MakeSpan(z_));
+  Exchange(Parts::kMass, receivers, actions);
+}
+
+void Depositum::AfterExchange(Arrivals arrivals, Actions& actions) {
+  if (!trained_) {
+    MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+    Compute(actions);
+    return;
+  }
+  ledger().AddTo(step(), absl::MakeSpan(z_));
+  EndMassRound(actions);
+}
+
+void Depositum::AddGauges(std::map<std::string, double>& gauges) const {
+  const absl::Span<const float> x = vectors().parameters;
+  gauges["sparsity"] =
+      static_cast<double>(std::count(x.begin(), x.end(), 0.0F)) /
+      static_cast<double>(x.size());
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,117 @@
+// The mass ledger: what a node gives away must arrive exactly once.
+//
+// Gradient tracking and push-sum hand over parts of a vector: the giver deducts
+// them and the taker adds them, late or not, once and only once, or the sum over
+// all nodes is wrong for ever. Each directed edge has, at its giving end,
+//
+//   out      at most one parcel, repeated unchanged until it is delivered
+//   pending  the sum of what was given meanwhile; it is the next parcel
+//
+// and at its taking end the number of the last parcel taken: one that was taken
+// before is ignored. A parcel carries the newest round it is of; one of a later
+// round than the taker's is kept until the taker gets there.
+//
+//   sum over nodes of (vector + given, not delivered + taken, not added) = 0
+//
+// A new tracker epoch (runtime/node.h) empties the ledger at every node.
+// Memory: n floats an edge for what is out and n for what is pending; edges with
+// equal shares have one parcel between them as long as nothing is late.
+//
+// Tried by probe: both ends sum <r, mass> over an edge in double, r being +-1 by
+// coordinate; a delivery brings the taker's sum, so each edge is balanced by its
+// two ends without a server.
+#ifndef DFL_CORE_MASS_LEDGER_H_
+#define DFL_CORE_MASS_LEDGER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/algorithm.h"
+
+namespace dfl::core {
+
+// <r, v>, r_l = +1 or -1 by a hash of l: the same r on every node.
+double Probe(absl::Span<const float> v);
+
+class MassLedger {
+ public:
+  using Share = std::shared_ptr<const FlatVector>;
+
+  // ---- giving
+
+  // Notes `mass` [n] and `scalar`, which the caller has deducted from its own,
+  // as given to `to` in `round`.
+  void Give(const NodeId& to, int64_t round, const Share& mass,
+            double scalar = 0);
+  // Sends what waits, for each edge with nothing out.
+  void Send(Actions& actions);
+  // The parcel `sequence` was taken. `taken`: the taker's probe sum of the edge.
+  void OnDelivered(const Delivered& delivered);
+  // Something given to `to` is not delivered yet.
+  bool Owes(const NodeId& to) const;
+
+  // ---- taking
+
+  // Takes a parcel in; false: it was taken before. Nothing is added yet.
+  bool Take(MassArrived arrived);
+  // A parcel of `round` or a later one has come from `from`.
+  bool HasOf(const NodeId& from, int64_t round) const;
+  // Adds all that has come of rounds up to `round` to `vector`, by giver and in
+  // order; returns the sum of its scalars.
+  double AddTo(int64_t round, absl::Span<float> vector);
+  // Probe sum of all that was taken from `from`.
+  double taken(const NodeId& from) const;
+
+  // A new epoch: nothing was ever given or taken.
+  void Reset();
+
+  // ---- for the monitor and tests
+
+  // The largest difference between the two ends of an edge, as probes, over the
+  // edges on which nothing is out: 0 but for rounding, or mass was lost.
+  double Imbalance() const;
+  // Parcels that were repeated to us.
+  int64_t repeats() const { return repeats_; }
+  // Adds to `vector` what was given and is not known to be delivered, and what
+  // was taken and not added yet; returns the scalars' sum.
+  double AddUnsettled(absl::Span<float> vector) const;
+
+ private:
+  struct Parcel {
+    uint64_t sequence = 0;
+    int64_t round = 0;
+    Share mass;
+    double scalar = 0;
+  };
+  struct Giving {
+    uint64_t last_sequence = 0;
+    Parcel out;      // mass null: nothing is out
+    Parcel pending;  // mass null: nothing waits
+    double given = 0;      // probe, of all delivered
+    double confirmed = 0;  // the taker's, of the same
+  };
+  struct Held {
+    int64_t round = 0;
+    FlatVector mass;
+    double scalar = 0;
+  };
+  struct Taking {
+    uint64_t last_sequence = 0;
+    int64_t newest_round = -1;
+    double taken = 0;
+    std::vector<Held> held;  // in order; at most kMostHeld
+  };
+
+  std::map<NodeId, Giving> giving_;
+  std::map<NodeId, Taking> taking_;
+  int64_t repeats_ = 0;
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_MASS_LEDGER_H_

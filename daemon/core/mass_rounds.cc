@@ -1,0 +1,172 @@
+#include "daemon/core/mass_rounds.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "daemon/core/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr uint64_t kDeadlineTimer = 1;
+constexpr uint64_t kPushedTimer = 2;
+
+}  // namespace
+
+MassRounds::MassRounds(AlgorithmContext context,
+                       std::vector<Neighbour> NodePlan::* heard)
+    : PushAlgorithm(std::move(context), heard) {}
+
+void MassRounds::OnStarted() {
+  in_round_ = waiting_ = false;
+  skipped_.clear();
+  ledger_.Reset();
+  ResetState();
+  ResetMass();
+}
+
+void MassRounds::OnStepBegins(Actions& actions) {
+  in_round_ = true;
+  barrier().BeginRound(barrier().peers());
+  BeginRound(actions);
+}
+
+std::vector<Neighbour> MassRounds::Up(
+    const std::vector<Neighbour>& neighbours) const {
+  std::vector<Neighbour> up;
+  for (const Neighbour& neighbour : neighbours) {
+    if (barrier().IsUp(neighbour.node)) up.push_back(neighbour);
+  }
+  return up;
+}
+
+void MassRounds::GiveShares(const std::vector<Neighbour>& to,
+                            absl::Span<const float> vector,
+                            absl::Span<float> conserved, double scalar) {
+  std::map<double, MassLedger::Share> by_weight;
+  for (const Neighbour& neighbour : to) {
+    MassLedger::Share& share = by_weight[neighbour.weight];
+    if (!share) {
+      auto made = std::make_shared<FlatVector>(vector.size());
+      const auto weight = static_cast<float>(neighbour.weight);
+      for (size_t l = 0; l < vector.size(); ++l) {
+        (*made)[l] = weight * vector[l];
+      }
+      share = std::move(made);
+    }
+    ledger_.Give(neighbour.node, step(), share, neighbour.weight * scalar);
+  }
+  // Not before: `vector` and `conserved` may be one.
+  for (const Neighbour& neighbour : to) {
+    AddScaled(-1.0F, *by_weight[neighbour.weight], conserved);
+  }
+}
+
+void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,
+                          Actions& actions) {
+  parts_ = parts;
+  waiting_ = true;
+  if (WaitsForModels() && !receivers.empty()) {
+    Push push;
+    for (const Neighbour& neighbour : receivers) {
+      push.peers.push_back(neighbour.node);
+    }
+    push.round = step();
+    actions.push_back(std::move(push));
+  }
+  if (WaitsForMass()) ledger_.Send(actions);
+  timer_ = kDeadlineTimer;
+  if (!Complete()) {
+    actions.push_back(WakeAfter{timer_, plan().exchange_deadline});
+  } else if (!actions.empty()) {
+    // A push is among them, and is carried out when we are back: only then the
+    // parameters may change.
+    timer_ = kPushedTimer;
+    actions.push_back(WakeAfter{timer_, absl::ZeroDuration()});
+  } else {
+    EndWait(actions);
+  }
+}
+
+bool MassRounds::Complete() const {
+  for (const NodeId& peer : barrier().awaited()) {
+    const auto skipped = skipped_.find(peer);
+    const bool nothing = skipped != skipped_.end() && skipped->second >= step();
+    if (WaitsForModels() && !nothing && barrier().Awaits(peer, step())) {
+      return false;
+    }
+    if (WaitsForMass() && !nothing && !ledger_.HasOf(peer, step())) {
+      return false;
+    }
+  }
+  return !WaitsForMass() ||
+         std::none_of(barrier().up().begin(), barrier().up().end(),
+                      [&](const NodeId& peer) { return ledger_.Owes(peer); });
+}
+
+void MassRounds::OnTimer(uint64_t timer, Actions& actions) {
+  if (timer == kDeadlineTimer && waiting_) {
+    Missed missed;
+    for (const NodeId& peer : barrier().awaited()) {
+      const auto skipped = skipped_.find(peer);
+      if (skipped != skipped_.end() && skipped->second >= step()) continue;
+      ++missed.wanted;
+      if ((WaitsForModels() && barrier().Awaits(peer, step())) ||
+          (WaitsForMass() && !ledger_.HasOf(peer, step()))) {
+        missed.peers.push_back(peer);
+      } else {
+        ++missed.came;
+      }
+    }
+    if (!missed.peers.empty()) actions.push_back(std::move(missed));
+    EndWait(actions);
+  } else {
+    MixIfComplete(actions);
+  }
+}
+
+void MassRounds::MixIfComplete(Actions& actions) {
+  if (waiting_ && timer_ == kDeadlineTimer && Complete()) EndWait(actions);
+  if (waiting_ && timer_ == kPushedTimer) EndWait(actions);
+}
+
+void MassRounds::EndWait(Actions& actions) {
+  waiting_ = false;
+  actions.push_back(CancelTimer{timer_});
+  Arrivals arrivals;
+  if (WaitsForModels()) arrivals = barrier().Take(step(), MaxLag());
+  AfterExchange(std::move(arrivals), actions);
+}
+
+void MassRounds::EndMassRound(Actions& actions) {
+  in_round_ = false;
+  EndRound(actions);
+}
+
+void MassRounds::OnOther(Event event, Actions& actions) {
+  if (auto* mass = std::get_if<MassArrived>(&event)) {
+    ledger_.Take(std::move(*mass));
+  } else if (const auto* delivered = std::get_if<Delivered>(&event)) {
+    ledger_.OnDelivered(*delivered);
+    ledger_.Send(actions);
+  } else if (const auto* skipped = std::get_if<Skipped>(&event)) {
+    int64_t& newest = skipped_[skipped->from];
+    newest = std::max(newest, skipped->round);
+  } else if (std::holds_alternative<EpochBegins>(event)) {
+    ledger_.Reset();
+    ResetMass();
+  }
+  MixIfComplete(actions);
+}
+
+std::map<std::string, double> MassRounds::Gauges() const {
+  std::map<std::string, double> gauges = {
+      {"dropped_late", static_cast<double>(barrier().dropped())},
+      {"step_size", StepSize()},
+      {"mass_imbalance", ledger_.Imbalance()},
+      {"mass_repeats", static_cast<double>(ledger_.repeats())}};
+  AddGauges(gauges);
+  return gauges;
+}
+
+}  // namespace dfl::core

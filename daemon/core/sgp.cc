@@ -1,0 +1,85 @@
+#include "daemon/core/sgp.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+// A node that gave and did not get (its incoming links are cut) has little
+// omega; a step of x moves z by step/omega.
+constexpr double kLittleOmega = 0.1;
+
+}  // namespace
+
+AlgorithmInfo SgpInfo() {
+  AlgorithmInfo info;
+  info.name = "sgp";
+  info.summary = "Push-sum SGD on digraphs";
+  info.source = "[SGP] Alg. 1";
+  info.caveats =
+      "A node whose incoming links fail gives its weight away; below omega = "
+      "0.1 its step shrinks with omega. Module buffers (batch normalisation) stay each node's own: only what is "
+      "trained is pushed.";
+  info.exchange = Exchange::kPush;
+  info.graphs = GraphKind::kDirected;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.gives_mass = true;
+  info.extra_vectors = 1;
+  info.cost =
+      "One gradient and one vector to every out-neighbour a round. Up to 2 n "
+      "floats an edge wait when links are late.";
+  info.knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()};
+  return info;
+}
+
+Sgp::Sgp(AlgorithmContext context)
+    : MassRounds(std::move(context), &NodePlan::in_neighbours) {}
+
+void Sgp::ResetMass() {
+  x_.assign(vectors().parameters.begin(), vectors().parameters.end());
+  omega_ = 1;
+}
+
+void Sgp::BeginRound(Actions& actions) { Compute(actions); }
+
+double Sgp::StepSize() const {
+  return plan().knobs.Number("eta") * std::min(1.0, omega_ / kLittleOmega);
+}
+
+void Sgp::AfterGradient(Actions& actions) {
+  CountGradient();
+  AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
+            absl::MakeSpan(x_));
+  // Not to those who have not got the last parcel yet: what waits is nobody's.
+  std::vector<Neighbour> receivers = Up(plan().out_neighbours);
+  receivers.erase(std::remove_if(receivers.begin(), receivers.end(),
+                                 [&](const Neighbour& n) {
+                                   return ledger().Owes(n.node);
+                                 }),
+                  receivers.end());
+  double given = 0;
+  for (const Neighbour& receiver : receivers) given += receiver.weight * omega_;
+  GiveShares(receivers, x_, absl::MakeSpan(x_), omega_);
+  omega_ -= given;
+  Exchange(Parts::kMass, receivers, actions);
+}
+
+void Sgp::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
+  omega_ += ledger().AddTo(step(), absl::MakeSpan(x_));
+  const auto omega = static_cast<float>(omega_);
+  for (size_t l = 0; l < x_.size(); ++l) {
+    vectors().parameters[l] = x_[l] / omega;
+  }
+  EndMassRound(actions);
+}
+
+void Sgp::AddGauges(std::map<std::string, double>& gauges) const {
+  gauges["omega"] = omega_;
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,198 @@
+#include "daemon/core/spod_gt.h"
+
+#include <utility>
+#include <vector>
+
+#include "daemon/core/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr double kSmallestUnbiased = 0.1;
+
+KnobSpec ProbabilityKnob(std::string name, std::string help) {
+  KnobSpec knob;
+  knob.name = std::move(name);
+  knob.default_value = 1.0;
+  knob.min = 0;
+  knob.min_open = true;
+  knob.max = 1;
+  knob.noun = KnobNoun::kParticipation;
+  knob.help = std::move(help);
+  return knob;
+}
+
+KnobSpec ComputeKnob() {
+  return ProbabilityKnob(
+      "p", "Probability that the node computes a gradient in a round, p_i.");
+}
+
+KnobSpec UnbiasKnob() {
+  KnobSpec unbias;
+  unbias.name = "unbias";
+  unbias.type = KnobType::kText;
+  unbias.default_value = std::string("auto");
+  unbias.choices = {"auto", "on", "off"};
+  unbias.help =
+      "Scale gradients by 1/p, so that unequal p minimise the sum of f_i and "
+      "not of p_i f_i. auto: on while every p is at least 0.1 (noise, else); "
+      "off: the paper's form.";
+  unbias.shared = true;
+  return unbias;
+}
+
+KnobSpec SendKnob() {
+  return ProbabilityKnob(
+      "p_hat",
+      "Probability that the node sends to an out-neighbour in a round, each "
+      "drawn by itself.");
+}
+
+AlgorithmInfo Info(std::string name, std::string summary, bool computes,
+                   bool sends) {
+  AlgorithmInfo info;
+  info.name = std::move(name);
+  info.summary = std::move(summary);
+  info.source = "[Spod-GT] Alg. 1, eq. (2), (3)";
+  info.caveats =
+      "A step that is too large for the graph diverges; halve eta on sparse or "
+      "unbalanced digraphs.";
+  info.exchange = Exchange::kPush;
+  info.graphs = GraphKind::kDirected;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.gives_mass = true;
+  info.extra_vectors = 1;
+  info.cost =
+      "At most one gradient, and one model and one tracker to each drawn "
+      "out-neighbour a round. Up to 2 n floats an edge wait when links are "
+      "late.";
+  info.knobs = {PositiveKnob("eta", 0.01, "Step size.")};
+  if (computes) {
+    info.knobs.push_back(ComputeKnob());
+    info.knobs.push_back(UnbiasKnob());
+  }
+  if (sends) info.knobs.push_back(SendKnob());
+  info.knobs.push_back(MaxLagKnob());
+  return info;
+}
+
+}  // namespace
+
+AlgorithmInfo SpodGtInfo() {
+  return Info("spod-gt",
+              "Gradient tracking on digraphs; computes and sends sporadically",
+              true, true);
+}
+
+AlgorithmInfo PushPullInfo() {
+  return Info("push-pull", "Gradient tracking on digraphs (AB)", false, false);
+}
+
+AlgorithmInfo GPushPullInfo() {
+  return Info("g-push-pull",
+              "Gradient tracking on digraphs; links are used at random", false,
+              true);
+}
+
+AlgorithmInfo SporadicKGtInfo() {
+  return Info("sporadic-k-gt",
+              "Gradient tracking on digraphs; gradients at random", true,
+              false);
+}
+
+SpodGt::SpodGt(AlgorithmContext context, Decisions& decisions)
+    : MassRounds(std::move(context), &NodePlan::in_neighbours),
+      decisions_(decisions) {}
+
+void SpodGt::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
+
+void SpodGt::ResetState() {
+  begun_ = false;
+  scale_ = 0;
+}
+
+double SpodGt::Probability(const char* knob) const {
+  return plan().knobs.values().count(knob) > 0 ? plan().knobs.Number(knob) : 1;
+}
+
+float SpodGt::Scale() const {
+  if (plan().knobs.values().count("unbias") == 0) return 1;
+  const std::string& unbias = plan().knobs.Text("unbias");
+  const bool on = unbias == "on" ||
+                  (unbias == "auto" && plan().least_p >= kSmallestUnbiased);
+  return on ? static_cast<float>(1 / Probability("p")) : 1.0F;
+}
+
+FlatVector SpodGt::Tracker() const {
+  FlatVector y(z_);
+  if (scale_ != 0) AddScaled(scale_, vectors().gradient, absl::MakeSpan(y));
+  return y;
+}
+
+void SpodGt::BeginRound(Actions& actions) {
+  phase_ = Phase::kFirstGradient;
+  if (begun_) {
+    Send(actions);
+  } else {
+    MayCompute(actions);
+  }
+}
+
+void SpodGt::MayCompute(Actions& actions) {
+  begun_ = true;
+  scale_ = 0;
+  if (decisions_.Happens("compute", plan().self, Probability("p"))) {
+    Compute(actions);
+  } else if (phase_ == Phase::kFirstGradient) {
+    Send(actions);
+  } else {
+    EndMassRound(actions);
+  }
+}
+
+void SpodGt::AfterGradient(Actions& actions) {
+  scale_ = Scale();
+  CountGradient();
+  if (phase_ == Phase::kFirstGradient) {
+    Send(actions);
+  } else {
+    EndMassRound(actions);
+  }
+}
+
+void SpodGt::Send(Actions& actions) {
+  phase_ = Phase::kExchange;
+  std::vector<Neighbour> drawn;
+  Skip skip;
+  skip.round = step();
+  for (const Neighbour& neighbour : Up(plan().out_neighbours)) {
+    ++could_send_;
+    if (decisions_.Happens("send", neighbour.node, Probability("p_hat"))) {
+      drawn.push_back(neighbour);
+    } else {
+      skip.peers.push_back(neighbour.node);
+    }
+  }
+  sent_ += static_cast<int64_t>(drawn.size());
+  if (!skip.peers.empty()) actions.push_back(std::move(skip));
+  GiveShares(drawn, Tracker(), absl::MakeSpan(z_));
+  Exchange(Parts::kModelsAndMass, drawn, actions);
+}
+
+void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
+  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  ledger().AddTo(step(), absl::MakeSpan(z_));
+  AddScaled(static_cast<float>(-StepSize()), Tracker(), vectors().parameters);
+  phase_ = Phase::kGradient;
+  MayCompute(actions);
+}
+
+void SpodGt::AddGauges(std::map<std::string, double>& gauges) const {
+  gauges["send_share"] =
+      could_send_ == 0
+          ? 1
+          : static_cast<double>(sent_) / static_cast<double>(could_send_);
+}
+
+}  // namespace dfl::core

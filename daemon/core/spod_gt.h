@@ -1,0 +1,72 @@
+// Spod-GT: sporadic gradient tracking over directed graphs. [Spod-GT] eq. (2),
+// (3) and Alg. 1 (whose lines 5, 10 and 17 have slips; the equations rule). In
+// round k, v_i ~ Bernoulli(p_i): "i computes a gradient", and
+// v^_ji ~ Bernoulli(p^_ji): "i sends to its out-neighbour j":
+//
+//   x_i' = x_i + sum_in v^_ij a_ij (x_j - x_i)
+//   y_i' = y_i - sum_out v^_ji b_ji y_i + sum_in v^_ij b_ij y_j
+//   x_i <- x_i' - eta y_i'
+//   y_i <- y_i' + v_i g_i(x_i) - (v_i g_i) of the round before,  y = v g at first
+//
+// The tracker is kept as z = y - v g, which only transfers move, through the
+// ledger: sum_i y_i = sum_i v_i g_i. To an out-neighbour that is not drawn goes
+// a header that says so.
+//
+// By knobs: push-pull (p = p^ = 1), g-push-pull (p = 1), sporadic-k-gt (p^ = 1).
+#ifndef DFL_CORE_SPOD_GT_H_
+#define DFL_CORE_SPOD_GT_H_
+
+#include <map>
+#include <string>
+
+#include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
+#include "daemon/core/mass_rounds.h"
+
+namespace dfl::core {
+
+AlgorithmInfo SpodGtInfo();
+AlgorithmInfo PushPullInfo();
+AlgorithmInfo GPushPullInfo();
+AlgorithmInfo SporadicKGtInfo();
+
+class SpodGt : public MassRounds {
+ public:
+  // `decisions` must outlive it.
+  SpodGt(AlgorithmContext context, Decisions& decisions);
+
+  absl::Span<const float> conserved() const override { return z_; }
+
+ private:
+  void BeginRound(Actions& actions) override;
+  void AfterGradient(Actions& actions) override;
+  void AfterExchange(Arrivals arrivals, Actions& actions) override;
+  void ResetMass() override;
+  void ResetState() override;
+  double StepSize() const override { return plan().knobs.Number("eta"); }
+  void AddGauges(std::map<std::string, double>& gauges) const override;
+
+  // A probability that not every variant has as a knob.
+  double Probability(const char* knob) const;
+  // 1/p_i or 1: what v_i g_i is multiplied by.
+  float Scale() const;
+  // y = z + v g.
+  FlatVector Tracker() const;
+  // Draws v_i; computes, or goes on without.
+  void MayCompute(Actions& actions);
+  void Send(Actions& actions);
+
+  Decisions& decisions_;
+  enum class Phase { kFirstGradient, kExchange, kGradient };
+  Phase phase_ = Phase::kFirstGradient;
+  bool begun_ = false;  // the gradient at the start was drawn
+  // v_i g_i of the round is scale_ times NodeVectors::gradient; 0: v_i = 0.
+  float scale_ = 0;
+  int64_t sent_ = 0;  // drawn out-neighbours, of all rounds
+  int64_t could_send_ = 0;
+  FlatVector z_;  // [n]
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_SPOD_GT_H_

@@ -1,0 +1,88 @@
+#include "daemon/runtime/parcels.h"
+
+#include <utility>
+
+namespace dfl::runtime {
+namespace {
+
+// Between a refusal and the next try.
+constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
+
+}  // namespace
+
+Parcels::Parcels(ports::Loop& loop, Transfers& transfers,
+                 std::function<bool(const NodeId&)> may_send,
+                 std::function<void(core::Delivered)> delivered)
+    : loop_(loop),
+      transfers_(transfers),
+      may_send_(std::move(may_send)),
+      delivered_(std::move(delivered)) {}
+
+Parcels::~Parcels() {
+  for (const auto& [to, out] : out_) loop_.Cancel(out.retry);
+}
+
+void Parcels::Enter(uint64_t epoch) {
+  for (const auto& [to, out] : out_) loop_.Cancel(out.retry);
+  out_.clear();
+  partners_.clear();
+  epoch_ = epoch;
+  transfers_.CancelMass();
+}
+
+void Parcels::Send(const core::Give& give) {
+  partners_.insert(give.to);
+  Out& out = out_[give.to];
+  loop_.Cancel(out.retry);
+  out = Out();
+  out.give = give;
+  Transfer(give.to);
+}
+
+void Parcels::Resume(const NodeId& peer) {
+  const auto it = out_.find(peer);
+  if (it != out_.end() && !it->second.sending) Transfer(peer);
+}
+
+void Parcels::Transfer(const NodeId& to) {
+  if (!may_send_(to)) return;  // Resume tells
+  Out& out = out_[to];
+  loop_.Cancel(out.retry);
+  out.retry = 0;
+  out.sending = true;
+  if (++out.tries > 1) ++resent_;
+  Outgoing outgoing;
+  outgoing.to = to;
+  outgoing.kind = ports::TransferKind::kMass;
+  outgoing.step = out.give.round;
+  outgoing.scalars = out.give.scalars;
+  outgoing.mass = out.give.mass;
+  outgoing.sent_coordinates = static_cast<int64_t>(out.give.mass->size());
+  outgoing.tracker_epoch = epoch_;
+  outgoing.sequence = out.give.sequence;
+  outgoing.done = [this, to, epoch = epoch_, sequence = out.give.sequence](
+                      const absl::StatusOr<Receipt>& receipt) {
+    const auto it = out_.find(to);
+    if (epoch != epoch_ || it == out_.end() ||
+        it->second.give.sequence != sequence) {
+      return;  // void meanwhile
+    }
+    if (receipt.ok()) {
+      out_.erase(it);
+      delivered_(core::Delivered{to, sequence, receipt->taken});
+      return;
+    }
+    it->second.sending = false;
+    it->second.retry = loop_.After(kRetryAfter, [this, to] { Retry(to); });
+  };
+  transfers_.Send(std::move(outgoing));
+}
+
+void Parcels::Retry(const NodeId& to) {
+  const auto it = out_.find(to);
+  if (it == out_.end()) return;
+  it->second.retry = 0;
+  if (!it->second.sending) Transfer(to);
+}
+
+}  // namespace dfl::runtime

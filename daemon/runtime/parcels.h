@@ -1,0 +1,81 @@
+// Mass on its way to neighbours, and the tracker epoch it is of.
+//
+// core::MassLedger sees to it that a parcel counts once; here it is sent again,
+// unchanged, until its taker has acknowledged it: through lost links, refusals
+// and pauses.
+//
+// A tracker epoch ends when mass may have been lost with a node's memory: when
+// a neighbour with which mass was exchanged in it comes back with another
+// incarnation or is no longer a member, or when this node's own algorithm
+// begins anew. Who notices enters the next epoch; who hears of a higher one
+// enters that, at any moment. In a new epoch nothing was given or taken yet.
+#ifndef DFL_RUNTIME_PARCELS_H_
+#define DFL_RUNTIME_PARCELS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/transfers.h"
+
+namespace dfl::runtime {
+
+class Parcels {
+ public:
+  // `may_send`: whether the peer is linked and takes part in our run.
+  // `delivered`: a parcel of the present epoch was taken.
+  Parcels(ports::Loop& loop, Transfers& transfers,
+          std::function<bool(const NodeId&)> may_send,
+          std::function<void(core::Delivered)> delivered);
+  ~Parcels();
+
+  // 0: no mass was given or taken yet.
+  uint64_t epoch() const { return epoch_; }
+  // Forgets what is out: it is void. epoch >= the present one.
+  void Enter(uint64_t epoch);
+
+  // Sends until it is taken.
+  void Send(const core::Give& give);
+  // `peer` may be sent to again.
+  void Resume(const NodeId& peer);
+  // Mass of `peer` was taken in.
+  void NoteTaken(const NodeId& peer) { partners_.insert(peer); }
+
+  // With whom mass was exchanged in this epoch.
+  const std::set<NodeId>& partners() const { return partners_; }
+  // Parcels that are not taken yet.
+  int64_t out() const { return static_cast<int64_t>(out_.size()); }
+  // How often one was sent after its first time.
+  int64_t resent() const { return resent_; }
+
+ private:
+  struct Out {
+    core::Give give;
+    bool sending = false;  // a transfer is under way
+    int64_t tries = 0;
+    ports::TimerId retry = 0;
+  };
+
+  void Transfer(const NodeId& to);
+  void Retry(const NodeId& to);
+
+  ports::Loop& loop_;
+  Transfers& transfers_;
+  const std::function<bool(const NodeId&)> may_send_;
+  const std::function<void(core::Delivered)> delivered_;
+  uint64_t epoch_ = 0;
+  std::map<NodeId, Out> out_;
+  std::set<NodeId> partners_;
+  int64_t resent_ = 0;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_PARCELS_H_

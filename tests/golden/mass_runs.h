@@ -1,0 +1,15 @@
+// Golden runs of the algorithms that give mass away (core/mass_rounds.h).
+#ifndef DFL_TESTS_GOLDEN_MASS_RUNS_H_
+#define DFL_TESTS_GOLDEN_MASS_RUNS_H_
+
+#include "tests/golden/golden_case.h"
+
+namespace dfl::golden {
+
+// Plays depositum, spod-gt and its kin, k-gt or sgp, and expects the states on
+// record: models, what the ledger conserves, and for sgp omega.
+void RunMass(const nlohmann::json& golden);
+
+}  // namespace dfl::golden
+
+#endif  // DFL_TESTS_GOLDEN_MASS_RUNS_H_

@@ -1,0 +1,249 @@
+// Gradient tracking and push-sum under random faults: messages lost throughout,
+// edges cut, everything late. What is conserved stays so, and gradient tracking
+// ends at the minimiser of the mean, whatever the links did.
+//
+// DFL_CAMPAIGN_RUNS schedules an algorithm (12); DFL_CAMPAIGN_SEED is the first
+// one's seed (1). A failure names its seed: DFL_CAMPAIGN_SEED=s
+// DFL_CAMPAIGN_RUNS=1 plays it again.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/problems.h"
+#include "daemon/core/run_plan.h"
+#include "gtest/gtest.h"
+#include "tests/sim/lossy_network.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr int64_t kMostRounds = 5000;
+constexpr int64_t kRoundsAtOnce = 100;
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  int64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// Least squares, different at every node, and the minimiser of their mean.
+struct Task {
+  std::vector<std::unique_ptr<Problem>> problems;
+  std::vector<double> minimiser;
+};
+
+// Gauss-Jordan with the largest pivot.
+std::vector<double> Solve(std::vector<std::vector<double>> a,
+                          std::vector<double> b) {
+  const size_t n = b.size();
+  for (size_t k = 0; k < n; ++k) {
+    size_t pivot = k;
+    for (size_t i = k; i < n; ++i) {
+      if (std::fabs(a[i][k]) > std::fabs(a[pivot][k])) pivot = i;
+    }
+    std::swap(a[k], a[pivot]);
+    std::swap(b[k], b[pivot]);
+    for (size_t i = 0; i < n; ++i) {
+      if (i == k) continue;
+      const double factor = a[i][k] / a[k][k];
+      for (size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
+      b[i] -= factor * b[k];
+    }
+  }
+  for (size_t k = 0; k < n; ++k) b[k] /= a[k][k];
+  return b;
+}
+
+double Normal(Rng& rng) {  // near enough: the sum of 12 uniforms
+  double sum = -6;
+  for (int q = 0; q < 12; ++q) sum += rng.Uniform();
+  return sum;
+}
+
+Task MakeTask(Rng& rng, int64_t nodes, int64_t n) {
+  const int64_t rows = 4 * n;
+  Task task;
+  std::vector<std::vector<double>> h(n, std::vector<double>(n, 0.0));
+  std::vector<double> c(n, 0.0);
+  for (int64_t i = 0; i < nodes; ++i) {
+    std::vector<double> a(rows * n);
+    std::vector<double> b(rows);
+    const double centre = 2 * Normal(rng);
+    for (double& value : a) value = Normal(rng);
+    for (int64_t r = 0; r < rows; ++r) {
+      b[r] = 0.5 * Normal(rng);
+      for (int64_t l = 0; l < n; ++l) {
+        b[r] += a[r * n + l] * (centre + (l % 2 == 0 ? 1 : -1));
+      }
+      for (int64_t l = 0; l < n; ++l) {
+        for (int64_t k = 0; k < n; ++k) {
+          h[l][k] += a[r * n + l] * a[r * n + k];
+        }
+        c[l] += a[r * n + l] * b[r];
+      }
+    }
+    task.problems.push_back(
+        std::make_unique<LeastSquares>(std::move(a), std::move(b)));
+  }
+  task.minimiser = Solve(std::move(h), std::move(c));
+  return task;
+}
+
+// A ring, one way round where the graph is directed, and some more edges.
+RunPlan MakePlan(Rng& rng, const std::string& algorithm, KnobValues knobs,
+                 int64_t nodes, bool directed) {
+  RunPlan plan;
+  plan.run_id = "campaign";
+  plan.seed = rng.Next();
+  for (int64_t i = 0; i < nodes; ++i) {
+    plan.members.push_back(MemberSpec{NodeId(absl::StrCat("n", i)), 0});
+  }
+  plan.algorithm.name = algorithm;
+  plan.algorithm.knobs = std::move(knobs);
+  plan.codec.format.coordinates = Coordinates::kDense;
+  plan.topology.kind = "explicit";
+  plan.topology.directed = directed;
+  plan.deadline.exchange = absl::Seconds(3);
+  for (int64_t i = 0; i < nodes; ++i) {
+    for (int64_t j = directed ? 0 : i + 1; j < nodes; ++j) {
+      if (i == j) continue;
+      const bool ring = j == (i + 1) % nodes ||
+                        (!directed && (j + 1) % nodes == i);
+      if (ring || rng.Bernoulli(0.25)) {
+        plan.topology.edges.emplace_back(plan.members[i].node,
+                                         plan.members[j].node);
+      }
+    }
+  }
+  return plan;
+}
+
+struct Campaign {
+  std::string name;
+  std::string algorithm;
+  bool directed = false;
+  bool exact = true;  // it ends at the minimiser
+  KnobValues (*knobs)(Rng& rng) = nullptr;
+};
+
+void PrintTo(const Campaign& campaign, std::ostream* os) {
+  *os << campaign.name;
+}
+
+class Tracking : public testing::TestWithParam<Campaign> {};
+
+TEST_P(Tracking, ConservesAndConvergesUnderFaults) {
+  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 12);
+  const int64_t first = FromEnvironment("DFL_CAMPAIGN_SEED", 1);
+  int64_t most_rounds = 0;
+  int64_t lost = 0;
+  int64_t repeated = 0;
+  double worst_mass = 0;
+  for (int64_t seed = first; seed < first + runs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("DFL_CAMPAIGN_SEED=", seed));
+    Rng rng(DeriveSeed(seed, GetParam().name));
+    const auto nodes = static_cast<int64_t>(3 + rng.Below(6));
+    const auto n = static_cast<int64_t>(2 + rng.Below(19));
+    const Task task = MakeTask(rng, nodes, n);
+    const RunPlan plan =
+        MakePlan(rng, GetParam().algorithm, GetParam().knobs(rng), nodes,
+                 GetParam().directed);
+    auto plans = DeriveNodePlans(plan);
+    ASSERT_TRUE(plans.ok()) << plans.status();
+    LossyOptions options;
+    options.seed = rng.Next();
+    options.loss = 0.3 * rng.Uniform();
+    options.cut_share = 0.2 * rng.Uniform();
+    LossyNetwork network(GetParam().algorithm, *std::move(plans),
+                         task.problems, options);
+
+    double size = 0;
+    for (const double x : task.minimiser) size += x * x;
+    double error = 0;
+    int64_t rounds = 0;
+    do {
+      rounds += kRoundsAtOnce;
+      ASSERT_TRUE(network.RunToRound(rounds, 10'000'000))
+          << "stands still at round " << network.lowest_round();
+      const double scale = std::max(1.0, network.LargestEntry());
+      if (GetParam().algorithm == "sgp") {
+        const auto m = static_cast<double>(nodes);
+        ASSERT_NEAR(network.TotalOmega(), m, 1e-4 * m);
+      } else {
+        for (const double z : network.TotalMass()) {
+          ASSERT_LE(std::fabs(z), 1e-4 * scale) << "round " << rounds;
+          worst_mass = std::max(worst_mass, std::fabs(z) / scale);
+        }
+      }
+      const std::vector<double> mean = network.Mean();
+      error = 0;
+      for (int64_t l = 0; l < n; ++l) {
+        error += (mean[l] - task.minimiser[l]) * (mean[l] - task.minimiser[l]);
+      }
+      ASSERT_TRUE(std::isfinite(error));
+    } while (error > 1e-6 * size && rounds < kMostRounds &&
+             (GetParam().exact || rounds < 500));
+    if (GetParam().exact) {
+      EXPECT_LE(error, 1e-6 * size)
+          << nodes << " nodes, n = " << n << ", loss " << options.loss;
+    }
+    most_rounds = std::max(most_rounds, rounds);
+    lost += network.lost();
+    repeated += network.repeated();
+  }
+  EXPECT_GT(lost, 0);
+  EXPECT_GT(repeated, 0);
+  std::cout << absl::StrFormat(
+      "%s: seeds %d to %d, at most %d rounds, worst mass %.1e, %d messages "
+      "lost, %d parcels repeated\n",
+      GetParam().name, first, first + runs - 1, most_rounds, worst_mass, lost,
+      repeated);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithms, Tracking,
+    testing::Values(
+        Campaign{"depositum", "depositum", false, true,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"alpha", 0.05},
+                           {"gamma", 0.5 * rng.Uniform()},
+                           {"option", std::string(rng.Bernoulli(0.5)
+                                                      ? "polyak"
+                                                      : "nesterov")},
+                           {"T0", static_cast<int64_t>(1 + rng.Below(4))}};
+                 }},
+        Campaign{"spod_gt", "spod-gt", true, true,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"eta", 0.03},
+                           {"p", 1.0},
+                           {"p_hat", 0.4 + 0.6 * rng.Uniform()}};
+                 }},
+        Campaign{"spod_gt_rare", "spod-gt", true, false,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"eta", 0.01},
+                           {"p", 0.2 + 0.8 * rng.Uniform()},
+                           {"p_hat", 0.4 + 0.6 * rng.Uniform()}};
+                 }},
+        Campaign{"push_pull", "push-pull", true, true,
+                 [](Rng&) -> KnobValues { return {{"eta", 0.03}}; }},
+        Campaign{"k_gt", "k-gt", false, true,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"eta_c", 0.02},
+                           {"K", static_cast<int64_t>(1 + rng.Below(4))}};
+                 }},
+        Campaign{"sgp", "sgp", true, false,
+                 [](Rng&) -> KnobValues { return {{"eta", 0.02}}; }}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace dfl::core

@@ -1,0 +1,342 @@
+// The ledger at both ends of an edge, and what its algorithms do when
+// neighbours are late, silent or gone.
+#include "daemon/core/mass_ledger.h"
+
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "daemon/core/mass_rounds.h"
+#include "gtest/gtest.h"
+#include "tests/unit/core/machine.h"
+
+namespace dfl::core {
+namespace {
+
+MassLedger::Share Share(float a, float b) {
+  return std::make_shared<const FlatVector>(FlatVector{a, b});
+}
+
+std::vector<Give> Sent(MassLedger& ledger) {
+  Actions actions;
+  ledger.Send(actions);
+  std::vector<Give> gives;
+  for (Action& action : actions) gives.push_back(std::get<Give>(action));
+  return gives;
+}
+
+MassArrived Arrival(const Give& give) {
+  MassArrived arrived;
+  arrived.from = Id("giver");
+  arrived.sequence = give.sequence;
+  arrived.model = Model({give.mass->begin(), give.mass->end()}, give.round);
+  arrived.model.scalars = give.scalars;
+  return arrived;
+}
+
+TEST(MassLedgerTest, OneParcelIsOutAndTheRestWaitsInOne) {
+  MassLedger ledger;
+  ledger.Give(Id("a"), 1, Share(1, 2));
+  const std::vector<Give> first = Sent(ledger);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].sequence, 1U);
+  EXPECT_EQ(first[0].round, 1);
+  EXPECT_TRUE(first[0].scalars.empty());
+
+  ledger.Give(Id("a"), 2, Share(10, 20), 0.5);
+  ledger.Give(Id("a"), 3, Share(100, 200), 0.25);
+  EXPECT_TRUE(Sent(ledger).empty());
+  EXPECT_TRUE(ledger.Owes(Id("a")));
+
+  ledger.OnDelivered(Delivered{Id("a"), 1, Probe(*first[0].mass)});
+  const std::vector<Give> second = Sent(ledger);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].sequence, 2U);
+  EXPECT_EQ(second[0].round, 3);
+  EXPECT_EQ(*second[0].mass, (FlatVector{110, 220}));
+  EXPECT_EQ(second[0].scalars, std::vector<double>{0.75});
+  ledger.OnDelivered(Delivered{Id("a"), 2,
+                               Probe(*first[0].mass) + Probe(*second[0].mass)});
+  EXPECT_FALSE(ledger.Owes(Id("a")));
+  EXPECT_EQ(ledger.Imbalance(), 0);
+}
+
+TEST(MassLedgerTest, AnAcknowledgementOfAnotherParcelChangesNothing) {
+  MassLedger ledger;
+  ledger.Give(Id("a"), 1, Share(1, 2));
+  (void)Sent(ledger);
+  ledger.OnDelivered(Delivered{Id("a"), 2, 0});
+  ledger.OnDelivered(Delivered{Id("b"), 1, 0});
+  EXPECT_TRUE(ledger.Owes(Id("a")));
+}
+
+// What is lost between the two ends shows.
+TEST(MassLedgerTest, TheEndsOfAnEdgeAreBalanced) {
+  MassLedger giver;
+  MassLedger taker;
+  giver.Give(Id("taker"), 1, Share(3, 4));
+  const Give give = Sent(giver).at(0);
+  ASSERT_TRUE(taker.Take(Arrival(give)));
+  giver.OnDelivered(Delivered{Id("taker"), 1, taker.taken(Id("giver"))});
+  EXPECT_EQ(giver.Imbalance(), 0);
+  giver.Give(Id("taker"), 2, Share(5, 6));
+  (void)Sent(giver);  // never taken, and yet acknowledged
+  giver.OnDelivered(Delivered{Id("taker"), 2, taker.taken(Id("giver"))});
+  EXPECT_GT(giver.Imbalance(), 0.5);
+}
+
+TEST(MassLedgerTest, ARepeatIsNotTakenTwice) {
+  MassLedger giver;
+  MassLedger taker;
+  giver.Give(Id("taker"), 1, Share(1, 2), 0.5);
+  const Give give = Sent(giver).at(0);
+  EXPECT_TRUE(taker.Take(Arrival(give)));
+  EXPECT_FALSE(taker.Take(Arrival(give)));
+  EXPECT_EQ(taker.repeats(), 1);
+  std::vector<float> vector = {10, 10};
+  EXPECT_EQ(taker.AddTo(1, absl::MakeSpan(vector)), 0.5);
+  EXPECT_EQ(taker.AddTo(1, absl::MakeSpan(vector)), 0);
+  EXPECT_EQ(vector, (std::vector<float>{11, 12}));
+  EXPECT_FALSE(taker.Take(Arrival(give)));
+}
+
+TEST(MassLedgerTest, MassOfALaterRoundWaitsForIt) {
+  MassLedger taker;
+  Give give;
+  std::vector<float> vector = {0, 0};
+  // Five rounds ahead, more than are kept apart.
+  for (int round = 1; round <= 5; ++round) {
+    give.sequence = round;
+    give.round = round;
+    give.mass = Share(1, static_cast<float>(round));
+    EXPECT_TRUE(taker.Take(Arrival(give)));
+  }
+  EXPECT_TRUE(taker.HasOf(Id("giver"), 5));
+  EXPECT_FALSE(taker.HasOf(Id("giver"), 6));
+  EXPECT_FALSE(taker.HasOf(Id("other"), 0));
+  (void)taker.AddTo(0, absl::MakeSpan(vector));
+  EXPECT_EQ(vector, (std::vector<float>{0, 0}));
+  (void)taker.AddTo(1, absl::MakeSpan(vector));
+  EXPECT_EQ(vector, (std::vector<float>{1, 1}));
+  (void)taker.AddTo(5, absl::MakeSpan(vector));
+  EXPECT_EQ(vector, (std::vector<float>{5, 15}));
+}
+
+TEST(MassLedgerTest, ANewEpochForgets) {
+  MassLedger ledger;
+  ledger.Give(Id("a"), 1, Share(1, 2));
+  (void)Sent(ledger);
+  Give give;
+  give.sequence = 7;
+  give.mass = Share(1, 1);
+  EXPECT_TRUE(ledger.Take(Arrival(give)));
+  ledger.Reset();
+  EXPECT_FALSE(ledger.Owes(Id("a")));
+  std::vector<float> vector = {0, 0};
+  (void)ledger.AddTo(9, absl::MakeSpan(vector));
+  EXPECT_EQ(vector, (std::vector<float>{0, 0}));
+  // Numbers begin anew at both ends.
+  give.sequence = 1;
+  EXPECT_TRUE(ledger.Take(Arrival(give)));
+  ledger.Give(Id("a"), 2, Share(1, 2));
+  EXPECT_EQ(Sent(ledger).at(0).sequence, 1U);
+}
+
+// ------------------------------------------------------------- algorithms ----
+
+std::vector<Neighbour> Two() { return {{Id("a"), 0.25}, {Id("b"), 0.5}}; }
+
+MassArrived Mass(const char* from, std::vector<float> values, int64_t round,
+                 uint64_t sequence) {
+  MassArrived arrived;
+  arrived.from = Id(from);
+  arrived.sequence = sequence;
+  arrived.model = Model(std::move(values), round);
+  return arrived;
+}
+
+const MassRounds& RoundsOf(Machine& machine) {
+  return dynamic_cast<const MassRounds&>(*machine);
+}
+
+// T0 = 1 exchanges from round 1 on.
+std::unique_ptr<Machine> DepositumAtRoundOne() {
+  auto machine = std::make_unique<Machine>(
+      "depositum", KnobValues{{"T0", int64_t{1}}, {"gamma", 0.0}}, Two());
+  machine->Handle(PeerUp{Id("a")});
+  machine->Handle(PeerUp{Id("b")});
+  EXPECT_EQ(machine->Handle(StepBegins{}), "gradient");
+  machine->gradient = {4, 8};
+  EXPECT_EQ(machine->Handle(GradientReady{}), "done");
+  EXPECT_EQ(machine->Handle(StepBegins{}), "push wake");
+  return machine;
+}
+
+TEST(DepositumTest, ExchangesModelsThenTrackers) {
+  auto machine = DepositumAtRoundOne();
+  EXPECT_FALSE((*machine)->parameters_settled());
+  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({0, 0}, 1)}), "");
+  EXPECT_EQ(machine->Handle(PushArrived{Id("b"), Model({0, 0}, 1)}),
+            "cancel gradient");
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give give wake");
+  const Give give = machine->Last<Give>();
+  EXPECT_EQ(give.to, Id("a"));
+  EXPECT_EQ(*give.mass, (FlatVector{1, 2}));  // W_aj y^, y^ = beta g
+  EXPECT_EQ(machine->Handle(Mass("a", {1, 1}, 1, 1)), "");
+  EXPECT_EQ(machine->Handle(Mass("b", {1, 1}, 1, 1)), "");
+  // Not before its own has arrived.
+  EXPECT_EQ(machine->Handle(Delivered{Id("a"), 1, 0}), "");
+  EXPECT_EQ(machine->Handle(Delivered{Id("b"), 1, 0}), "cancel done");
+  const absl::Span<const float> z = RoundsOf(*machine).conserved();
+  EXPECT_EQ(z[0], -1 - 2 + 1 + 1);
+  EXPECT_EQ(z[1], -2 - 4 + 1 + 1);
+  EXPECT_EQ(machine->Gauge("sparsity"), 0);
+}
+
+TEST(DepositumTest, TheDeadlineEndsBothWaits) {
+  auto machine = DepositumAtRoundOne();
+  EXPECT_EQ(machine->Handle(TimerFired{1}), "missed cancel gradient");
+  EXPECT_EQ(machine->Last<Missed>().peers.size(), 2U);
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give give wake");
+  EXPECT_EQ(machine->Handle(Mass("a", {1, 1}, 1, 1)), "");
+  EXPECT_EQ(machine->Handle(TimerFired{1}), "missed cancel done");
+  // What comes late is added in a later round, and is not lost.
+  EXPECT_EQ(machine->Handle(Mass("b", {5, 5}, 1, 1)), "");
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], -1 - 2 + 1);
+  EXPECT_EQ(machine->Handle(StepBegins{}), "push wake");
+  EXPECT_EQ(machine->Handle(TimerFired{1}), "missed cancel gradient");
+  machine->gradient = {0, 0};
+  // Both parcels are still out, so nothing more is sent.
+  EXPECT_EQ(machine->Handle(GradientReady{}), "wake");
+  const std::vector<float> given = {0.75F * -2, 0.75F * -5};
+  EXPECT_EQ(machine->Handle(TimerFired{1}), "missed cancel done");
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], -2 - given[0] + 5);
+}
+
+TEST(DepositumTest, NothingIsGivenToANeighbourThatIsDown) {
+  auto machine = DepositumAtRoundOne();
+  machine->Handle(PeerDown{Id("b")});
+  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({0, 0}, 1)}),
+            "cancel gradient");
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give wake");
+  EXPECT_EQ(machine->Last<Give>().to, Id("a"));
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], -1);
+}
+
+TEST(DepositumTest, ANewEpochBeginsTrackersAnew) {
+  auto machine = DepositumAtRoundOne();
+  EXPECT_EQ(machine->Handle(TimerFired{1}), "missed cancel gradient");
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give give wake");
+  EXPECT_EQ(machine->Handle(EpochBegins{}), "");
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], 0);
+  // The acknowledgement of what is void is not taken for another's.
+  EXPECT_EQ(machine->Handle(Delivered{Id("a"), 1, 0}), "");
+  EXPECT_EQ(machine->Handle(Mass("a", {1, 1}, 1, 1)), "");
+  EXPECT_EQ(machine->Handle(Mass("b", {2, 2}, 1, 1)), "cancel done");
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], 3);
+}
+
+NodePlan Directed(Machine& machine, KnobValues knobs) {
+  NodePlan plan = machine.Plan(std::move(knobs), {});
+  plan.in_neighbours = {{Id("a"), 0.5}};
+  plan.out_neighbours = {{Id("b"), 0.25}, {Id("c"), 0.25}};
+  return plan;
+}
+
+std::unique_ptr<Machine> MachineOnDigraph(const char* algorithm,
+                                          const KnobValues& knobs) {
+  auto machine = std::make_unique<Machine>(algorithm, knobs,
+                                           std::vector<Neighbour>());
+  machine->Handle(PlanChanged{Directed(*machine, knobs)});
+  for (const char* peer : {"a", "b", "c"}) machine->Handle(PeerUp{Id(peer)});
+  return machine;
+}
+
+TEST(SpodGtTest, PushesToOutNeighboursAndHearsInNeighbours) {
+  auto machine = MachineOnDigraph("push-pull", {{"eta", 0.5}});
+  EXPECT_EQ(machine->Handle(StepBegins{}), "gradient");
+  machine->gradient = {4, 8};
+  EXPECT_EQ(machine->Handle(GradientReady{}), "push give give wake");
+  EXPECT_EQ(machine->Last<Push>().peers,
+            (std::vector<NodeId>{Id("b"), Id("c")}));
+  EXPECT_EQ(*machine->Last<Give>().mass, (FlatVector{1, 2}));
+  machine->Handle(Delivered{Id("b"), 1, 0});
+  machine->Handle(Delivered{Id("c"), 1, 0});
+  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({2, 2}, 0)}), "");
+  EXPECT_EQ(machine->Handle(Mass("a", {1, 1}, 0, 1)), "cancel gradient");
+  // x' = 1, y' = g - g/2 + 1 = 3; x = x' - eta y'
+  EXPECT_EQ(machine->parameters[0], 1 - 0.5F * 3);
+  EXPECT_EQ(machine->Handle(GradientReady{}), "done");
+  EXPECT_EQ(machine->Gauge("send_share"), 1);
+}
+
+TEST(SpodGtTest, WhoIsNotSentToIsTold) {
+  auto machine = MachineOnDigraph("spod-gt", {{"p_hat", 0.5}});
+  machine->decisions.happens = false;
+  // Neither computes nor sends.
+  EXPECT_EQ(machine->Handle(StepBegins{}), "skip wake");
+  EXPECT_EQ(machine->Last<Skip>().peers,
+            (std::vector<NodeId>{Id("b"), Id("c")}));
+  EXPECT_EQ(machine->Handle(Skipped{Id("a"), 0}), "cancel done");
+  EXPECT_EQ(machine->Gauge("send_share"), 0);
+}
+
+TEST(SpodGtTest, GradientsAreUnbiasedWhilePIsNotTiny) {
+  for (const auto& [unbias, least, scale] :
+       {std::tuple{"auto", 0.5, 2.0}, {"auto", 0.05, 1.0}, {"on", 0.05, 2.0},
+        {"off", 0.5, 1.0}}) {
+    auto machine = MachineOnDigraph("spod-gt", {});
+    NodePlan plan =
+        Directed(*machine, {{"p", 0.5}, {"unbias", std::string(unbias)}});
+    plan.least_p = least;
+    machine->Handle(PlanChanged{std::move(plan)});
+    machine->Handle(StepBegins{});
+    machine->gradient = {4, 8};
+    machine->Handle(GradientReady{});
+    EXPECT_EQ((*machine->Last<Give>().mass)[0],
+              static_cast<float>(scale * 4 * 0.25))
+        << unbias << " " << least;
+  }
+}
+
+TEST(SgpTest, TheRatioIsTheModel) {
+  auto machine = MachineOnDigraph("sgp", {{"eta", 0.5}});
+  EXPECT_EQ(machine->Handle(StepBegins{}), "gradient");
+  machine->gradient = {-8, -16};
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give give wake");
+  const Give give = machine->Last<Give>();
+  EXPECT_EQ(*give.mass, (FlatVector{1, 2}));
+  EXPECT_EQ(give.scalars, std::vector<double>{0.25});
+  machine->Handle(Delivered{Id("b"), 1, 0});
+  machine->Handle(Delivered{Id("c"), 1, 0});
+  MassArrived mass = Mass("a", {4, 0}, 0, 1);
+  mass.model.scalars = {1.5};
+  EXPECT_EQ(machine->Handle(std::move(mass)), "cancel done");
+  EXPECT_EQ(machine->Gauge("omega"), 2);
+  EXPECT_EQ(machine->parameters, (std::vector<float>{(4 - 2 + 4) / 2, 2}));
+  // A new epoch keeps the model.
+  machine->Handle(EpochBegins{});
+  EXPECT_EQ(machine->Gauge("omega"), 1);
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], 3);
+}
+
+TEST(KGtTest, CorrectionsComeFromWhatOthersDid) {
+  Machine machine("k-gt", {{"eta_c", 0.5}, {"K", int64_t{2}}},
+                  {{Id("a"), 0.5}});
+  machine.Handle(PeerUp{Id("a")});
+  EXPECT_EQ(machine.Handle(StepBegins{}), "gradient");
+  machine.gradient = {2, 4};
+  EXPECT_EQ(machine.Handle(GradientReady{}), "gradient");
+  EXPECT_EQ(machine.Handle(GradientReady{}), "push give wake");
+  EXPECT_EQ(machine.parameters, (std::vector<float>{-2, -4}));
+  EXPECT_EQ(*machine.Last<Give>().mass, (FlatVector{1, 2}));  // z/2
+  machine.Handle(PushArrived{Id("a"), Model({0, 0}, 0)});
+  machine.Handle(Mass("a", {3, 3}, 0, 1));
+  EXPECT_EQ(machine.Handle(Delivered{Id("a"), 1, 0}), "cancel done");
+  EXPECT_EQ(machine.parameters, (std::vector<float>{-1, -2}));
+  EXPECT_EQ(RoundsOf(machine).conserved()[0], -1 + 3);
+}
+
+}  // namespace
+}  // namespace dfl::core

@@ -1,0 +1,272 @@
+// Gradient tracking and push-sum on whole nodes: what is given away arrives
+// exactly once through chunks, lost links and late acknowledgements, and after a
+// crash a new tracker epoch begins.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/core/mass_rounds.h"
+#include "gtest/gtest.h"
+#include "tests/unit/runtime/least_squares.h"
+#include "tests/unit/runtime/sim_cluster.h"
+
+namespace dfl::runtime {
+namespace {
+
+const core::MassRounds& RoundsOf(SimCluster& c, int64_t i) {
+  return dynamic_cast<const core::MassRounds&>(*c.node(i).algorithm());
+}
+
+// Pauses everybody and lets what is out arrive.
+void Settle(SimCluster& c) {
+  for (int64_t i = 0; i < c.size(); ++i) {
+    if (c.node(i).phase() == ports::Phase::kTraining) {
+      ASSERT_TRUE(c.node(i).Pause().ok());
+    }
+  }
+  ASSERT_TRUE(c.RunUntil(
+      [&] {
+        for (int64_t i = 0; i < c.size(); ++i) {
+          const ports::Phase phase = c.node(i).phase();
+          if (phase == ports::Phase::kTraining ||
+              c.node(i).parcels().out() > 0) {
+            return false;
+          }
+        }
+        return true;
+      },
+      absl::Seconds(120)));
+}
+
+// The largest entry of sum z + what is in flight, on settled nodes.
+double MassDefect(SimCluster& c) {
+  std::vector<double> total;
+  for (int64_t i = 0; i < c.size(); ++i) {
+    const absl::Span<const float> z = RoundsOf(c, i).conserved();
+    std::vector<float> unsettled(z.size(), 0.0F);
+    RoundsOf(c, i).ledger().AddUnsettled(absl::MakeSpan(unsettled));
+    total.resize(z.size(), 0.0);
+    for (size_t l = 0; l < z.size(); ++l) total[l] += z[l] + unsettled[l];
+  }
+  double largest = 0;
+  for (const double value : total) {
+    largest = std::max(largest, std::fabs(value));
+  }
+  return largest;
+}
+
+struct MassCase {
+  std::string name;
+  std::string algorithm;
+  core::KnobValues knobs;
+};
+
+class MassOnNodes : public testing::TestWithParam<MassCase> {
+ protected:
+  core::RunPlan Plan(const SimCluster& c) const {
+    core::RunPlan plan = c.MakePlan(GetParam().algorithm, GetParam().knobs);
+    plan.batch_size = kRows;
+    plan.topology.kind = "ring";
+    plan.deadline.exchange = absl::Milliseconds(300);
+    return plan;
+  }
+  // Every node, within `tolerance` of the least mean loss.
+  void ExpectOptimal(SimCluster& c, double tolerance) const {
+    const double least = problems_.Least();
+    for (int64_t i = 0; i < c.size(); ++i) {
+      EXPECT_NEAR(problems_.Loss(c.parameters(i)), least, tolerance)
+          << "node " << i;
+    }
+  }
+
+  const Problems problems_;
+};
+
+TEST_P(MassOnNodes, EndsAtTheOptimumAndConserves) {
+  RunTwice(LeastSquaresCluster(problems_, 41), [&](SimCluster& c) {
+    core::RunPlan plan = Plan(c);
+    plan.stop.steps = 400;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+    Settle(c);
+    EXPECT_LE(MassDefect(c), 1e-4);
+    ExpectOptimal(c, 1e-3);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).parcels().epoch(), 1U);
+      EXPECT_LT(c.node(i).Status().gauges.at("mass_imbalance"), 1e-3);
+      EXPECT_TRUE(c.node(i).Status().rejected.empty());
+    }
+  });
+}
+
+// Links are reset every moment, in the midst of parcels and before their
+// acknowledgements.
+TEST_P(MassOnNodes, ConservesThroughLostLinks) {
+  ClusterOptions options = LeastSquaresCluster(problems_, 42);
+  options.network.path.jitter = absl::Milliseconds(20);
+  options.network.path.reset_probability = 0.01;
+  RunTwice(options, [&](SimCluster& c) {
+    c.Run(Plan(c));
+    c.RunFor(absl::Seconds(60));
+    Settle(c);
+    EXPECT_GT(c.log(0).Count<ports::LinkDown>(), 10);
+    EXPECT_LE(MassDefect(c), 1e-4);
+    ExpectOptimal(c, 0.01);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).parcels().epoch(), 1U) << "nobody crashed";
+      EXPECT_LT(c.node(i).Status().gauges.at("mass_imbalance"), 1e-3);
+    }
+  });
+}
+
+// A node dies with what it held and comes back empty: everybody begins a new
+// epoch, and the sum is right again.
+TEST_P(MassOnNodes, ACrashBeginsANewEpoch) {
+  RunTwice(LeastSquaresCluster(problems_, 43), [&](SimCluster& c) {
+    c.Run(Plan(c));
+    c.RunFor(absl::Seconds(5));
+    c.Crash(2);
+    c.RunFor(absl::Seconds(3));
+    c.Restart(2);
+    ASSERT_TRUE(c.node(2).Start().ok());
+    c.RunFor(absl::Seconds(2));
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).parcels().epoch(), 2U) << "node " << i;
+    }
+    c.RunFor(absl::Seconds(30));
+    Settle(c);
+    EXPECT_LE(MassDefect(c), 1e-4);
+    ExpectOptimal(c, 0.01);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithms, MassOnNodes,
+    testing::Values(
+        MassCase{"depositum", "depositum", {{"T0", int64_t{2}}}},
+        MassCase{"push_pull", "push-pull", {{"eta", 0.05}}},
+        MassCase{"g_push_pull", "g-push-pull", {{"eta", 0.05}, {"p_hat", 0.6}}},
+        MassCase{"k_gt", "k-gt", {{"eta_c", 0.02}, {"K", int64_t{3}}}}),
+    [](const auto& info) { return info.param.name; });
+
+// D-PSGD with a constant step stalls where the nodes' data differ; tracking does
+// not.
+TEST(MassOnNodesTest, TrackingIsExactWhereDpsgdStalls) {
+  const Problems problems;
+  const double least = problems.Least();
+  const auto gap = [&](const std::string& algorithm, core::KnobValues knobs) {
+    double worst = 0;
+    RunTwice(LeastSquaresCluster(problems, 44), [&](SimCluster& c) {
+      core::RunPlan plan = FullBatches(c.MakePlan(algorithm, knobs));
+      plan.topology.kind = "ring";
+      plan.stop.steps = 500;
+      c.Run(plan);
+      ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+      worst = 0;
+      for (int64_t i = 0; i < 4; ++i) {
+        worst = std::max(worst, problems.Loss(c.parameters(i)) - least);
+      }
+    });
+    return worst;
+  };
+  const double dpsgd = gap("d-psgd", {{"eta", 0.1}});
+  const double tracking = gap("push-pull", {{"eta", 0.1}});
+  EXPECT_GT(dpsgd, 1e-3);
+  EXPECT_LT(tracking, dpsgd / 20);
+}
+
+// A change of algorithm while it runs: state is built anew, in a new epoch where
+// mass was exchanged before.
+TEST(MassOnNodesTest, AlgorithmsChangeCleanly) {
+  const Problems problems;
+  RunTwice(LeastSquaresCluster(problems, 45), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("d-psgd", {{"eta", 0.05}}));
+    plan.deadline.exchange = absl::Milliseconds(300);
+    plan.version = 1;
+    c.Run(plan);
+    c.RunFor(absl::Seconds(2));
+    for (const auto& [algorithm, knobs] :
+         std::vector<std::pair<std::string, core::KnobValues>>{
+             {"depositum", {{"T0", int64_t{1}}}},
+             {"k-gt", {{"eta_c", 0.02}}},
+             {"pame", {{"sigma0", 5.0}}},
+             {"push-pull", {{"eta", 0.05}}}}) {
+      ++plan.version;
+      plan.algorithm = {algorithm, knobs};
+      // One after the other, as on a network.
+      for (int64_t i = 0; i < 4; ++i) {
+        ASSERT_TRUE(c.SetPlan(i, plan).ok());
+        c.RunFor(absl::Milliseconds(130));
+      }
+      const int64_t before = c.LowestStep();
+      c.RunFor(absl::Seconds(10));
+      EXPECT_GT(c.LowestStep(), before + 20) << algorithm;
+      for (int64_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(c.node(i).Status().algorithm, algorithm);
+        EXPECT_EQ(c.node(i).parcels().epoch(), c.node(0).parcels().epoch());
+      }
+    }
+    c.RunFor(absl::Seconds(20));
+    Settle(c);
+    EXPECT_LE(MassDefect(c), 1e-4);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 1e-3);
+    }
+  });
+}
+
+// Who leaves takes what it held along: the others begin anew without it.
+TEST(MassOnNodesTest, AMemberThatLeavesEndsTheEpoch) {
+  const Problems problems;
+  RunTwice(LeastSquaresCluster(problems, 46), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("push-pull", {{"eta", 0.05}}));
+    plan.version = 1;
+    c.Run(plan);
+    c.RunFor(absl::Seconds(3));
+    c.Crash(3);
+    plan.version = 2;
+    plan.members.pop_back();
+    for (int64_t i = 0; i < 3; ++i) ASSERT_TRUE(c.SetPlan(i, plan).ok());
+    c.RunFor(absl::Seconds(20));
+    for (int64_t i = 0; i < 3; ++i) {
+      EXPECT_GE(c.node(i).parcels().epoch(), 2U);
+      EXPECT_EQ(c.node(i).parcels().epoch(), c.node(0).parcels().epoch());
+      EXPECT_NEAR(c.parameters(i)[0], c.parameters(0)[0], 1e-3);
+    }
+  });
+}
+
+// Sum of omega, and the models agree on a digraph.
+TEST(MassOnNodesTest, PushSumAgreesOnADigraph) {
+  const Problems problems;
+  ClusterOptions options = LeastSquaresCluster(problems, 47);
+  options.network.path.reset_probability = 0.003;
+  RunTwice(options, [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("sgp", {{"eta", 0.01}}));
+    plan.topology.kind = "explicit";
+    plan.topology.directed = true;
+    plan.topology.edges = {{c.id(0), c.id(1)},
+                           {c.id(1), c.id(2)},
+                           {c.id(2), c.id(3)},
+                           {c.id(3), c.id(0)},
+                           {c.id(0), c.id(2)}};
+    plan.deadline.exchange = absl::Milliseconds(300);
+    c.Run(plan);
+    c.RunFor(absl::Seconds(30));
+    Settle(c);
+    double omega = 0;
+    for (int64_t i = 0; i < 4; ++i) {
+      std::vector<float> unused(kParameters, 0.0F);
+      omega += c.node(i).Status().gauges.at("omega") +
+               RoundsOf(c, i).ledger().AddUnsettled(absl::MakeSpan(unused));
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 0.05);
+    }
+    EXPECT_NEAR(omega, 4, 4e-4);
+  });
+}
+
+}  // namespace
+}  // namespace dfl::runtime
