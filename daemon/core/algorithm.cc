@@ -80,11 +80,11 @@ std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
 absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
   static const std::vector<AlgorithmInfo>* const kCatalogue =
       new std::vector<AlgorithmInfo>{
-          AsyncDsgdInfo(), BarrierDsgdInfo(), DeceflInfo(),   DepositumInfo(),
-          DfedavgmInfo(),  DfedsamInfo(),     DpsgdInfo(),    EpidemicInfo(),
+          AsyncDsgdInfo(), BarrierDsgdInfo(), DeceflInfo(),    DepositumInfo(),
+          DfedavgmInfo(),  DfedsamInfo(),     DpsgdInfo(),     EpidemicInfo(),
           FedavgInfo(),    FedavgPlusInfo(),  GPushPullInfo(), KGtInfo(),
-          LocalInfo(),     PameInfo(),        PushPullInfo(), SgpInfo(),
-          SpodGtInfo(),    SporadicKGtInfo(), SwarmInfo(),    SyncDsgdInfo()};
+          LocalInfo(),     PameInfo(),        PushPullInfo(),  SgpInfo(),
+          SpodGtInfo(),    SporadicKGtInfo(), SwarmInfo(),     SyncDsgdInfo()};
   return *kCatalogue;
 }
 

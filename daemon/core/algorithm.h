@@ -134,10 +134,10 @@ struct PlanChanged {
   NodePlan plan;
 };
 
-using Event = std::variant<Started, StepBegins, GradientReady, AskArrived,
-                           AnswerArrived, AnswerMissing, PushArrived,
-                           TimerFired, PeerUp, PeerDown, PlanChanged,
-                           MassArrived, Delivered, Skipped, EpochBegins>;
+using Event =
+    std::variant<Started, StepBegins, GradientReady, AskArrived, AnswerArrived,
+                 AnswerMissing, PushArrived, TimerFired, PeerUp, PeerDown,
+                 PlanChanged, MassArrived, Delivered, Skipped, EpochBegins>;
 
 // --------------------------------------------------------------- actions ----
 
@@ -215,8 +215,9 @@ struct Missed {
 // The parameters hold w^{k+1}.
 struct StepDone {};
 
-using Action = std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push,
-                            WakeAfter, CancelTimer, Missed, StepDone, Give, Skip>;
+using Action =
+    std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push, WakeAfter,
+                 CancelTimer, Missed, StepDone, Give, Skip>;
 using Actions = std::vector<Action>;
 
 // ------------------------------------------------------------- interface ----

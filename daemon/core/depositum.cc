@@ -106,8 +106,8 @@ void Depositum::AfterGradient(Actions& actions) {
   }
   // y^ = z + beta g, of which W_ji goes to each neighbour j.
   FlatVector tracker(z_);
-  AddScaled(static_cast<float>(plan().knobs.Number("beta")),
-            vectors().gradient, absl::MakeSpan(tracker));
+  AddScaled(static_cast<float>(plan().knobs.Number("beta")), vectors().gradient,
+            absl::MakeSpan(tracker));
   const std::vector<Neighbour> receivers = Up(plan().neighbours);
   GiveShares(receivers, tracker, absl::MakeSpan(z_));
   Exchange(Parts::kMass, receivers, actions);

@@ -43,11 +43,11 @@ class Depositum : public MassRounds {
   // sparsity: the share of parameters that are 0.
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
-  bool mixes_ = false;      // in this iteration
-  bool trained_ = false;    // its gradient is in
+  bool mixes_ = false;    // in this iteration
+  bool trained_ = false;  // its gradient is in
   bool has_gradient_ = false;
-  FlatVector z_;            // [n]
-  FlatVector momentum_;     // Polyak: nu; Nesterov: mu. [n]
+  FlatVector z_;         // [n]
+  FlatVector momentum_;  // Polyak: nu; Nesterov: mu. [n]
 };
 
 }  // namespace dfl::core

@@ -90,8 +90,8 @@ class MassLedger {
   };
   struct Giving {
     uint64_t last_sequence = 0;
-    Parcel out;      // mass null: nothing is out
-    Parcel pending;  // mass null: nothing waits
+    Parcel out;            // mass null: nothing is out
+    Parcel pending;        // mass null: nothing waits
     double given = 0;      // probe, of all delivered
     double confirmed = 0;  // the taker's, of the same
   };

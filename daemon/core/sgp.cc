@@ -22,7 +22,8 @@ AlgorithmInfo SgpInfo() {
   info.source = "[SGP] Alg. 1";
   info.caveats =
       "A node whose incoming links fail gives its weight away; below omega = "
-      "0.1 its step shrinks with omega. Module buffers (batch normalisation) stay each node's own: only what is "
+      "0.1 its step shrinks with omega. Module buffers (batch normalisation) "
+      "stay each node's own: only what is "
       "trained is pushed.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
@@ -57,11 +58,10 @@ void Sgp::AfterGradient(Actions& actions) {
             absl::MakeSpan(x_));
   // Not to those who have not got the last parcel yet: what waits is nobody's.
   std::vector<Neighbour> receivers = Up(plan().out_neighbours);
-  receivers.erase(std::remove_if(receivers.begin(), receivers.end(),
-                                 [&](const Neighbour& n) {
-                                   return ledger().Owes(n.node);
-                                 }),
-                  receivers.end());
+  receivers.erase(
+      std::remove_if(receivers.begin(), receivers.end(),
+                     [&](const Neighbour& n) { return ledger().Owes(n.node); }),
+      receivers.end());
   double given = 0;
   for (const Neighbour& receiver : receivers) given += receiver.weight * omega_;
   GiveShares(receivers, x_, absl::MakeSpan(x_), omega_);

@@ -218,8 +218,8 @@ absl::Status ValidateFrame(const Frame& frame) {
 
 const char* FrameName(const Frame& frame) {
   static constexpr const char* kNames[] = {
-      "state",          "ask",   "refuse", "cancel-ask",
-      "transfer-begin", "chunk", "ack",    "cancel", "skip"};
+      "state", "ask", "refuse", "cancel-ask", "transfer-begin",
+      "chunk", "ack", "cancel", "skip"};
   return kNames[frame.index()];
 }
 

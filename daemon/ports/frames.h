@@ -94,7 +94,7 @@ enum class TransferKind {
 struct TransferBegin {
   uint64_t transfer = 0;  // unique per sender and incarnation
   TransferKind kind = TransferKind::kAnswer;
-  uint64_t ask = 0;    // kAnswer: which ask it answers
+  uint64_t ask = 0;  // kAnswer: which ask it answers
   // The sender's step; kPush: the round, kMass: the newest it is of.
   int64_t step = 0;
   std::string header;  // codec::EncodedHeader, serialised

@@ -361,8 +361,7 @@ Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
                                   : core::SentCoordinates(rate, n);
   const int64_t dense_bytes =
       4 * static_cast<int64_t>(parameters_.size() + buffers_.size());
-  outgoing.done = [this, to,
-                   dense_bytes](const absl::StatusOr<Receipt>& r) {
+  outgoing.done = [this, to, dense_bytes](const absl::StatusOr<Receipt>& r) {
     if (!r.ok()) return;
     ++models_sent_;
     ++peers_[to].models_sent;

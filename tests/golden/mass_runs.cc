@@ -120,9 +120,9 @@ struct Carry {
     mass.scalars = give.scalars;
     peer(give.to).Handle(
         core::MassArrived{name(), give.sequence, std::move(mass)});
-    node().Handle(core::Delivered{
-        give.to, give.sequence,
-        run.rounds(NodeIndex(give.to)).MassTaken(name())});
+    node().Handle(
+        core::Delivered{give.to, give.sequence,
+                        run.rounds(NodeIndex(give.to)).MassTaken(name())});
   }
   void operator()(core::Skip skip) const {
     for (const NodeId& to : skip.peers) {
@@ -249,8 +249,8 @@ void RunMass(const json& golden) {
   for (size_t i = 0; i < run.problems.size(); ++i) {
     core::NodePlan plan;
     plan.self = NodeName(static_cast<int64_t>(i));
-    auto resolved = core::Knobs::Resolve(
-        (*core::FindAlgorithm(algorithm))->knobs, knobs);
+    auto resolved =
+        core::Knobs::Resolve((*core::FindAlgorithm(algorithm))->knobs, knobs);
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     plan.knobs = *std::move(resolved);
     SetNeighbours(golden, static_cast<int64_t>(i), &plan);

@@ -170,8 +170,8 @@ void LossyNetwork::Do(size_t node, Action action) {
       const size_t j = IndexOf(to);
       if (!Arrives(node, j)) continue;
       AddEvent(rng_.Uniform() * options_.longest_delay, j,
-               PushArrived{name, Remote(self.parameters, push->round,
-                                        push->scalars)});
+               PushArrived{
+                   name, Remote(self.parameters, push->round, push->scalars)});
     }
   } else if (auto* give = std::get_if<Give>(&action)) {
     const size_t j = IndexOf(give->to);

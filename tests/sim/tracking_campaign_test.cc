@@ -117,8 +117,8 @@ RunPlan MakePlan(Rng& rng, const std::string& algorithm, KnobValues knobs,
   for (int64_t i = 0; i < nodes; ++i) {
     for (int64_t j = directed ? 0 : i + 1; j < nodes; ++j) {
       if (i == j) continue;
-      const bool ring = j == (i + 1) % nodes ||
-                        (!directed && (j + 1) % nodes == i);
+      const bool ring =
+          j == (i + 1) % nodes || (!directed && (j + 1) % nodes == i);
       if (ring || rng.Bernoulli(0.25)) {
         plan.topology.edges.emplace_back(plan.members[i].node,
                                          plan.members[j].node);
@@ -164,8 +164,8 @@ TEST_P(Tracking, ConservesAndConvergesUnderFaults) {
     options.seed = rng.Next();
     options.loss = 0.3 * rng.Uniform();
     options.cut_share = 0.2 * rng.Uniform();
-    LossyNetwork network(GetParam().algorithm, *std::move(plans),
-                         task.problems, options);
+    LossyNetwork network(GetParam().algorithm, *std::move(plans), task.problems,
+                         options);
 
     double size = 0;
     for (const double x : task.minimiser) size += x * x;
@@ -215,12 +215,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Campaign{"depositum", "depositum", false, true,
                  [](Rng& rng) -> KnobValues {
-                   return {{"alpha", 0.05},
-                           {"gamma", 0.5 * rng.Uniform()},
-                           {"option", std::string(rng.Bernoulli(0.5)
-                                                      ? "polyak"
-                                                      : "nesterov")},
-                           {"T0", static_cast<int64_t>(1 + rng.Below(4))}};
+                   return {
+                       {"alpha", 0.05},
+                       {"gamma", 0.5 * rng.Uniform()},
+                       {"option", std::string(rng.Bernoulli(0.5) ? "polyak"
+                                                                 : "nesterov")},
+                       {"T0", static_cast<int64_t>(1 + rng.Below(4))}};
                  }},
         Campaign{"spod_gt", "spod-gt", true, true,
                  [](Rng& rng) -> KnobValues {

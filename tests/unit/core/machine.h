@@ -84,8 +84,8 @@ class Machine {
     std::string text;
     for (const Action& action : actions) {
       static constexpr const char* kNames[] = {
-          "gradient", "ask",    "cancel-ask", "answer", "push",
-          "wake",     "cancel", "missed",     "done",   "give", "skip"};
+          "gradient", "ask",    "cancel-ask", "answer", "push", "wake",
+          "cancel",   "missed", "done",       "give",   "skip"};
       absl::StrAppend(&text, text.empty() ? "" : " ", kNames[action.index()]);
     }
     return text;

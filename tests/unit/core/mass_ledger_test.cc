@@ -56,8 +56,8 @@ TEST(MassLedgerTest, OneParcelIsOutAndTheRestWaitsInOne) {
   EXPECT_EQ(second[0].round, 3);
   EXPECT_EQ(*second[0].mass, (FlatVector{110, 220}));
   EXPECT_EQ(second[0].scalars, std::vector<double>{0.75});
-  ledger.OnDelivered(Delivered{Id("a"), 2,
-                               Probe(*first[0].mass) + Probe(*second[0].mass)});
+  ledger.OnDelivered(
+      Delivered{Id("a"), 2, Probe(*first[0].mass) + Probe(*second[0].mass)});
   EXPECT_FALSE(ledger.Owes(Id("a")));
   EXPECT_EQ(ledger.Imbalance(), 0);
 }
@@ -176,8 +176,8 @@ std::unique_ptr<Machine> DepositumAtRoundOne() {
 TEST(DepositumTest, ExchangesModelsThenTrackers) {
   auto machine = DepositumAtRoundOne();
   EXPECT_FALSE((*machine)->parameters_settled());
-  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({0, 0}, 1)}), "");
-  EXPECT_EQ(machine->Handle(PushArrived{Id("b"), Model({0, 0}, 1)}),
+  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({0, 0}, 1, {0})}), "");
+  EXPECT_EQ(machine->Handle(PushArrived{Id("b"), Model({0, 0}, 1, {0})}),
             "cancel gradient");
   EXPECT_EQ(machine->Handle(GradientReady{}), "give give wake");
   const Give give = machine->Last<Give>();
@@ -217,7 +217,7 @@ TEST(DepositumTest, TheDeadlineEndsBothWaits) {
 TEST(DepositumTest, NothingIsGivenToANeighbourThatIsDown) {
   auto machine = DepositumAtRoundOne();
   machine->Handle(PeerDown{Id("b")});
-  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({0, 0}, 1)}),
+  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({0, 0}, 1, {0})}),
             "cancel gradient");
   EXPECT_EQ(machine->Handle(GradientReady{}), "give wake");
   EXPECT_EQ(machine->Last<Give>().to, Id("a"));
@@ -246,8 +246,8 @@ NodePlan Directed(Machine& machine, KnobValues knobs) {
 
 std::unique_ptr<Machine> MachineOnDigraph(const char* algorithm,
                                           const KnobValues& knobs) {
-  auto machine = std::make_unique<Machine>(algorithm, knobs,
-                                           std::vector<Neighbour>());
+  auto machine =
+      std::make_unique<Machine>(algorithm, knobs, std::vector<Neighbour>());
   machine->Handle(PlanChanged{Directed(*machine, knobs)});
   for (const char* peer : {"a", "b", "c"}) machine->Handle(PeerUp{Id(peer)});
   return machine;
@@ -263,7 +263,7 @@ TEST(SpodGtTest, PushesToOutNeighboursAndHearsInNeighbours) {
   EXPECT_EQ(*machine->Last<Give>().mass, (FlatVector{1, 2}));
   machine->Handle(Delivered{Id("b"), 1, 0});
   machine->Handle(Delivered{Id("c"), 1, 0});
-  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({2, 2}, 0)}), "");
+  EXPECT_EQ(machine->Handle(PushArrived{Id("a"), Model({2, 2}, 0, {0})}), "");
   EXPECT_EQ(machine->Handle(Mass("a", {1, 1}, 0, 1)), "cancel gradient");
   // x' = 1, y' = g - g/2 + 1 = 3; x = x' - eta y'
   EXPECT_EQ(machine->parameters[0], 1 - 0.5F * 3);
@@ -283,9 +283,10 @@ TEST(SpodGtTest, WhoIsNotSentToIsTold) {
 }
 
 TEST(SpodGtTest, GradientsAreUnbiasedWhilePIsNotTiny) {
-  for (const auto& [unbias, least, scale] :
-       {std::tuple{"auto", 0.5, 2.0}, {"auto", 0.05, 1.0}, {"on", 0.05, 2.0},
-        {"off", 0.5, 1.0}}) {
+  for (const auto& [unbias, least, scale] : {std::tuple{"auto", 0.5, 2.0},
+                                             {"auto", 0.05, 1.0},
+                                             {"on", 0.05, 2.0},
+                                             {"off", 0.5, 1.0}}) {
     auto machine = MachineOnDigraph("spod-gt", {});
     NodePlan plan =
         Directed(*machine, {{"p", 0.5}, {"unbias", std::string(unbias)}});
@@ -331,7 +332,7 @@ TEST(KGtTest, CorrectionsComeFromWhatOthersDid) {
   EXPECT_EQ(machine.Handle(GradientReady{}), "push give wake");
   EXPECT_EQ(machine.parameters, (std::vector<float>{-2, -4}));
   EXPECT_EQ(*machine.Last<Give>().mass, (FlatVector{1, 2}));  // z/2
-  machine.Handle(PushArrived{Id("a"), Model({0, 0}, 0)});
+  machine.Handle(PushArrived{Id("a"), Model({0, 0}, 0, {0})});
   machine.Handle(Mass("a", {3, 3}, 0, 1));
   EXPECT_EQ(machine.Handle(Delivered{Id("a"), 1, 0}), "cancel done");
   EXPECT_EQ(machine.parameters, (std::vector<float>{-1, -2}));

