@@ -31,6 +31,14 @@ void AsyncTrainer::Gradient(
       [result, done = std::move(done)] { done(*std::move(result)); });
 }
 
+void AsyncTrainer::Predict(
+    const ports::PredictRequest& request,
+    std::function<void(absl::StatusOr<ports::Predictions>)> done) {
+  auto result = std::make_shared<absl::StatusOr<ports::Predictions>>();
+  thread_.Run([this, request, result] { *result = learner_->Predict(request); },
+              [result, done = std::move(done)] { done(*std::move(result)); });
+}
+
 void AsyncTrainer::Evaluate(
     int64_t max_rows,
     std::function<void(absl::StatusOr<ports::Evaluation>)> done) {

@@ -31,6 +31,9 @@ class AsyncTrainer final : public ports::Trainer {
   void Gradient(
       const ports::GradientRequest& request,
       std::function<void(absl::StatusOr<ports::GradientResult>)> done) override;
+  void Predict(
+      const ports::PredictRequest& request,
+      std::function<void(absl::StatusOr<ports::Predictions>)> done) override;
   void Evaluate(
       int64_t max_rows,
       std::function<void(absl::StatusOr<ports::Evaluation>)> done) override;

@@ -91,6 +91,7 @@ class Softmax : public Problem {
   double Gradient(absl::Span<const float> w, absl::Span<const int64_t> batch,
                   absl::Span<float> out) const override;
 
+  int64_t classes() const { return classes_; }
   // out[c] = softmax(logits of `row`)[c]; `out` is [classes].
   void Predict(absl::Span<const float> w, int64_t row,
                absl::Span<double> out) const;

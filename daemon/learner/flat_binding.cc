@@ -185,4 +185,37 @@ void FlatBinding::BeginEvaluation() {
   flat_buffers_.copy_(host_buffers_);
 }
 
+void FlatBinding::Borrow(absl::Span<const float> parameters,
+                         absl::Span<const float> buffers) {
+  const std::vector<at::Tensor> trained = ParameterViews(parameters);
+  const std::vector<at::Tensor> others = BufferViews(buffers);
+  const c10::AutoGradMode no_gradients(false);
+  borrowed_ = true;
+  // On another device the values are copied over the flat ones there, which
+  // Return copies back.
+  for (size_t i = 0; i < trained.size(); ++i) {
+    at::Tensor& tensor = parameters_.slots[i].tensor;
+    staged_ ? (void)tensor.copy_(trained[i]) : tensor.set_data(trained[i]);
+  }
+  for (size_t i = 0; i < others.size(); ++i) {
+    at::Tensor& tensor = buffers_.slots[i].tensor;
+    staged_ ? (void)tensor.copy_(others[i]) : tensor.set_data(others[i]);
+  }
+}
+
+void FlatBinding::Return() {
+  if (!std::exchange(borrowed_, false)) return;
+  if (staged_) {
+    BeginEvaluation();
+    return;
+  }
+  const c10::AutoGradMode no_gradients(false);
+  for (Slot& slot : parameters_.slots) {
+    slot.tensor.set_data(View(flat_parameters_, slot.offset, slot.tensor));
+  }
+  for (Slot& slot : buffers_.slots) {
+    slot.tensor.set_data(View(flat_buffers_, slot.offset, slot.tensor));
+  }
+}
+
 }  // namespace dfl::learner

@@ -56,6 +56,12 @@ class FlatBinding {
   absl::Status EndGradient();
   // The module sees the flat values.
   void BeginEvaluation();
+  // The module sees these values (sizes as above, checked), which must live and
+  // stay as they are until Return, instead of the flat ones; for evaluation.
+  void Borrow(absl::Span<const float> parameters,
+              absl::Span<const float> buffers);
+  // And the flat ones again.
+  void Return();
 
  private:
   struct Slot {
@@ -77,6 +83,7 @@ class FlatBinding {
   Layout parameters_;
   Layout buffers_;
   bool staged_ = false;
+  bool borrowed_ = false;
   at::Tensor host_parameters_;  // views of the given memory
   at::Tensor host_gradient_;
   at::Tensor host_buffers_;

@@ -75,6 +75,15 @@ at::Tensor MeanLoss(const ResolvedSpec& spec, const at::Tensor& outputs,
   return at::Tensor();
 }
 
+at::Tensor Probabilities(const at::Tensor& outputs) {
+  at::Tensor logits = outputs.to(at::kDouble);
+  if (logits.dim() == 1 || logits.size(1) == 1) {
+    logits = logits.reshape({-1, 1});
+    logits = at::cat({at::zeros_like(logits), logits}, 1);
+  }
+  return at::softmax(logits, 1);
+}
+
 at::Tensor Predictions(const at::Tensor& outputs) {
   if (outputs.dim() == 1 || outputs.size(1) == 1) {
     return outputs.reshape({-1}).gt(0).to(at::kLong);

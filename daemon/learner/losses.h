@@ -33,6 +33,10 @@ at::Tensor MeanLoss(const ResolvedSpec& spec, const at::Tensor& outputs,
 // [rows] int64: the class with the largest output, or the sign's.
 at::Tensor Predictions(const at::Tensor& outputs);
 
+// [rows, classes] float64: softmax of the outputs; a single output f counts as
+// the logits 0 and f.
+at::Tensor Probabilities(const at::Tensor& outputs);
+
 }  // namespace dfl::learner
 
 #endif  // DFL_LEARNER_LOSSES_H_

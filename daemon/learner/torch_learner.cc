@@ -142,6 +142,48 @@ class TorchLearner : public ports::Learner {
     return result;
   }
 
+  absl::StatusOr<ports::Predictions> Predict(
+      const ports::PredictRequest& request) override {
+    DFL_CHECK(bound_ && request.batch_size >= 1);
+    if (spec_.classes == 0) {
+      return absl::FailedPreconditionError(
+          "prediction: the model is a regression and tells no classes");
+    }
+    for (const core::ModelValues& model : *request.models) {
+      if (model.parameters.size() == parameters_.size() &&
+          model.buffers.size() == buffers_.size()) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("prediction: a model of ", model.parameters.size(),
+                       " parameters and ", model.buffers.size(),
+                       " buffer values given; allowed: ", parameters_.size(),
+                       " and ", buffers_.size()));
+    }
+    EnterThread();
+    sampler_.set_batch_size(request.batch_size);
+    const absl::Span<const int64_t> rows = sampler_.Next();
+    ports::Predictions result;
+    result.rows = static_cast<int64_t>(rows.size());
+    const absl::Status status = Guarded("prediction", [&] {
+      const c10::AutoGradMode no_gradients(false);
+      batch_.Fill(data_.train, rows, data_.standardizer);
+      binding_.BeginEvaluation();
+      result.probabilities.push_back(PredictBatch());
+      for (const core::ModelValues& model : *request.models) {
+        binding_.Borrow(model.parameters, model.buffers);
+        result.probabilities.push_back(PredictBatch());
+      }
+      return absl::OkStatus();
+    });
+    DFL_RETURN_IF_ERROR(Guarded("prediction", [&] {
+      binding_.Return();
+      return absl::OkStatus();
+    }));
+    DFL_RETURN_IF_ERROR(status);
+    return result;
+  }
+
   absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override {
     DFL_CHECK(bound_);
     if (data_info_.test_rows == 0) {
@@ -181,6 +223,15 @@ class TorchLearner : public ports::Learner {
         " is not finite", loss_finite ? "" : absl::StrCat(" (", loss, ")"),
         "; either training diverged (smaller steps help) or the data holds "
         "values that are not finite or far too large (standardise it)"));
+  }
+
+  // [rows x classes] of what is in batch_.
+  std::vector<double> PredictBatch() {
+    const at::Tensor p = Probabilities(module_->Forward(batch_.input(), {}))
+                             .to(at::kCPU)
+                             .contiguous();
+    const double* const values = p.data_ptr<double>();
+    return std::vector<double>(values, values + p.numel());
   }
 
   ports::Evaluation EvaluateRows(absl::Span<const int64_t> rows) {

@@ -10,12 +10,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "daemon/core/model_values.h"
 
 namespace dfl::ports {
 
@@ -58,6 +60,20 @@ struct GradientResult {
   int64_t rows = 0;  // of the mini-batch
 };
 
+struct PredictRequest {
+  // As GradientRequest's.
+  int64_t batch_size = 32;
+  // Whose predictions are wanted beside the bound model's; [n] and [b] values
+  // each. Never null.
+  std::shared_ptr<const std::vector<core::ModelValues>> models;
+};
+
+struct Predictions {
+  int64_t rows = 0;  // of the mini-batch
+  // Softmax of the outputs, [rows x classes], of the bound model first.
+  std::vector<std::vector<double>> probabilities;
+};
+
 struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // in [0, 1]; 0 for regression
@@ -91,6 +107,14 @@ class Learner {
   virtual absl::StatusOr<GradientResult> Gradient(
       const GradientRequest& request) = 0;
 
+  // Draws the next mini-batch and predicts it, without dropout, with the bound
+  // model and with each of `request.models`. A single output f for two classes
+  // counts as the logits 0 and f. What is bound is as it was.
+  // Errors: FAILED_PRECONDITION when the model tells no classes;
+  // INVALID_ARGUMENT for models of other lengths; INTERNAL as above.
+  virtual absl::StatusOr<Predictions> Predict(
+      const PredictRequest& request) = 0;
+
   // Loss and scores of the bound parameters on the first `max_rows` (0: all) of
   // the test rows in a fixed seeded order.
   // Errors: FAILED_PRECONDITION without test data; INTERNAL.
@@ -115,6 +139,9 @@ class Trainer {
   virtual void Gradient(
       const GradientRequest& request,
       std::function<void(absl::StatusOr<GradientResult>)> done) = 0;
+  virtual void Predict(
+      const PredictRequest& request,
+      std::function<void(absl::StatusOr<Predictions>)> done) = 0;
   virtual void Evaluate(
       int64_t max_rows,
       std::function<void(absl::StatusOr<Evaluation>)> done) = 0;

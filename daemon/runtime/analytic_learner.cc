@@ -85,6 +85,7 @@ AnalyticLearner::AnalyticLearner(AnalyticLearnerOptions options,
                                  AnalyticTest test)
     : options_(std::move(options)),
       train_(std::move(train)),
+      softmax_(dynamic_cast<const core::Softmax*>(train_.get())),
       test_(std::move(test)),
       model_(MakeModel(options_.kind, train_->n(), 0)),
       sampler_(train_->rows(), 1, DeriveSeed(options_.seed, "batches")) {
@@ -146,6 +147,44 @@ absl::StatusOr<ports::GradientResult> AnalyticLearner::Gradient(
           "the gradient is not finite; the step is too large or the model "
           "broken");
     }
+  }
+  return result;
+}
+
+absl::StatusOr<ports::Predictions> AnalyticLearner::Predict(
+    const ports::PredictRequest& request) {
+  if (softmax_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the model ", options_.kind, " tells no classes, so it predicts none"));
+  }
+  for (const core::ModelValues& model : *request.models) {
+    if (static_cast<int64_t>(model.parameters.size()) == train_->n() &&
+        model.buffers.empty()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("a model to predict with has ", model.parameters.size(),
+                     " parameters and ", model.buffers.size(),
+                     " buffer values; allowed: ", train_->n(), " and 0"));
+  }
+  if (request.batch_size != sampler_.batch_size()) {
+    sampler_.set_batch_size(request.batch_size);
+  }
+  const absl::Span<const int64_t> batch = sampler_.Next();
+  const auto classes = static_cast<size_t>(softmax_->classes());
+  const auto predict = [&](absl::Span<const float> w) {
+    std::vector<double> p(batch.size() * classes);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      softmax_->Predict(w, batch[i],
+                        absl::MakeSpan(p).subspan(i * classes, classes));
+    }
+    return p;
+  };
+  ports::Predictions result;
+  result.rows = static_cast<int64_t>(batch.size());
+  result.probabilities.push_back(predict(parameters_));
+  for (const core::ModelValues& model : *request.models) {
+    result.probabilities.push_back(predict(model.parameters));
   }
   return result;
 }
@@ -224,6 +263,13 @@ absl::StatusOr<ports::GradientResult> FakeLearner::Gradient(
   ports::GradientResult result;
   result.rows = 1;
   return result;
+}
+
+absl::StatusOr<ports::Predictions> FakeLearner::Predict(
+    const ports::PredictRequest& request) {
+  if (!failure_.ok()) return failure_;
+  return ports::Predictions{
+      1, {request.models->size() + 1, std::vector<double>(2, 0.5)}};
 }
 
 absl::StatusOr<ports::Evaluation> FakeLearner::Evaluate(int64_t /*max_rows*/) {

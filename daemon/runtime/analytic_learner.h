@@ -65,12 +65,17 @@ class AnalyticLearner : public ports::Learner {
   // Errors: DATA_LOSS when loss or gradient is not finite.
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override;
+  // Errors: FAILED_PRECONDITION unless it trains core's softmax problem;
+  // INVALID_ARGUMENT for models of other lengths.
+  absl::StatusOr<ports::Predictions> Predict(
+      const ports::PredictRequest& request) override;
   // Errors: FAILED_PRECONDITION without a test problem.
   absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override;
 
  private:
   const AnalyticLearnerOptions options_;
   const std::shared_ptr<const core::Problem> train_;
+  const core::Softmax* const softmax_;  // train_, when it is one
   const AnalyticTest test_;
   ports::ModelInfo model_;
   ports::DataInfo data_;
@@ -99,6 +104,10 @@ class FakeLearner : public ports::Learner {
   // Errors: what FailWith was given; DATA_LOSS after MakeNotFinite(true).
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override;
+  // Two classes, which every model finds equally likely. Errors: what FailWith
+  // was given.
+  absl::StatusOr<ports::Predictions> Predict(
+      const ports::PredictRequest& request) override;
   // Loss and accuracy are 0. Errors: what FailWith was given.
   absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override;
 

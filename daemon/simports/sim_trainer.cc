@@ -49,6 +49,15 @@ void SimTrainer::Gradient(
   });
 }
 
+void SimTrainer::Predict(
+    const ports::PredictRequest& request,
+    std::function<void(absl::StatusOr<ports::Predictions>)> done) {
+  Start(evaluate_delay_, [this, request, done = std::move(done)] {
+    done(failure_.ok() ? learner_.Predict(request)
+                       : absl::StatusOr<ports::Predictions>(failure_));
+  });
+}
+
 void SimTrainer::Evaluate(
     int64_t max_rows,
     std::function<void(absl::StatusOr<ports::Evaluation>)> done) {

@@ -26,6 +26,7 @@ class SimTrainer final : public ports::Trainer {
   SimTrainer(ports::Loop& loop, ports::Learner& learner,
              absl::Duration gradient_delay,
              absl::Duration evaluate_delay = absl::ZeroDuration());
+  // A prediction takes as long as an evaluation.
   SimTrainer(ports::Loop& loop, ports::Learner& learner,
              GradientDelay gradient_delay, absl::Duration evaluate_delay);
   ~SimTrainer() override;
@@ -40,6 +41,9 @@ class SimTrainer final : public ports::Trainer {
   void Gradient(
       const ports::GradientRequest& request,
       std::function<void(absl::StatusOr<ports::GradientResult>)> done) override;
+  void Predict(
+      const ports::PredictRequest& request,
+      std::function<void(absl::StatusOr<ports::Predictions>)> done) override;
   void Evaluate(
       int64_t max_rows,
       std::function<void(absl::StatusOr<ports::Evaluation>)> done) override;

@@ -359,6 +359,40 @@ TEST(FlatBinding, DirectAndStagedGiveTheSame) {
   EXPECT_NE(gradients[0][0], 0);
 }
 
+TEST(FlatBinding, BorrowsOtherValuesAndReturnsThem) {
+  for (const bool staged : {false, true}) {
+    const std::vector<NamedTensor> tensors = TwoTensors();
+    const std::vector<NamedTensor> buffers = {{"m", torch::zeros({1})}};
+    auto binding = FlatBinding::Create(tensors, buffers);
+    ASSERT_TRUE(binding.ok()) << binding.status();
+    FlatVector parameters = {1, 2, 3, 4, 5, 6, 7, 8};
+    FlatVector gradient(8, 9.0F);
+    FlatVector statistics = {5};
+    binding->Bind(absl::MakeSpan(parameters), absl::MakeSpan(gradient),
+                  absl::MakeSpan(statistics), staged);
+    const FlatVector others(8, 0.5F);
+    const FlatVector other_statistics = {-1};
+    for (int turn = 0; turn < 2; ++turn) {
+      binding->Return();  // nothing was borrowed
+      binding->BeginEvaluation();
+      EXPECT_EQ(tensors[0].tensor.sum().item<float>(), 21);
+      binding->Borrow(others, other_statistics);
+      EXPECT_EQ(tensors[0].tensor.sum().item<float>(), 3);
+      EXPECT_EQ(tensors[1].tensor.sum().item<float>(), 1);
+      EXPECT_EQ(buffers[0].tensor.item<float>(), -1);
+      binding->Return();
+      EXPECT_EQ(tensors[0].tensor.sum().item<float>(), 21);
+      EXPECT_EQ(buffers[0].tensor.item<float>(), 5);
+      binding->BeginGradient();
+      tensors[1].tensor.sum().backward();
+      EXPECT_TRUE(binding->EndGradient().ok());
+      EXPECT_EQ(gradient, (FlatVector{0, 0, 0, 0, 0, 0, 1, 1}));
+    }
+    EXPECT_EQ(parameters, (FlatVector{1, 2, 3, 4, 5, 6, 7, 8}));
+    EXPECT_EQ(others, FlatVector(8, 0.5F));
+  }
+}
+
 TEST(FlatBinding, TiedTensorsShareTheirPlaceAndAddTheirGradients) {
   std::vector<NamedTensor> tensors = TwoTensors();
   tensors.push_back({"c", tensors[1].tensor.detach().set_requires_grad(true)});

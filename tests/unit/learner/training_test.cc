@@ -274,6 +274,100 @@ TEST(Training, TheSameBatchGivesTheSameGradientOnce) {
   EXPECT_NE(node.gradient, first);
 }
 
+// ------------------------------------------------------------- predictions ----
+
+std::shared_ptr<std::vector<core::ModelValues>> Models(
+    size_t count, const BoundLearner& like) {
+  auto models = std::make_shared<std::vector<core::ModelValues>>(count);
+  for (core::ModelValues& model : *models) {
+    model.parameters = like.parameters;
+    model.buffers.assign(like.buffers.begin(), like.buffers.end());
+  }
+  return models;
+}
+
+// resnet20 has module buffers (batch-norm statistics), mlp dropout.
+TEST(Predict, UsesEachModelForOneBatchAndLeavesItsOwnAlone) {
+  for (const std::string kind : {"linear", "mlp", "resnet20"}) {
+    core::ModelSpec spec = Spec(kind, 3);
+    if (kind == "mlp") spec.dropout = 0.5;
+    const auto rows = RandomRows({3, 16, 16}, 12, 3, 5);
+    auto made = MakeLearner(spec, rows);
+    ASSERT_TRUE(made.ok()) << made.status();
+    BoundLearner& bound = **made;
+    bound.Train(3, 4, 0.1F);
+    const FlatVector parameters = bound.parameters;
+    const FlatVector buffers = bound.buffers;
+    auto models = Models(3, bound);
+    for (float& value : (*models)[1].parameters) value *= 0.5F;
+    for (float& value : (*models)[2].buffers) value += 1;
+    ports::PredictRequest request{6, models};
+    const auto result = bound.learner->Predict(request);
+    ASSERT_TRUE(result.ok()) << kind << ": " << result.status();
+    EXPECT_EQ(result->rows, 6);
+    ASSERT_EQ(result->probabilities.size(), 4U);
+    for (const std::vector<double>& p : result->probabilities) {
+      ASSERT_EQ(p.size(), 18U);
+      for (size_t row = 0; row < 6; ++row) {
+        EXPECT_NEAR(p[3 * row] + p[3 * row + 1] + p[3 * row + 2], 1, 1e-9);
+      }
+    }
+    EXPECT_EQ(result->probabilities[0], result->probabilities[1]);
+    EXPECT_NE(result->probabilities[0], result->probabilities[2]);
+    EXPECT_EQ(result->probabilities[0] == result->probabilities[3],
+              bound.buffers.empty());
+    EXPECT_EQ(bound.parameters, parameters) << kind;
+    EXPECT_EQ(bound.buffers, buffers) << kind;
+    // And the module is bound to the node's vectors again: what is written there
+    // is what it predicts with and trains.
+    for (float& value : bound.parameters) value *= 0.5F;
+    const auto again = bound.learner->Predict(request);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->probabilities[0], again->probabilities[2]);
+    const FlatVector before = bound.parameters;
+    bound.Train(1, 4, 0.1F);
+    EXPECT_NE(bound.parameters, before) << kind;
+  }
+}
+
+TEST(Predict, AgreesWithANaiveSoftmax) {
+  const auto rows = RandomRows({4}, 1, 2, 6);
+  auto made = MakeLearner(Spec("linear", 2), rows);
+  ASSERT_TRUE(made.ok()) << made.status();
+  BoundLearner& bound = **made;
+  for (size_t l = 0; l < bound.parameters.size(); ++l) {
+    bound.parameters[l] = 0.1F * static_cast<float>(l) - 0.3F;
+  }
+  const auto result = bound.learner->Predict({1, Models(0, bound)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const absl::Span<const float> x = rows.dataset().floats();
+  double logits[2];
+  for (size_t k = 0; k < 2; ++k) {
+    logits[k] = bound.parameters[8 + k];
+    for (size_t l = 0; l < 4; ++l) {
+      logits[k] += bound.parameters[4 * k + l] * x[l];
+    }
+  }
+  EXPECT_NEAR(result->probabilities[0][1],
+              1 / (1 + std::exp(logits[0] - logits[1])), 1e-6);
+}
+
+TEST(Predict, RefusesWhatItCannotDo) {
+  auto regression = MakeLearner(Spec("linear", 0), RandomRows({4}, 5, 0, 7));
+  ASSERT_TRUE(regression.ok()) << regression.status();
+  EXPECT_EQ((*regression)
+                ->learner->Predict({1, Models(0, **regression)})
+                .status()
+                .code(),
+            absl::StatusCode::kFailedPrecondition);
+  auto made = MakeLearner(Spec("linear", 2), RandomRows({4}, 5, 2, 8));
+  ASSERT_TRUE(made.ok()) << made.status();
+  auto models = Models(1, **made);
+  models->front().parameters.pop_back();
+  EXPECT_EQ((*made)->learner->Predict({1, models}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Dropout, DependsOnSeedAndGradientNumberAlone) {
   core::ModelSpec spec = Spec("mlp", 2);
   spec.hidden = {64};

@@ -25,6 +25,10 @@ class FakeLearner final : public ports::Learner {
     ++gradients;
     return ports::GradientResult{0.5, request.batch_size};
   }
+  absl::StatusOr<ports::Predictions> Predict(
+      const ports::PredictRequest& request) override {
+    return ports::Predictions{request.batch_size, {}};
+  }
   absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override {
     ports::Evaluation evaluation;
     evaluation.rows = max_rows;
