@@ -6,14 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
+#include "daemon/base/distributions.h"
 #include "daemon/core/async_dsgd.h"
 #include "daemon/core/decefl.h"
 #include "daemon/core/depositum.h"
 #include "daemon/core/dfedavgm.h"
 #include "daemon/core/dfedsam.h"
 #include "daemon/core/dpsgd.h"
+#include "daemon/core/draco.h"
 #include "daemon/core/epidemic.h"
 #include "daemon/core/fedavg.h"
+#include "daemon/core/fedmid.h"
+#include "daemon/core/kd_pdfl.h"
 #include "daemon/core/kgt.h"
 #include "daemon/core/local.h"
 #include "daemon/core/pame.h"
@@ -27,7 +31,8 @@ SeededDecisions::SeededDecisions(uint64_t seed, uint64_t stream)
     : seed_(seed),
       neighbours_(DeriveSeed(seed, "neighbours", stream)),
       coordinates_(DeriveSeed(seed, "coordinates", stream)),
-      happenings_(DeriveSeed(seed, "happenings", stream)) {}
+      happenings_(DeriveSeed(seed, "happenings", stream)),
+      waits_(DeriveSeed(seed, "waits", stream)) {}
 
 std::vector<NodeId> SeededDecisions::ChooseNeighbours(
     absl::Span<const NodeId> candidates, int64_t count) {
@@ -77,14 +82,21 @@ std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
   return chosen;
 }
 
+double SeededDecisions::DrawWait(absl::string_view /*purpose*/, double mean) {
+  return mean * Exponential(waits_);
+}
+
 absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
   static const std::vector<AlgorithmInfo>* const kCatalogue =
       new std::vector<AlgorithmInfo>{
-          AsyncDsgdInfo(), BarrierDsgdInfo(), DeceflInfo(),    DepositumInfo(),
-          DfedavgmInfo(),  DfedsamInfo(),     DpsgdInfo(),     EpidemicInfo(),
-          FedavgInfo(),    FedavgPlusInfo(),  GPushPullInfo(), KGtInfo(),
-          LocalInfo(),     PameInfo(),        PushPullInfo(),  SgpInfo(),
-          SpodGtInfo(),    SporadicKGtInfo(), SwarmInfo(),     SyncDsgdInfo()};
+          AsyncDsgdInfo(), BarrierDsgdInfo(), DeceflInfo(),
+          DepositumInfo(), DfedavgmInfo(),    DfedsamInfo(),
+          DpsgdInfo(),     DracoInfo(),       EpidemicInfo(),
+          FedavgInfo(),    FedavgPlusInfo(),  FedmidInfo(),
+          GPushPullInfo(), KGtInfo(),         KdPdflInfo(),
+          LocalInfo(),     PameInfo(),        PushPullInfo(),
+          SgpInfo(),       SpodGtInfo(),      SporadicKGtInfo(),
+          SwarmInfo(),     SyncDsgdInfo()};
   return *kCatalogue;
 }
 
@@ -131,11 +143,18 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     return std::make_unique<Dfedavgm>(std::move(context));
   }
   if (name == "dfedsam") return std::make_unique<Dfedsam>(std::move(context));
+  if (name == "draco") {
+    return std::make_unique<Draco>(std::move(context), decisions);
+  }
   if (name == "epidemic") {
     return std::make_unique<Epidemic>(std::move(context), decisions);
   }
   if (name == "fedavg+") {
     return std::make_unique<FedavgPlus>(std::move(context));
+  }
+  if (name == "fedmid") return std::make_unique<Fedmid>(std::move(context));
+  if (name == "kd-pdfl") {
+    return std::make_unique<KdPdfl>(std::move(context), decisions);
   }
   if (name == "swarm") {
     return std::make_unique<Swarm>(std::move(context), decisions);

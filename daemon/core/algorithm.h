@@ -35,6 +35,7 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/model_values.h"
 #include "daemon/core/remote_vector.h"
 #include "daemon/core/run_plan.h"
 
@@ -71,6 +72,9 @@ struct RemoteModel {
   int64_t step = 0;
   // What the sender put beside it (Push::scalars): finite, but untrusted.
   std::vector<double> scalars;
+  // Of a push: how long ago the sender asked for it, as far as the two ends can
+  // tell without comparing clocks. >= 0, untrusted.
+  absl::Duration age;
 };
 
 struct AnswerArrived {
@@ -134,18 +138,30 @@ struct PlanChanged {
   NodePlan plan;
 };
 
+// What Predict asked for: softmax probabilities [rows x classes] of one
+// mini-batch, first by our own model, then by each of Predict::models. Empty:
+// it failed.
+struct Predicted {
+  int64_t rows = 0;
+  std::vector<std::vector<double>> probabilities;
+};
+
 using Event =
     std::variant<Started, StepBegins, GradientReady, AskArrived, AnswerArrived,
                  AnswerMissing, PushArrived, TimerFired, PeerUp, PeerDown,
-                 PlanChanged, MassArrived, Delivered, Skipped, EpochBegins>;
+                 PlanChanged, MassArrived, Delivered, Skipped, EpochBegins,
+                 Predicted>;
 
 // --------------------------------------------------------------- actions ----
 
 // Compute the gradient at NodeVectors::parameters, of the next mini-batch or,
 // with `same_batch`, of the one that the gradient before was of. One at a time;
-// GradientReady may come in a later step (AlgorithmInfo::computes_on_copy).
+// GradientReady may come in a later step (AlgorithmInfo::computes_on_copy; then
+// it may also be at `at`, [n] when not empty, which must stay as it is until
+// GradientReady).
 struct ComputeGradient {
   bool same_batch = false;
+  absl::Span<const float> at = {};
 };
 
 // Ask each of `peers` for its model.
@@ -177,6 +193,9 @@ struct Push {
   absl::Span<const float> values = {};
   // Travel with the model: at most 8, all finite.
   std::vector<double> scalars = {};
+  // On a slow link a newer push replaces one that waits, but only one that is
+  // apart as well or not.
+  bool apart = false;
 };
 
 // Send `mass`, [n] fp32, to `to` until it is taken, exactly once, whatever
@@ -215,9 +234,16 @@ struct Missed {
 // The parameters hold w^{k+1}.
 struct StepDone {};
 
+// Predict the next mini-batch with the parameters as they are now, which must
+// stay so until Predicted, and with each of `models`. One at a time, and not
+// during a gradient.
+struct Predict {
+  std::shared_ptr<const std::vector<ModelValues>> models;
+};
+
 using Action =
     std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push, WakeAfter,
-                 CancelTimer, Missed, StepDone, Give, Skip>;
+                 CancelTimer, Missed, StepDone, Give, Skip, Predict>;
 using Actions = std::vector<Action>;
 
 // ------------------------------------------------------------- interface ----
@@ -258,6 +284,9 @@ class Decisions {
                                               absl::string_view purpose,
                                               int64_t round, int64_t candidates,
                                               int64_t count) = 0;
+
+  // A time to wait, exponential with the mean `mean` > 0: of a Poisson process.
+  virtual double DrawWait(absl::string_view purpose, double mean) = 0;
 };
 
 // Decisions from a seed: one fork for each purpose.
@@ -278,12 +307,14 @@ class SeededDecisions : public Decisions {
                                       absl::string_view purpose, int64_t round,
                                       int64_t candidates,
                                       int64_t count) override;
+  double DrawWait(absl::string_view purpose, double mean) override;
 
  private:
   uint64_t seed_;
   Rng neighbours_;
   Rng coordinates_;
   Rng happenings_;
+  Rng waits_;
 };
 
 // How an algorithm's models travel.
@@ -333,9 +364,18 @@ struct AlgorithmInfo {
   GraphKind graphs = GraphKind::kUndirected;
   // True: out-of-step nodes jump to the furthest round they hear of.
   bool lock_step = false;
+  // True: it has no rounds, so a plan's graph may not vary from one to the next.
+  bool continuous = false;
   // True: every member exchanges with every other and all count the same, so a
   // plan needs the complete graph and no explicit weights.
   bool complete_graph = false;
+  // True: one member is everyone's only neighbour, so a plan needs a star.
+  bool star_graph = false;
+  // True: NodePlan::hubs is wanted.
+  bool wants_hubs = false;
+  // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
+  // each to pass CheckProx. Null: none.
+  std::vector<double> (*prox_steps)(const Knobs& knobs) = nullptr;
   // True: the parameters may move while a gradient is under way, so it is
   // computed at a copy of them, taken when ComputeGradient is carried out.
   bool computes_on_copy = false;
@@ -344,6 +384,8 @@ struct AlgorithmInfo {
   // True: something is given away that must arrive exactly once
   // (mass_ledger.h), so its state is bound to a tracker epoch.
   bool gives_mass = false;
+  // True: it compares predictions, so a plan needs a model that tells classes.
+  bool predicts = false;
   // Costs: vectors of length n kept beside parameters and gradient, and a
   // sentence on messages and steps a round.
   int64_t extra_vectors = 0;
@@ -359,11 +401,12 @@ absl::Span<const AlgorithmInfo> AlgorithmCatalogue();
 absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name);
 
 // What a new algorithm needs. `batches_per_pass` = ceil(rows / batch size), for
-// algorithms that count in epochs.
+// algorithms that count in epochs; `train_rows` = this node's rows.
 struct AlgorithmContext {
   NodePlan plan;
   NodeVectors vectors;
   int64_t batches_per_pass = 1;
+  int64_t train_rows = 1;
 };
 
 // A new state machine; `decisions` must outlive it.

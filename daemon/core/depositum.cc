@@ -57,6 +57,9 @@ AlgorithmInfo DepositumInfo() {
                 gamma, option, period};
   for (KnobSpec& knob : ProxKnobs()) info.knobs.push_back(std::move(knob));
   info.knobs.push_back(MaxLagKnob());
+  info.prox_steps = [](const Knobs& knobs) {
+    return std::vector<double>{knobs.Number("alpha")};
+  };
   return info;
 }
 

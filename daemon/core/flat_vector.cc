@@ -35,6 +35,16 @@ void AddScaled(float a, absl::Span<const float> x, absl::Span<float> y) {
   for (size_t l = 0; l < n; ++l) to[l] += a * from[l];
 }
 
+void AddValues(RemoteVector& vector, double weight, absl::Span<float> sum) {
+  // The difference to 0, which every format writes as 0.
+  constexpr std::array<float, kBlock> kZeros{};
+  ForEachBlock(sum, [&](CoordinateRange range, absl::Span<float> slice) {
+    vector.AddDifference(range,
+                         absl::MakeConstSpan(kZeros.data(), slice.size()),
+                         static_cast<float>(weight), slice, {});
+  });
+}
+
 void PartialMean(absl::Span<RemoteVector* const> messages,
                  absl::Span<float> own) {
   if (messages.empty()) return;

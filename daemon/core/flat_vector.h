@@ -15,6 +15,11 @@ namespace dfl::core {
 // y[l] += a x[l]; x and y have the same length.
 void AddScaled(float a, absl::Span<const float> x, absl::Span<float> y);
 
+// sum[l] += weight w[l] over the coordinates that `vector` carries. For what is
+// no model (an update, say); models are mixed by differences. Cost as
+// MixDifferences.
+void AddValues(RemoteVector& vector, double weight, absl::Span<float> sum);
+
 // The partial mean of PaME, in place:
 //   own[l] <- mean of w_j[l] over the messages that carry l, and stays where
 //   none does. [PaME] eq. (5)-(7), Alg. 2 l. 6; computed as own plus the mean

@@ -130,6 +130,11 @@ void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
         WeightedVector{arrival.model.parameters.get(), arrival.weight});
   }
   MixDifferences(vectors, parameters);
+  MixBuffers(arrivals, buffers);
+}
+
+void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
+                absl::Span<float> buffers) {
   for (size_t l = 0; l < buffers.size(); ++l) {
     float sum = 0;
     for (const PushBarrier::Arrival& arrival : arrivals) {

@@ -86,6 +86,9 @@ class PushBarrier {
 // parameters += sum_j W_ij (w_j - parameters), and the module buffers likewise.
 void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
                  absl::Span<float> parameters, absl::Span<float> buffers);
+// The module buffers alone.
+void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
+                absl::Span<float> buffers);
 
 // The knob max_lag, as every synchronous algorithm declares it.
 KnobSpec MaxLagKnob();

@@ -18,6 +18,7 @@
 #include "daemon/core/mixing.h"
 #include "daemon/core/pame.h"
 #include "daemon/core/plan_topology.h"
+#include "daemon/core/prox.h"
 #include "daemon/core/topology.h"
 
 namespace dfl::core {
@@ -190,6 +191,19 @@ absl::Status CheckSampleWeighting(const RunPlan& plan, const Knobs& knobs,
   return absl::OkStatus();
 }
 
+// That every proximal step has one solution.
+absl::Status CheckProxSteps(const Knobs& knobs, const AlgorithmInfo& algorithm,
+                            const std::string& key) {
+  if (algorithm.prox_steps == nullptr) return absl::OkStatus();
+  for (const double step : algorithm.prox_steps(knobs)) {
+    const absl::Status status = CheckProx(ProxOf(knobs), step);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(key, status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   const std::string common = "algorithm.knobs.";
   const absl::StatusOr<Knobs> knobs =
@@ -199,6 +213,7 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
                         absl::StrCat(common, knobs.status().message()));
   }
   DFL_RETURN_IF_ERROR(CheckSampleWeighting(plan, *knobs, common));
+  DFL_RETURN_IF_ERROR(CheckProxSteps(*knobs, algorithm, common));
   const std::vector<NodeId> members = MemberIds(plan);
   for (const auto& [node, overrides] : plan.nodes) {
     const std::string key = absl::StrCat("nodes.", node.name());
@@ -220,6 +235,8 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
     }
     DFL_RETURN_IF_ERROR(
         CheckSampleWeighting(plan, *own, absl::StrCat(key, ".knobs.")));
+    DFL_RETURN_IF_ERROR(
+        CheckProxSteps(*own, algorithm, absl::StrCat(key, ".knobs.")));
   }
   return absl::OkStatus();
 }
@@ -241,6 +258,43 @@ absl::Status CheckComplete(const RunPlan& plan, const Graph& graph) {
                             plan.algorithm.name));
   }
   return absl::OkStatus();
+}
+
+// A star: one member is everyone's neighbour, and nobody has another.
+absl::Status CheckStar(const RunPlan& plan, const Graph& graph) {
+  int64_t edges = 0;
+  int64_t most = 0;
+  for (int64_t i = 0; i < graph.size(); ++i) {
+    edges += graph.degree(i);
+    most = std::max(most, graph.degree(i));
+  }
+  if (!TopologyVaries(plan.topology) && most == graph.size() - 1 &&
+      edges == 2 * most) {
+    return absl::OkStatus();
+  }
+  return Bad("topology.kind", Quoted(plan.topology.kind),
+             absl::StrCat("star, or explicit with the edges of one, since "
+                          "algorithm.name is ",
+                          plan.algorithm.name));
+}
+
+// The members of the highest degree, in member order.
+std::vector<NodeId> Hubs(const RunPlan& plan, const AnyGraph& graph) {
+  const Graph* undirected = std::get_if<Graph>(&graph);
+  const auto degree = [&](size_t i) {
+    const auto place = static_cast<int64_t>(i);
+    return undirected != nullptr ? undirected->neighbours(place).size()
+                                 : std::get<Digraph>(graph).out(place).size();
+  };
+  size_t most = 0;
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    most = std::max(most, degree(i));
+  }
+  std::vector<NodeId> hubs;
+  for (size_t i = 0; i < plan.members.size(); ++i) {
+    if (degree(i) == most) hubs.push_back(plan.members[i].node);
+  }
+  return hubs;
 }
 
 absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
@@ -336,11 +390,31 @@ absl::StatusOr<AnyGraph> ValidateAndBuildGraph(const RunPlan& plan,
     return absl::InvalidArgumentError(
         absl::StrCat("algorithm.name: ", algorithm.status().message()));
   }
+  if ((*algorithm)->predicts && plan.model.classes == 0) {
+    return Bad("model.classes", "0",
+               absl::StrCat("integer >= 2, since algorithm.name is ",
+                            plan.algorithm.name,
+                            ", which compares predicted classes"));
+  }
   DFL_RETURN_IF_ERROR(CheckKnobs(plan, **algorithm));
   DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan));
   DFL_RETURN_IF_ERROR(CheckGraph(plan, **algorithm, graph));
   if ((*algorithm)->complete_graph) {
     DFL_RETURN_IF_ERROR(CheckComplete(plan, std::get<Graph>(graph)));
+  }
+  if ((*algorithm)->continuous && TopologyVaries(plan.topology)) {
+    const std::string why =
+        absl::StrCat("since algorithm.name is ", plan.algorithm.name,
+                     ", which has no rounds");
+    if (plan.topology.kind == "time-varying") {
+      return Bad("topology.kind", "\"time-varying\"",
+                 absl::StrCat("the others, ", why));
+    }
+    return Bad("topology.every", absl::StrCat(plan.topology.every),
+               absl::StrCat("0, ", why));
+  }
+  if ((*algorithm)->star_graph) {
+    DFL_RETURN_IF_ERROR(CheckStar(plan, std::get<Graph>(graph)));
   }
   if (TopologyVaries(plan.topology)) {
     DFL_RETURN_IF_ERROR(PlanWindow(plan).status());
@@ -457,6 +531,7 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const AnyGraph& graph,
     TakeDirected(plan, std::get<Digraph>(graph), place, out);
   }
   out.member_count = static_cast<int64_t>(plan.members.size());
+  out.place = place;
   out.rows_known = RowsKnown(plan);
   if (out.rows_known) {
     double total = 0;
@@ -468,6 +543,7 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const AnyGraph& graph,
   }
   out.largest_q = LargestQ(plan, algorithm);
   out.least_p = LeastP(plan, algorithm);
+  if (algorithm.wants_hubs) out.hubs = Hubs(plan, graph);
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }

@@ -171,6 +171,7 @@ struct NodePlan {
   double receiver_weight = 1;
   double sender_weight = 1;
   int64_t member_count = 1;
+  int64_t place = 0;  // of self among the members
   // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
   double sample_weight = 1;
   // The largest value of the knob q among the members; 0 where there is none.
@@ -178,6 +179,10 @@ struct NodePlan {
   // The least value of the knob p among the members; 1 where there is none.
   double least_p = 1;
   bool rows_known = false;
+  // The members of the highest degree (directed: with the most out-neighbours),
+  // in member order; only for algorithms that have a hub
+  // (AlgorithmInfo::wants_hubs).
+  std::vector<NodeId> hubs;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };
 

@@ -63,6 +63,7 @@ struct ToControl {
     for (const double scalar : f.scalars) m->add_scalars(scalar);
     m->set_tracker_epoch(f.tracker_epoch);
     m->set_sequence(f.sequence);
+    m->set_age_us(absl::ToInt64Microseconds(f.age));
   }
   void operator()(const ports::Chunk&) const { DFL_CHECK(!"chunk"); }
   void operator()(const ports::TransferAck& f) const {
@@ -163,6 +164,7 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.scalars.assign(m->scalars().begin(), m->scalars().end());
       f.tracker_epoch = m->tracker_epoch();
       f.sequence = m->sequence();
+      f.age = absl::Microseconds(m->age_us());
       return Checked(std::move(f));
     }
     case pb::ControlFrame::kTransferAck: {

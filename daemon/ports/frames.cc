@@ -65,7 +65,8 @@ struct Sizer {
            SignedField(f.step) + BytesField(f.header.size()) +
            SignedField(f.body_bytes) +
            BytesField(static_cast<int64_t>(f.scalars.size() * sizeof(double))) +
-           NumberField(f.tracker_epoch) + NumberField(f.sequence);
+           NumberField(f.tracker_epoch) + NumberField(f.sequence) +
+           SignedField(absl::ToInt64Microseconds(f.age));
   }
   int64_t operator()(const Chunk& f) const {
     return NumberField(f.transfer) + SignedField(f.offset) +
@@ -152,6 +153,8 @@ struct Validator {
     DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
     DFL_RETURN_IF_ERROR(CheckNumber("body_bytes", f.body_bytes));
     DFL_RETURN_IF_ERROR(CheckEpoch(f.tracker_epoch));
+    DFL_RETURN_IF_ERROR(
+        CheckNumber("age_us", absl::ToInt64Microseconds(f.age)));
     if (static_cast<int64_t>(f.scalars.size()) > kMaxScalars) {
       return absl::InvalidArgumentError(
           absl::StrCat("scalars has ", f.scalars.size(),

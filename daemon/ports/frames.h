@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "daemon/base/ids.h"
 
 namespace dfl::ports {
@@ -105,6 +106,9 @@ struct TransferBegin {
   // kMass only: the sender's epoch, and the parcel's number on this edge.
   uint64_t tracker_epoch = 0;
   uint64_t sequence = 0;
+  // kPush: how long ago the sender's algorithm asked for it, by the sender's
+  // clock; >= 0; microseconds on the wire.
+  absl::Duration age;
 };
 
 struct Chunk {

@@ -277,10 +277,10 @@ void Node::ComputeOnCopy() {
   compute_buffers_.swap(buffers_);
 }
 
-void Node::CopyToLearner() {
+void Node::CopyToLearner(absl::Span<const float> at) {
   if (!computes_on_copy()) return;
-  std::copy(parameters_.begin(), parameters_.end(),
-            compute_parameters_.begin());
+  if (at.empty()) at = parameters_;
+  std::copy(at.begin(), at.end(), compute_parameters_.begin());
   std::copy(buffers_.begin(), buffers_.end(), compute_buffers_.begin());
 }
 

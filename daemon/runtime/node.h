@@ -139,6 +139,7 @@ class Node : private Links::Listener, private Transfers::Listener {
     int64_t rejected = 0;
     uint64_t push = 0;                           // the push under way; 0: none
     std::optional<Outgoing> next_push;           // and this one comes after it
+    std::optional<Outgoing> next_apart;          // before that (Push::apart)
     std::shared_ptr<codec::EdgeReference> sent;  // top-k
   };
   struct PendingAsk {
@@ -167,7 +168,7 @@ class Node : private Links::Listener, private Transfers::Listener {
              int64_t* parameters, int64_t* buffers,
              Transfers::Refusal* refusal) override;
   void OnModel(const NodeId& from, ports::TransferKind kind, uint64_t ask,
-               int64_t step, std::vector<double> scalars,
+               int64_t step, std::vector<double> scalars, absl::Duration age,
                std::unique_ptr<codec::DecodedMessage> message) override;
   double OnMass(const NodeId& from, uint64_t tracker_epoch, uint64_t sequence,
                 int64_t round, std::vector<double> scalars,
@@ -242,8 +243,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   // From here on the learner has vectors of its own (compute_parameters_).
   void ComputeOnCopy();
   bool computes_on_copy() const { return !compute_parameters_.empty(); }
-  // The model to the learner's vectors, and back.
-  void CopyToLearner();
+  // The model, or `at` when not empty, to the learner's vectors, and back.
+  void CopyToLearner(absl::Span<const float> at = {});
   void CopyFromLearner();
   void RestartAlgorithm(int64_t step);
   void StopAlgorithm();
@@ -275,8 +276,13 @@ class Node : private Links::Listener, private Transfers::Listener {
   void Do(const core::StepDone& action);
   void Do(const core::Give& action);
   void Do(const core::Skip& action);
+  void Do(const core::Predict& action);
   void OnGradient(uint64_t gradient, uint64_t epoch,
                   absl::StatusOr<ports::GradientResult> result);
+  void OnPredictions(uint64_t prediction, uint64_t epoch,
+                     absl::StatusOr<ports::Predictions> result);
+  // What was asked for while the learner was busy.
+  void DoNext();
   // Degraded: a zero gradient, after the time that one takes.
   void StandStill();
   void MissAnswer(const NodeId& from, uint64_t ask);
@@ -342,10 +348,11 @@ class Node : private Links::Listener, private Transfers::Listener {
   int64_t evaluated_step_ = -1;
   int64_t evaluated_rows_ = -1;    // asked for; 0: all
   int64_t gradients_ = 0;          // of this run on this node, seeds dropout
-  uint64_t last_gradient_ = 0;     // asked of the trainer
+  uint64_t last_gradient_ = 0;     // or prediction, asked of the trainer
   uint64_t running_gradient_ = 0;  // under way; 0: none
   // Asked for while one of an algorithm that is gone was under way.
   std::optional<core::ComputeGradient> next_gradient_;
+  std::optional<core::Predict> next_prediction_;
   bool evaluation_owed_ = false;  // it waits until no gradient is under way
   absl::Time gradient_began_;
   absl::Duration gradient_time_ = absl::Milliseconds(100);  // of the last one

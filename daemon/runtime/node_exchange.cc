@@ -28,6 +28,7 @@ void Node::OnPeerUp(const NodeId& peer, bool restarted) {
   if (restarted) {
     state.push = 0;
     state.next_push.reset();
+    state.next_apart.reset();
     state.sent.reset();
     // What it had taken from us and given to us is gone.
     if (parcels_.partners().count(peer) > 0) EnterNextEpoch();
@@ -398,12 +399,13 @@ void Node::Do(const core::Push& action) {
                      plan_->codec.rate, snapshot);
     outgoing.step = action.round;
     outgoing.scalars = action.scalars;
+    outgoing.since = loop_.Now();
     outgoing.seed = EdgeSeed(peer, action.round);
     PeerState& state = peers_[peer];
     // A slow link carries what it can: the newest waits, older ones are
     // replaced.
     if (state.push != 0) {
-      state.next_push = std::move(outgoing);
+      (action.apart ? state.next_apart : state.next_push) = std::move(outgoing);
     } else {
       StartPush(peer, std::move(outgoing));
     }
@@ -431,10 +433,10 @@ void Node::StartPush(const NodeId& peer, Outgoing outgoing) {
     if (after.push != push) return;  // forgotten meanwhile
     after.push = 0;
     if (reference && result.ok()) reference->Commit(result->sent);
-    if (after.next_push) {
-      Outgoing next = *std::move(after.next_push);
-      after.next_push.reset();
-      StartPush(peer, std::move(next));
+    std::optional<Outgoing>& waiting =
+        after.next_apart ? after.next_apart : after.next_push;
+    if (waiting) {
+      StartPush(peer, *std::exchange(waiting, std::nullopt));
     }
   };
   transfers_.Send(std::move(outgoing));
@@ -444,6 +446,7 @@ void Node::ForgetPushes() {
   for (auto& [peer, state] : peers_) {
     state.push = 0;
     state.next_push.reset();
+    state.next_apart.reset();
   }
 }
 
@@ -495,6 +498,7 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
 
 void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
                    int64_t step, std::vector<double> scalars,
+                   absl::Duration age,
                    std::unique_ptr<codec::DecodedMessage> message) {
   ++models_received_;
   ++peers_[from].models_received;
@@ -502,6 +506,7 @@ void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
   model.step = step;
   if (kind == TransferKind::kPush) {
     model.scalars = std::move(scalars);
+    model.age = age;
     model.buffers.assign(message->buffers().begin(), message->buffers().end());
     model.parameters = std::move(message);
     if (IsOfLaterGraph(step)) {

@@ -217,9 +217,13 @@ void Node::StopAlgorithm() {
     }
     it = asks_.erase(it);
   }
-  for (auto& [peer, state] : peers_) state.next_push.reset();
+  for (auto& [peer, state] : peers_) {
+    state.next_push.reset();
+    state.next_apart.reset();
+  }
   queue_.clear();
   next_gradient_.reset();
+  next_prediction_.reset();
   early_.clear();
   algorithm_.reset();
 }
@@ -240,6 +244,7 @@ void Node::RestartAlgorithm(int64_t step) {
   context.batches_per_pass = std::max<int64_t>(
       1, (trainer_->data().train_rows + plan_->batch_size - 1) /
              plan_->batch_size);
+  context.train_rows = trainer_->data().train_rows;
   auto made = core::CreateAlgorithm(plan_->algorithm.name, std::move(context),
                                     *decisions_);
   if (!made.ok()) return;  // the plan was checked
@@ -292,7 +297,7 @@ void Node::Do(const core::ComputeGradient& action) {
   request.same_batch = action.same_batch && gradients_ > 0;
   request.step = request.same_batch ? gradients_ - 1 : gradients_;
   request.batch_size = plan_->batch_size;
-  CopyToLearner();
+  CopyToLearner(action.at);
   copied_buffers_ = compute_buffers_;
   running_gradient_ = ++last_gradient_;
   trainer_->Gradient(request,
@@ -310,11 +315,7 @@ void Node::OnGradient(uint64_t gradient, uint64_t epoch,
   running_gradient_ = 0;
   if (at_boundary_) ScheduleBoundary();  // what waited for the learner
   if (epoch != epoch_) {
-    if (next_gradient_) {
-      const core::ComputeGradient next = *next_gradient_;
-      next_gradient_.reset();
-      Do(next);
-    }
+    DoNext();
     return;
   }
   if (result.ok()) {
@@ -354,6 +355,52 @@ void Node::OnGradient(uint64_t gradient, uint64_t epoch,
   }
   retry_at_ = loop_.Now() + options_.degraded_retry;
   StandStill();
+}
+
+void Node::DoNext() {
+  if (next_gradient_) Do(*std::exchange(next_gradient_, std::nullopt));
+  if (next_prediction_) Do(*std::exchange(next_prediction_, std::nullopt));
+}
+
+void Node::Do(const core::Predict& action) {
+  if (running_gradient_ != 0) {
+    next_prediction_ = action;
+    return;
+  }
+  ports::PredictRequest request;
+  request.batch_size = plan_->batch_size;
+  request.models = action.models;
+  CopyToLearner();
+  running_gradient_ = ++last_gradient_;
+  trainer_->Predict(request,
+                    [this, prediction = running_gradient_, epoch = epoch_,
+                     alive = std::weak_ptr<bool>(alive_)](
+                        absl::StatusOr<ports::Predictions> r) {
+                      if (!alive.expired()) {
+                        OnPredictions(prediction, epoch, std::move(r));
+                      }
+                    });
+}
+
+// One that failed is reported; training goes on, and degrades by itself.
+void Node::OnPredictions(uint64_t prediction, uint64_t epoch,
+                         absl::StatusOr<ports::Predictions> result) {
+  if (prediction != running_gradient_) return;  // of a trainer that is gone
+  running_gradient_ = 0;
+  if (at_boundary_) ScheduleBoundary();  // what waited for the learner
+  if (epoch != epoch_) {
+    DoNext();
+    return;
+  }
+  core::Predicted event;
+  if (result.ok()) {
+    event.rows = result->rows;
+    event.probabilities = std::move(result->probabilities);
+  } else {
+    last_error_ = std::string(result.status().message());
+    events_.Report(ports::LearnerFailed{algorithm_->step(), result.status()});
+  }
+  Handle(std::move(event));
 }
 
 void Node::StandStill() {

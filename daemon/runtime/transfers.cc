@@ -1,6 +1,7 @@
 #include "daemon/runtime/transfers.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 
@@ -48,6 +49,11 @@ struct Transfers::Inbound {
   std::unique_ptr<codec::Assembler> assembler;
   bool checking = false;
   absl::Time last_bytes;
+  // For the age of what comes.
+  absl::Duration announced_age;
+  absl::Time announced;                // here
+  absl::Time acknowledged;             // before the first chunk
+  std::optional<absl::Duration> trip;  // from there to that chunk
   ports::TimerId resume_timer = 0;
 };
 
@@ -178,6 +184,10 @@ void Transfers::Announce(Outbound& outbound) {
   begin.scalars = outbound.what.scalars;
   begin.tracker_epoch = outbound.what.tracker_epoch;
   begin.sequence = outbound.what.sequence;
+  if (begin.kind == ports::TransferKind::kPush) {
+    begin.age =
+        std::max(absl::ZeroDuration(), loop_.Now() - outbound.what.since);
+  }
   outbound.accepted = false;
   outbound.announced = links_.Send(outbound.what.to, begin).ok();
 }
@@ -297,6 +307,7 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
     Inbound& inbound = *known->second;
     loop_.Cancel(inbound.resume_timer);
     if (inbound.checking) return;
+    inbound.acknowledged = loop_.Now();
     (void)links_.Send(from, TransferAck{begin.transfer,
                                         inbound.assembler->received(), false});
     return;
@@ -353,7 +364,9 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
   inbound->tracker_epoch = begin.tracker_epoch;
   inbound->sequence = begin.sequence;
   inbound->assembler = std::make_unique<codec::Assembler>(*header);
-  inbound->last_bytes = loop_.Now();
+  inbound->announced_age = begin.age;
+  inbound->announced = inbound->acknowledged = inbound->last_bytes =
+      loop_.Now();
   inbound_[key] = std::move(inbound);
   (void)links_.Send(from, TransferAck{begin.transfer, 0, false});
 }
@@ -382,6 +395,7 @@ void Transfers::OnChunk(const NodeId& from, ports::Chunk chunk) {
     return;
   }
   inbound.last_bytes = loop_.Now();
+  if (!inbound.trip) inbound.trip = loop_.Now() - inbound.acknowledged;
   if (inbound.assembler->complete()) {
     Check(key);
   } else {
@@ -431,6 +445,9 @@ void Transfers::Check(const InboundKey& key) {
         Complete(key, body_bytes, 0);
         listener_.OnModel(key.first, inbound->kind, inbound->ask, inbound->step,
                           std::move(inbound->scalars),
+                          inbound->announced_age +
+                              inbound->trip.value_or(absl::ZeroDuration()) / 2 +
+                              (loop_.Now() - inbound->announced),
                           std::move(result->message));
       });
 }

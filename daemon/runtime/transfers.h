@@ -71,6 +71,8 @@ struct Outgoing {
   int64_t sent_coordinates = 0;
   uint64_t seed = 0;
   std::vector<double> scalars;
+  // kPush: when the algorithm asked for it.
+  absl::Time since = absl::InfiniteFuture();
   SnapshotPtr snapshot;
   // kMass: what is given, in the place of `snapshot`; and its names.
   std::shared_ptr<const FlatVector> mass;
@@ -98,10 +100,13 @@ class Transfers {
     virtual bool Admit(const NodeId& from, const ports::TransferBegin& begin,
                        int64_t* parameters, int64_t* buffers,
                        Refusal* refusal) = 0;
-    // A whole message, checked.
+    // A whole message, checked. `age`: how long ago it was asked for at the
+    // sender, estimated from this end's clock alone: the age that the sender
+    // announced, half the round trip from our first acknowledgement to the
+    // first chunk, and the time since the announcement.
     virtual void OnModel(const NodeId& from, ports::TransferKind kind,
                          uint64_t ask, int64_t step,
-                         std::vector<double> scalars,
+                         std::vector<double> scalars, absl::Duration age,
                          std::unique_ptr<codec::DecodedMessage> message) = 0;
     // Mass, checked. Returns what the acknowledgement is to say as `taken`.
     virtual double OnMass(const NodeId& from, uint64_t tracker_epoch,

@@ -34,7 +34,8 @@ inline std::string Describe(const Frame& frame) {
       return absl::StrCat(f.transfer, ",", static_cast<int>(f.kind), ",", f.ask,
                           ",", f.step, ",", f.header, ",", f.body_bytes, ",",
                           absl::StrJoin(f.scalars, " "), ",", f.tracker_epoch,
-                          ",", f.sequence);
+                          ",", f.sequence, ",",
+                          absl::ToInt64Microseconds(f.age));
     }
     std::string operator()(const Chunk& f) const {
       return absl::StrCat(f.transfer, ",", f.offset, ",", f.data);
@@ -91,6 +92,7 @@ inline std::vector<Frame> SampleFrames() {
   begin.header = std::string("\x00\xff\x80 header", 10);
   begin.body_bytes = int64_t{1} << 40;
   begin.scalars = {0.25, 0, -3};
+  begin.age = absl::Microseconds(1500000);
   frames.emplace_back(begin);
   begin.kind = TransferKind::kMass;
   begin.tracker_epoch = 200;

@@ -49,6 +49,10 @@ std::vector<int64_t> ScriptedDecisions::ChooseTogether(
   return scripted;
 }
 
+double ScriptedDecisions::DrawWait(absl::string_view /*purpose*/, double mean) {
+  return mean;
+}
+
 GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
                        std::vector<float> start, const core::Problem& problem,
                        int64_t batches_per_pass, int64_t step)
@@ -60,6 +64,7 @@ GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
   context.vectors.parameters = absl::MakeSpan(parameters);
   context.vectors.gradient = absl::MakeSpan(gradient_);
   context.batches_per_pass = batches_per_pass;
+  context.train_rows = problem.rows();
   auto made = core::CreateAlgorithm(algorithm, std::move(context), decisions);
   DFL_CHECK(made.ok());
   algorithm_ = std::move(made).value();

@@ -41,6 +41,7 @@ class ScriptedDecisions : public core::Decisions {
                                       absl::string_view purpose, int64_t round,
                                       int64_t candidates,
                                       int64_t count) override;
+  double DrawWait(absl::string_view purpose, double mean) override;
 };
 
 // One node: its vectors, its state machine, and what that asked for.

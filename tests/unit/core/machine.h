@@ -49,6 +49,7 @@ class ScriptedDecisions : public Decisions {
     for (int64_t place = 0; place < count; ++place) places.push_back(place);
     return places;
   }
+  double DrawWait(absl::string_view, double mean) override { return mean; }
   uint64_t names = 0;
   bool happens = true;
 };
@@ -74,6 +75,8 @@ class Machine {
     plan.knobs = *Knobs::Resolve((*FindAlgorithm(name_))->knobs, knobs);
     plan.neighbours = std::move(neighbours);
     plan.member_count = static_cast<int64_t>(plan.neighbours.size()) + 1;
+    plan.in_neighbours = plan.out_neighbours = plan.neighbours;
+    plan.hubs = {plan.self};
     return plan;
   }
 
@@ -85,7 +88,7 @@ class Machine {
     for (const Action& action : actions) {
       static constexpr const char* kNames[] = {
           "gradient", "ask",    "cancel-ask", "answer", "push", "wake",
-          "cancel",   "missed", "done",       "give",   "skip"};
+          "cancel",   "missed", "done",       "give",   "skip", "predict"};
       absl::StrAppend(&text, text.empty() ? "" : " ", kNames[action.index()]);
     }
     return text;

@@ -58,6 +58,16 @@ MixingMatrix Path() {
           {0, 0, 0.5, 0.5}};
 }
 
+// The first of those with the most neighbours.
+int64_t MostNeighbours(const MixingMatrix& w) {
+  const auto first = std::max_element(
+      w.begin(), w.end(), [](const Vector& a, const Vector& b) {
+        return std::count(a.begin(), a.end(), 0.0) >
+               std::count(b.begin(), b.end(), 0.0);
+      });
+  return first - w.begin();
+}
+
 // m nodes that exchange at once and in full; what is lost is scripted.
 class Net {
  public:
@@ -73,6 +83,7 @@ class Net {
       context.plan.knobs =
           *Knobs::Resolve((*FindAlgorithm(algorithm))->knobs, knobs);
       context.plan.member_count = m;
+      context.plan.hubs = {Name(MostNeighbours(w))};
       for (int64_t j = 0; j < m; ++j) {
         if (j != i && w[i][j] > 0) {
           context.plan.neighbours.push_back({Name(j), w[i][j]});
@@ -574,6 +585,133 @@ TEST(EpidemicTest, SendsToNoMoreThanThereAre) {
   EXPECT_EQ(alone.Handle(GradientReady{}), "done");
 }
 
+// ------------------------------------------------------------------ fedmid ----
+
+// n2 is the centre.
+MixingMatrix Star() {
+  return {{0.5, 0, 0.5, 0},
+          {0, 0.5, 0.5, 0},
+          {0.25, 0.25, 0.25, 0.25},
+          {0, 0, 0.5, 0.5}};
+}
+
+double NaiveProx(const std::string& h, double lambda, double theta,
+                 double alpha, double v) {
+  const double size = std::fabs(v);
+  const double sign = v < 0 ? -1 : 1;
+  const double soft = sign * std::max(size - alpha * lambda, 0.0);
+  if (h == "l1") return soft;
+  return size > theta * lambda ? v : soft / (1 - alpha / theta);
+}
+
+class FedmidTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(FedmidTest, FollowsTheNaiveRecursion) {
+  Net net("fedmid",
+          {{"eta_c", 0.05},
+           {"eta_s", 1.5},
+           {"K", int64_t{3}},
+           {"prox", GetParam()},
+           {"lambda", 0.7},
+           {"theta", 2.0}},
+          Star());
+  const auto prox = [&](double alpha, double v) {
+    return NaiveProx(GetParam(), 0.7, 2, alpha, v);
+  };
+  Vector w = StartOf(2);
+  for (int64_t i = 0; i < 4; ++i) net.at(i).assign(w.begin(), w.end());
+  for (int r = 0; r < 40; ++r) {
+    net.Round();
+    Vector mean(kLength, 0.0);
+    for (int64_t i = 0; i < 4; ++i) {
+      Vector z = w;
+      for (int k = 0; k < 3; ++k) {
+        const Vector g = QuadraticOf(i).Gradient(z);
+        for (int64_t l = 0; l < kLength; ++l) {
+          z[l] = prox(0.05, z[l] - 0.05 * g[l]);
+        }
+      }
+      for (int64_t l = 0; l < kLength; ++l) mean[l] += (z[l] - w[l]) / 4;
+    }
+    for (int64_t l = 0; l < kLength; ++l) {
+      w[l] = prox(1.5 * 0.05 * 3, w[l] + 1.5 * mean[l]);
+    }
+    ExpectAt(net, {w, w, w, w}, absl::StrCat("round ", r));
+  }
+  EXPECT_EQ(net.deadlines, 0);
+  EXPECT_EQ(net.pushes, 40 * (3 + 3));
+  EXPECT_EQ(net.algorithm(1).gradients(), 120);
+  // h makes the model sparse, on every node.
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(net.at(i)[2], 0) << "node " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Regularisers, FedmidTest,
+                         testing::Values("l1", "mcp"));
+
+TEST(FedmidLossTest, WhoseModelIsLostCountsAsNoDifference) {
+  const KnobValues knobs = {{"eta_c", 0.1}, {"K", int64_t{1}}};
+  Net net("fedmid", knobs, Star());
+  const Vector w = StartOf(2);
+  for (int64_t i = 0; i < 4; ++i) net.at(i).assign(w.begin(), w.end());
+  net.lost = {{0, 2}, {2, 3}};
+  net.Round();
+  Vector want = w;
+  for (const int64_t i : {1, 2, 3}) {
+    const Vector g = QuadraticOf(i).Gradient(w);
+    for (int64_t l = 0; l < kLength; ++l) want[l] -= 0.1 * g[l] / 4;
+  }
+  // Without the hub's w a spoke stays where it was.
+  ExpectAt(net, {want, want, want, w}, "one lost each way");
+  EXPECT_EQ(net.deadlines, 2);
+}
+
+TEST(FedmidLossTest, SpokesWaitLongerThanTheHub) {
+  for (const bool hub : {true, false}) {
+    Machine m("fedmid", {{"K", int64_t{1}}}, {{Id("a"), 0.5}});
+    NodePlan plan = m.Plan({{"K", int64_t{1}}}, {{Id("a"), 0.5}});
+    plan.hubs = {hub ? plan.self : Id("a")};
+    m.Handle(PlanChanged{std::move(plan)});
+    m.Handle(PeerUp{Id("a")});
+    m.Handle(StepBegins{});
+    EXPECT_FALSE(m->parameters_settled());
+    EXPECT_EQ(m.Handle(GradientReady{}), hub ? "wake" : "push wake");
+    EXPECT_EQ(m.Last<WakeAfter>().delay, absl::Seconds(hub ? 2 : 4));
+    // A model of another round is of no use.
+    EXPECT_EQ(m.Handle(TimerFired{m.Last<WakeAfter>().timer}),
+              hub ? "missed cancel push done" : "missed cancel done");
+    m.Handle(StepBegins{});
+    m.Handle(PushArrived{Id("a"), Model({9, 9}, 0, {2})});
+    m.Handle(GradientReady{});
+    m.Handle(TimerFired{m.Last<WakeAfter>().timer});
+    EXPECT_EQ(m.parameters, (std::vector<float>{0, 0}));
+  }
+}
+
+// Buffers: the mean of all at the hub, the hub's at the spokes; eta_s is the
+// model's alone.
+TEST(FedmidLossTest, BuffersAreAveragedWhateverTheStep) {
+  const KnobValues knobs = {{"K", int64_t{1}}, {"eta_s", 10.0}};
+  Machine m("fedmid", knobs, {{Id("a"), 0.5}});
+  NodePlan plan = m.Plan(knobs, {{Id("a"), 0.5}});
+  plan.hubs = {plan.self};
+  m.Handle(PlanChanged{plan});
+  m.Handle(PeerUp{Id("a")});
+  m.Handle(StepBegins{});
+  m.Handle(GradientReady{});
+  EXPECT_EQ(m.Handle(PushArrived{Id("a"), Model({1, 2}, 0, {2})}),
+            "cancel push done");
+  EXPECT_EQ(m.buffers[0], 1);
+  EXPECT_EQ(m.parameters, (std::vector<float>{5, 10}));
+  EXPECT_EQ(m.Last<Push>().values.data(), m.parameters.data());
+  plan.hubs = {Id("a")};
+  m.Handle(PlanChanged{plan});
+  m.Handle(StepBegins{});
+  m.Handle(GradientReady{});
+  m.Handle(PushArrived{Id("a"), Model({3, 3}, 1, {7})});
+  EXPECT_EQ(m.buffers[0], 7);
+  EXPECT_EQ(m.parameters, (std::vector<float>{3, 3}));
+}
+
 TEST(SeededDecisionsTest, ChooseTogetherIsUniformAndDistinct) {
   constexpr int kRounds = 6000;
   std::map<int64_t, int> counts;
@@ -623,7 +761,8 @@ TEST_P(AllPushAlgorithms, AgreementIsAFixedPoint) {
 
 INSTANTIATE_TEST_SUITE_P(Push, AllPushAlgorithms,
                          testing::Values("dfedavgm", "dfedsam", "fedavg",
-                                         "swarm", "fedavg+", "epidemic"),
+                                         "swarm", "fedavg+", "epidemic",
+                                         "fedmid"),
                          [](const auto& info) {
                            return info.param == "fedavg+" ? "fedavgplus"
                                                           : info.param;

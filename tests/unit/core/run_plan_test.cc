@@ -41,6 +41,7 @@ TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
     RunPlan plan = GoodPlan();
     plan.algorithm.name = info.name;
     if (info.dense_only) plan.codec.format.coordinates = Coordinates::kDense;
+    if (info.star_graph) plan.topology.kind = "star";
     EXPECT_TRUE(ValidatePlan(plan).ok())
         << info.name << ": " << ValidatePlan(plan);
   }
@@ -245,6 +246,119 @@ TEST(ValidatePlan, RefusesOtherGraphsAndWeightsWhereAllMeetAll) {
                 StartsWith("topology.weights: \"explicit\""));
   }
   EXPECT_EQ(checked, 4);  // epidemic, fedavg, fedavg+, swarm
+}
+
+RunPlan FedmidPlan() {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "fedmid";
+  plan.codec.format.coordinates = Coordinates::kDense;
+  plan.topology.kind = "star";
+  return plan;
+}
+
+TEST(ValidatePlan, RefusesOtherGraphsThanAStarWhereThereIsAHub) {
+  RunPlan plan = FedmidPlan();
+  plan.topology.kind = "complete";
+  EXPECT_THAT(
+      std::string(ValidatePlan(plan).message()),
+      AllOf(StartsWith("topology.kind: \"complete\" is not allowed; allowed: "
+                       "star"),
+            HasSubstr("fedmid")));
+  plan.topology.kind = "explicit";
+  const NodeId carl("carl");
+  plan.topology.edges = {{NodeId("anna"), carl}, {carl, NodeId("bert")}};
+  EXPECT_FALSE(ValidatePlan(plan).ok());  // dora has no edge
+  plan.topology.edges.emplace_back(carl, NodeId("dora"));
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  for (const char* self : {"anna", "carl"}) {
+    const auto node = DeriveNodePlan(plan, NodeId(self));
+    ASSERT_TRUE(node.ok()) << node.status();
+    EXPECT_THAT(node->hubs, ElementsAre(carl));
+  }
+  plan.topology.edges.emplace_back(NodeId("anna"), NodeId("dora"));
+  EXPECT_FALSE(ValidatePlan(plan).ok());
+  plan.algorithm.name = "d-psgd";
+  const auto node = DeriveNodePlan(plan, carl);
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_THAT(node->hubs, IsEmpty());  // it has none
+}
+
+// fedmid takes proximal points at eta_c, and at eta_s eta_c K on the hub.
+TEST(ValidatePlan, RefusesProximalStepsThatHaveNoUniqueSolution) {
+  RunPlan plan = FedmidPlan();
+  plan.algorithm.knobs = {{"prox", std::string("mcp")},
+                          {"theta", 0.4},
+                          {"eta_c", 0.1},
+                          {"K", int64_t{3}}};
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.algorithm.knobs["K"] = int64_t{4};
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("algorithm.knobs.theta: 0.4 is not above the step "
+                         "0.4"));
+  plan.algorithm.knobs["K"] = int64_t{3};
+  plan.nodes[NodeId("bert")].knobs["eta_c"] = 0.2;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("nodes.bert.knobs.theta: 0.4 is not above the step "
+                         "0.6"));
+  plan.nodes.clear();
+  plan.algorithm.knobs["prox"] = std::string("scad");
+  plan.algorithm.knobs["a"] = 2.5;
+  plan.algorithm.knobs["eta_c"] = 1.5;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("algorithm.knobs.a: 2.5 is not above 1 + the step"));
+}
+
+TEST(ValidatePlan, RefusesARegressionWherePredictionsAreCompared) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "kd-pdfl";
+  plan.codec.format.coordinates = Coordinates::kDense;
+  plan.model.kind = "linear";
+  plan.model.classes = 0;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              AllOf(StartsWith("model.classes: 0 is not allowed"),
+                    HasSubstr("kd-pdfl")));
+  plan.model.classes = 2;
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  const auto node = DeriveNodePlan(plan, NodeId("carl"));
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->place, 2);
+}
+
+TEST(ValidatePlan, RefusesGraphsOfRoundsWhereThereAreNone) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "draco";
+  plan.codec.format.coordinates = Coordinates::kDense;
+  plan.topology.kind = "erdos-renyi";
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.topology.every = 5;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("topology.every: 5 is not allowed; allowed: 0, since "
+                         "algorithm.name is draco"));
+  plan.topology.kind = "time-varying";
+  plan.topology.edge_sets = {{{NodeId("anna"), NodeId("bert")}},
+                             {{NodeId("carl"), NodeId("dora")}}};
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("topology.kind: \"time-varying\""));
+}
+
+// Directed: those that send to the most.
+TEST(DeriveNodePlan, NamesTheHubs) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "draco";
+  plan.codec.format.coordinates = Coordinates::kDense;
+  const NodeId a("anna");
+  const NodeId b("bert");
+  const NodeId c("carl");
+  const NodeId d("dora");
+  plan.topology.kind = "path";
+  EXPECT_THAT(DeriveNodePlan(plan, a)->hubs, ElementsAre(b, c));
+  plan.topology.kind = "explicit";
+  plan.topology.directed = true;
+  plan.topology.edges = {{a, b}, {b, a}, {b, d}, {c, a},
+                         {d, a}, {d, c}, {c, d}, {a, c}};
+  EXPECT_THAT(DeriveNodePlan(plan, c)->hubs, ElementsAre(a, b, c, d));
+  plan.topology.edges.pop_back();
+  EXPECT_THAT(DeriveNodePlan(plan, c)->hubs, ElementsAre(b, c, d));
 }
 
 TEST(ValidatePlan, RefusesPartialMessagesWhereAllOfAModelIsNeeded) {

@@ -167,6 +167,9 @@ TEST(ProtoFrames, WhatBreaksABoundIsRefusedWithItsName) {
   m.mutable_transfer_begin()->set_body_bytes(-1);
   ExpectRefused(m, "body_bytes is -1");
   m.mutable_transfer_begin()->set_body_bytes(0);
+  m.mutable_transfer_begin()->set_age_us(-1);
+  ExpectRefused(m, "age_us is -1");
+  m.mutable_transfer_begin()->set_age_us(0);
   m.mutable_transfer_begin()->add_scalars(std::nan(""));
   ExpectRefused(m, "scalars has nan");
   m.mutable_transfer_begin()->clear_scalars();

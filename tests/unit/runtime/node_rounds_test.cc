@@ -32,6 +32,7 @@ class Rounds : public testing::TestWithParam<RoundsCase> {
     core::RunPlan plan = c.MakePlan(GetParam().algorithm, GetParam().knobs);
     plan.batch_size = kRows;
     plan.deadline.exchange = absl::Milliseconds(300);
+    if (GetParam().algorithm == "fedmid") plan.topology.kind = "star";
     return plan;
   }
 
@@ -95,6 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
         RoundsCase{"fedavgplus",
                    "fedavg+",
                    {{"eta", 0.05}, {"fine_tune_from", int64_t{1000000}}}},
+        RoundsCase{"fedmid", "fedmid", {{"eta_c", 0.01}, {"K", int64_t{2}}}},
         RoundsCase{"epidemic", "epidemic", {{"eta", 0.02}}},
         RoundsCase{"epidemic_step_first",
                    "epidemic",
@@ -114,7 +116,8 @@ TEST_P(RoundsAgree, EqualModelsStayBitIdentical) {
     }
     core::RunPlan plan = c.MakePlan(GetParam(), knobs);
     plan.codec.format.values = core::ValueType::kInt8;
-    if (GetParam() != "swarm") {
+    if (GetParam() == "fedmid") plan.topology.kind = "star";
+    if (GetParam() != "swarm" && GetParam() != "fedmid") {
       plan.codec.format.coordinates = core::Coordinates::kRandom;
       plan.codec.rate = 0.3;
     }
@@ -138,7 +141,7 @@ TEST_P(RoundsAgree, EqualModelsStayBitIdentical) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, RoundsAgree,
                          testing::Values("dfedavgm", "dfedsam", "fedavg",
                                          "swarm", "fedavg+", "epidemic",
-                                         "async-dsgd", "barrier-dsgd",
+                                         "fedmid", "async-dsgd", "barrier-dsgd",
                                          "sync-dsgd"),
                          [](const auto& info) {
                            std::string name = info.param;

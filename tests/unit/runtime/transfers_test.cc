@@ -67,9 +67,10 @@ class End : public Links::Listener, public Transfers::Listener {
     return admits;
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t step,
-               std::vector<double> /*scalars*/,
+               std::vector<double> /*scalars*/, absl::Duration age,
                std::unique_ptr<codec::DecodedMessage> message) override {
     steps.push_back(step);
+    ages.push_back(age);
     values.resize(kN);
     if (message->header().format.coordinates == core::Coordinates::kDense) {
       EXPECT_TRUE(message->CopyDense(absl::MakeSpan(values)).ok());
@@ -103,6 +104,7 @@ class End : public Links::Listener, public Transfers::Listener {
   int64_t chunk_bytes = 0;
   std::vector<int64_t> steps;
   std::vector<std::pair<uint64_t, uint64_t>> masses;  // epoch, sequence
+  std::vector<absl::Duration> ages;
   std::vector<float> values;
   std::vector<std::string> lost;
   std::vector<std::string> bad;
@@ -162,6 +164,7 @@ class TransfersTest : public testing::Test {
     outgoing.kind = kind_;
     outgoing.ask = 11;
     outgoing.step = step;
+    outgoing.since = since_;
     outgoing.format = format;
     outgoing.sent_coordinates = kN / 10;
     outgoing.snapshot = snapshot;
@@ -192,6 +195,7 @@ class TransfersTest : public testing::Test {
   std::unique_ptr<End> a_;
   std::unique_ptr<End> b_;
   ports::TransferKind kind_ = ports::TransferKind::kAnswer;
+  absl::Time since_ = absl::InfiniteFuture();
   float first_value_ = 5;
   std::vector<absl::Status> results_;
   codec::SentValues sent_;
@@ -207,6 +211,30 @@ TEST_F(TransfersTest, AModelArrivesWholeInChunks) {
   EXPECT_EQ(b_->steps[0], 7);
   EXPECT_EQ(b_->chunk_bytes, 4 * kN + 3 * 4 + 4);
 }
+
+// Held back for 3 s by the sender, then 50 ms and more under way, once over a
+// link that is lost; no clock of the other end is looked at.
+class AgeTest : public TransfersTest,
+                public testing::WithParamInterface<bool> {};
+
+TEST_P(AgeTest, APushTellsHowOldItIs) {
+  Connect(Small(), 4 << 20, 10e6, absl::Milliseconds(50));
+  kind_ = ports::TransferKind::kPush;
+  since_ = scheduler_.Now() - absl::Seconds(3);
+  Send();
+  if (GetParam()) {
+    scheduler_.RunFor(absl::Milliseconds(170));  // chunks are under way
+    network_->ResetLinks("a:1", "b:1");
+  }
+  ASSERT_TRUE(scheduler_.RunUntil([&] { return !b_->ages.empty(); },
+                                  absl::Seconds(30)));
+  const absl::Duration age = scheduler_.Now() - since_;
+  EXPECT_GT(age, absl::Seconds(GetParam() ? 3.2 : 3.15));
+  EXPECT_LT(absl::AbsDuration(b_->ages[0] - age), absl::Milliseconds(2))
+      << b_->ages[0] << " where " << age << " passed";
+}
+
+INSTANTIATE_TEST_SUITE_P(Cut, AgeTest, testing::Bool());
 
 TEST_F(TransfersTest, NoMoreThanAWindowIsUnacknowledged) {
   Connect(Small(), 4 << 20, /*rate=*/0, absl::Milliseconds(100));
