@@ -7,7 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/base/distributions.h"
+#include "daemon/core/anq_nids.h"
 #include "daemon/core/async_dsgd.h"
+#include "daemon/core/beer.h"
+#include "daemon/core/choco_sgd.h"
 #include "daemon/core/decefl.h"
 #include "daemon/core/depositum.h"
 #include "daemon/core/dfedavgm.h"
@@ -20,6 +23,7 @@
 #include "daemon/core/kd_pdfl.h"
 #include "daemon/core/kgt.h"
 #include "daemon/core/local.h"
+#include "daemon/core/nids.h"
 #include "daemon/core/pame.h"
 #include "daemon/core/sgp.h"
 #include "daemon/core/spod_gt.h"
@@ -86,17 +90,33 @@ double SeededDecisions::DrawWait(absl::string_view /*purpose*/, double mean) {
   return mean * Exponential(waits_);
 }
 
+std::vector<int64_t> SeededDecisions::ChooseCoordinates(
+    absl::string_view /*purpose*/, int64_t n, int64_t count) {
+  DFL_CHECK(count >= 0 && count <= n);
+  std::vector<int64_t> chosen;
+  chosen.reserve(count);
+  // Selection sampling (Knuth's algorithm S).
+  for (int64_t l = 0; static_cast<int64_t>(chosen.size()) < count; ++l) {
+    const int64_t wanted = count - static_cast<int64_t>(chosen.size());
+    if (static_cast<int64_t>(coordinates_.Below(n - l)) < wanted) {
+      chosen.push_back(l);
+    }
+  }
+  return chosen;
+}
+
 absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
   static const std::vector<AlgorithmInfo>* const kCatalogue =
       new std::vector<AlgorithmInfo>{
-          AsyncDsgdInfo(), BarrierDsgdInfo(), DeceflInfo(),
-          DepositumInfo(), DfedavgmInfo(),    DfedsamInfo(),
-          DpsgdInfo(),     DracoInfo(),       EpidemicInfo(),
-          FedavgInfo(),    FedavgPlusInfo(),  FedmidInfo(),
-          GPushPullInfo(), KGtInfo(),         KdPdflInfo(),
-          LocalInfo(),     PameInfo(),        PushPullInfo(),
-          SgpInfo(),       SpodGtInfo(),      SporadicKGtInfo(),
-          SwarmInfo(),     SyncDsgdInfo()};
+          AnqNidsInfo(),     AsyncDsgdInfo(),  BarrierDsgdInfo(),
+          BeerInfo(),        ChocoSgdInfo(),   DeceflInfo(),
+          DepositumInfo(),   DfedavgmInfo(),   DfedsamInfo(),
+          DpsgdInfo(),       DracoInfo(),      EpidemicInfo(),
+          FedavgInfo(),      FedavgPlusInfo(), FedmidInfo(),
+          GPushPullInfo(),   KGtInfo(),        KdPdflInfo(),
+          LocalInfo(),       NidsInfo(),       PameInfo(),
+          PushPullInfo(),    SgpInfo(),        SpodGtInfo(),
+          SporadicKGtInfo(), SwarmInfo(),      SyncDsgdInfo()};
   return *kCatalogue;
 }
 
@@ -132,6 +152,14 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
   }
   if (name == "depositum") {
     return std::make_unique<Depositum>(std::move(context));
+  }
+  if (name == "nids") return std::make_unique<Nids>(std::move(context));
+  if (name == "anq-nids") return std::make_unique<AnqNids>(std::move(context));
+  if (name == "choco-sgd") {
+    return std::make_unique<ChocoSgd>(std::move(context), decisions);
+  }
+  if (name == "beer") {
+    return std::make_unique<Beer>(std::move(context), decisions);
   }
   if (name == "k-gt") return std::make_unique<KGt>(std::move(context));
   if (name == "sgp") return std::make_unique<Sgp>(std::move(context));

@@ -95,7 +95,8 @@ struct PushArrived {
   RemoteModel model;
 };
 
-// A parcel of mass (mass_ledger.h): `model.parameters` is what is given, [n],
+// A parcel of mass (mass_ledger.h): `model.parameters` is what is given,
+// [MassLength()],
 // `model.step` the newest round it is of. The same `sequence` may come again.
 struct MassArrived {
   NodeId from;
@@ -198,13 +199,14 @@ struct Push {
   bool apart = false;
 };
 
-// Send `mass`, [n] fp32, to `to` until it is taken, exactly once, whatever
+// Send `mass`, [MassLength()] fp32, to `to` until it is taken, exactly once, whatever
 // happens to the link; Delivered says that it was. One at a time for each `to`.
 struct Give {
   NodeId to;
   uint64_t sequence = 0;  // 1, 2, ... for each `to`
   int64_t round = 0;
   std::shared_ptr<const FlatVector> mass;
+  int64_t nonzeros = 0;              // entries of `mass` that are not 0
   std::vector<double> scalars = {};  // as Push::scalars
 };
 
@@ -287,6 +289,11 @@ class Decisions {
 
   // A time to wait, exponential with the mean `mean` > 0: of a Poisson process.
   virtual double DrawWait(absl::string_view purpose, double mean) = 0;
+
+  // `count` of the coordinates [0, n), uniformly without replacement, in
+  // increasing order; 0 <= count <= n.
+  virtual std::vector<int64_t> ChooseCoordinates(absl::string_view purpose,
+                                                 int64_t n, int64_t count) = 0;
 };
 
 // Decisions from a seed: one fork for each purpose.
@@ -308,6 +315,8 @@ class SeededDecisions : public Decisions {
                                       int64_t candidates,
                                       int64_t count) override;
   double DrawWait(absl::string_view purpose, double mean) override;
+  std::vector<int64_t> ChooseCoordinates(absl::string_view purpose, int64_t n,
+                                         int64_t count) override;
 
  private:
   uint64_t seed_;
@@ -349,6 +358,9 @@ class Algorithm {
 
   // What Delivered::taken says to `from`; 0 where no mass is given.
   virtual double MassTaken(const NodeId& /*from*/) const { return 0; }
+
+  // The length of a parcel of mass; `n` parameters.
+  virtual int64_t MassLength(int64_t n) const { return n; }
 
   // Names and values worth watching, e.g. sigma and m of PaME.
   virtual std::map<std::string, double> Gauges() const = 0;

@@ -45,6 +45,13 @@ void AddValues(RemoteVector& vector, double weight, absl::Span<float> sum) {
   });
 }
 
+void SetWhereNotZero(absl::Span<const float> x, absl::Span<float> y) {
+  DFL_CHECK(x.size() == y.size());
+  for (size_t l = 0; l < y.size(); ++l) {
+    if (x[l] != 0) y[l] = x[l];
+  }
+}
+
 void PartialMean(absl::Span<RemoteVector* const> messages,
                  absl::Span<float> own) {
   if (messages.empty()) return;

@@ -20,6 +20,9 @@ void AddScaled(float a, absl::Span<const float> x, absl::Span<float> y);
 // MixDifferences.
 void AddValues(RemoteVector& vector, double weight, absl::Span<float> sum);
 
+// y[l] = x[l] wherever x[l] is not 0.
+void SetWhereNotZero(absl::Span<const float> x, absl::Span<float> y);
+
 // The partial mean of PaME, in place:
 //   own[l] <- mean of w_j[l] over the messages that carry l, and stays where
 //   none does. [PaME] eq. (5)-(7), Alg. 2 l. 6; computed as own plus the mean

@@ -10,8 +10,8 @@
 namespace dfl::core {
 namespace {
 
-// Parcels of one giver that wait for their rounds; more are one, for bounded
-// memory whatever a neighbour sends.
+// Parcels of one giver that wait for their rounds; more are one, or are not kept
+// waiting, for bounded memory whatever a neighbour sends.
 constexpr size_t kMostHeld = 2;
 
 // mass as plain values: a difference to zero.
@@ -40,16 +40,24 @@ double Probe(absl::Span<const float> v) {
 
 // ------------------------------------------------------------------ giving ----
 
+void MassLedger::Add(Share& sum, const Share& mass) const {
+  if (!sum) {
+    sum = mass;
+    return;
+  }
+  auto merged = std::make_shared<FlatVector>(*sum);
+  if (merge_ == Merge::kSum) {
+    AddScaled(1.0F, *mass, absl::MakeSpan(*merged));
+  } else {
+    SetWhereNotZero(*mass, absl::MakeSpan(*merged));
+  }
+  sum = std::move(merged);
+}
+
 void MassLedger::Give(const NodeId& to, int64_t round, const Share& mass,
                       double scalar) {
   Parcel& pending = giving_[to].pending;
-  if (!pending.mass) {
-    pending.mass = mass;
-  } else {
-    auto sum = std::make_shared<FlatVector>(*pending.mass);
-    AddScaled(1.0F, *mass, absl::MakeSpan(*sum));
-    pending.mass = std::move(sum);
-  }
+  Add(pending.mass, mass);
   pending.scalar += scalar;
   pending.round = round;
 }
@@ -64,6 +72,9 @@ void MassLedger::Send(Actions& actions) {
     give.sequence = giving.out.sequence;
     give.round = giving.out.round;
     give.mass = giving.out.mass;
+    give.nonzeros = static_cast<int64_t>(
+        give.mass->size() -
+        std::count(give.mass->begin(), give.mass->end(), 0.0F));
     if (giving.out.scalar != 0) give.scalars = {giving.out.scalar};
     actions.push_back(std::move(give));
   }
@@ -96,14 +107,15 @@ bool MassLedger::Take(MassArrived arrived) {
   taking.last_sequence = arrived.sequence;
   Held held;
   held.round = arrived.model.step;
-  held.mass = ValuesOf(*arrived.model.parameters);
-  held.scalar = ScalarOf(arrived.model);
+  held.taken.from = arrived.from;
+  held.taken.mass = ValuesOf(*arrived.model.parameters);
+  held.taken.scalar = ScalarOf(arrived.model);
   taking.newest_round = std::max(taking.newest_round, held.round);
-  taking.taken += Probe(held.mass);
-  if (taking.held.size() == kMostHeld) {
+  taking.taken += Probe(held.taken.mass);
+  if (merge_ == Merge::kSum && taking.held.size() == kMostHeld) {
     Held& last = taking.held.back();
-    AddScaled(1.0F, held.mass, absl::MakeSpan(last.mass));
-    last.scalar += held.scalar;
+    AddScaled(1.0F, held.taken.mass, absl::MakeSpan(last.taken.mass));
+    last.taken.scalar += held.taken.scalar;
     last.round = held.round;
   } else {
     taking.held.push_back(std::move(held));
@@ -116,17 +128,33 @@ bool MassLedger::HasOf(const NodeId& from, int64_t round) const {
   return it != taking_.end() && it->second.newest_round >= round;
 }
 
-double MassLedger::AddTo(int64_t round, absl::Span<float> vector) {
-  double scalars = 0;
+std::vector<MassLedger::Taken> MassLedger::TakeOut(int64_t round) {
+  std::vector<Taken> out;
   for (auto& [from, taking] : taking_) {
     auto held = taking.held.begin();
     for (; held != taking.held.end() && held->round <= round; ++held) {
-      AddScaled(1.0F, held->mass, vector);
-      scalars += held->scalar;
+      out.push_back(std::move(held->taken));
     }
     taking.held.erase(taking.held.begin(), held);
   }
+  return out;
+}
+
+double MassLedger::AddTo(int64_t round, absl::Span<float> vector) {
+  double scalars = 0;
+  for (const Taken& taken : TakeOut(round)) {
+    AddScaled(1.0F, taken.mass, vector);
+    scalars += taken.scalar;
+  }
   return scalars;
+}
+
+std::optional<MassLedger::Taken> MassLedger::TakeSurplus(const NodeId& from) {
+  std::vector<Held>& held = taking_[from].held;
+  if (held.size() <= kMostHeld) return std::nullopt;
+  Taken oldest = std::move(held.front().taken);
+  held.erase(held.begin());
+  return oldest;
 }
 
 double MassLedger::taken(const NodeId& from) const {
@@ -159,11 +187,19 @@ double MassLedger::AddUnsettled(absl::Span<float> vector) const {
   }
   for (const auto& [from, taking] : taking_) {
     for (const Held& held : taking.held) {
-      AddScaled(1.0F, held.mass, vector);
-      scalars += held.scalar;
+      AddScaled(1.0F, held.taken.mass, vector);
+      scalars += held.taken.scalar;
     }
   }
   return scalars;
+}
+
+std::vector<const MassLedger::Taken*> MassLedger::held() const {
+  std::vector<const Taken*> all;
+  for (const auto& [from, taking] : taking_) {
+    for (const Held& held : taking.held) all.push_back(&held.taken);
+  }
+  return all;
 }
 
 }  // namespace dfl::core

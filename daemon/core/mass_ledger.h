@@ -13,6 +13,9 @@
 //
 //   sum over nodes of (vector + given, not delivered + taken, not added) = 0
 //
+// Replicas (replica_rounds.h) travel in the same books: a parcel then says what
+// its entries are set to, not what is added, and 0 says nothing (Merge).
+//
 // A new tracker epoch (runtime/node.h) empties the ledger at every node.
 // Memory: n floats an edge for what is out and n for what is pending; edges with
 // equal shares have one parcel between them as long as nothing is late.
@@ -26,6 +29,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -41,6 +45,13 @@ double Probe(absl::Span<const float> v);
 class MassLedger {
  public:
   using Share = std::shared_ptr<const FlatVector>;
+
+  // How parcels that wait become one.
+  enum class Merge {
+    kSum,      // what is added to a vector
+    kReplace,  // what entries are set to; 0: as it was
+  };
+  explicit MassLedger(Merge merge = Merge::kSum) : merge_(merge) {}
 
   // ---- giving
 
@@ -62,8 +73,18 @@ class MassLedger {
   // A parcel of `round` or a later one has come from `from`.
   bool HasOf(const NodeId& from, int64_t round) const;
   // Adds all that has come of rounds up to `round` to `vector`, by giver and in
-  // order; returns the sum of its scalars.
+  // order; returns the sum of its scalars. kSum only.
   double AddTo(int64_t round, absl::Span<float> vector);
+  // Gives it away instead, by giver and in order.
+  struct Taken {
+    NodeId from;
+    FlatVector mass;
+    double scalar = 0;
+  };
+  std::vector<Taken> TakeOut(int64_t round);
+  // kReplace: parcels that wait here are not merged. The oldest, where `from`
+  // has more of them waiting than are kept.
+  std::optional<Taken> TakeSurplus(const NodeId& from);
   // Probe sum of all that was taken from `from`.
   double taken(const NodeId& from) const;
 
@@ -78,8 +99,10 @@ class MassLedger {
   // Parcels that were repeated to us.
   int64_t repeats() const { return repeats_; }
   // Adds to `vector` what was given and is not known to be delivered, and what
-  // was taken and not added yet; returns the scalars' sum.
+  // was taken and not added yet; returns the scalars' sum. kSum only.
   double AddUnsettled(absl::Span<float> vector) const;
+  // What waits for its round, by giver and in order.
+  std::vector<const Taken*> held() const;
 
  private:
   struct Parcel {
@@ -97,16 +120,18 @@ class MassLedger {
   };
   struct Held {
     int64_t round = 0;
-    FlatVector mass;
-    double scalar = 0;
+    Taken taken;
   };
   struct Taking {
     uint64_t last_sequence = 0;
     int64_t newest_round = -1;
     double taken = 0;
-    std::vector<Held> held;  // in order; at most kMostHeld
+    std::vector<Held> held;  // in order
   };
 
+  void Add(Share& sum, const Share& mass) const;
+
+  const Merge merge_;
   std::map<NodeId, Giving> giving_;
   std::map<NodeId, Taking> taking_;
   int64_t repeats_ = 0;

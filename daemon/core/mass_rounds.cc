@@ -14,8 +14,9 @@ constexpr uint64_t kPushedTimer = 2;
 }  // namespace
 
 MassRounds::MassRounds(AlgorithmContext context,
-                       std::vector<Neighbour> NodePlan::* heard)
-    : PushAlgorithm(std::move(context), heard) {}
+                       std::vector<Neighbour> NodePlan::* heard,
+                       MassLedger::Merge merge)
+    : PushAlgorithm(std::move(context), heard), ledger_(merge) {}
 
 void MassRounds::OnStarted() {
   in_round_ = waiting_ = false;
@@ -40,9 +41,10 @@ std::vector<Neighbour> MassRounds::Up(
   return up;
 }
 
-void MassRounds::GiveShares(const std::vector<Neighbour>& to,
-                            absl::Span<const float> vector,
-                            absl::Span<float> conserved, double scalar) {
+std::vector<MassLedger::Share> MassRounds::GiveShares(
+    const std::vector<Neighbour>& to, absl::Span<const float> vector,
+    absl::Span<float> conserved, double scalar) {
+  std::vector<MassLedger::Share> shares;
   std::map<double, MassLedger::Share> by_weight;
   for (const Neighbour& neighbour : to) {
     MassLedger::Share& share = by_weight[neighbour.weight];
@@ -55,11 +57,13 @@ void MassRounds::GiveShares(const std::vector<Neighbour>& to,
       share = std::move(made);
     }
     ledger_.Give(neighbour.node, step(), share, neighbour.weight * scalar);
+    shares.push_back(share);
   }
   // Not before: `vector` and `conserved` may be one.
   for (const Neighbour& neighbour : to) {
     AddScaled(-1.0F, *by_weight[neighbour.weight], conserved);
   }
+  return shares;
 }
 
 void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,
@@ -145,7 +149,8 @@ void MassRounds::EndMassRound(Actions& actions) {
 
 void MassRounds::OnOther(Event event, Actions& actions) {
   if (auto* mass = std::get_if<MassArrived>(&event)) {
-    ledger_.Take(std::move(*mass));
+    const NodeId from = mass->from;
+    if (ledger_.Take(std::move(*mass))) OnTaken(from);
   } else if (const auto* delivered = std::get_if<Delivered>(&event)) {
     ledger_.OnDelivered(*delivered);
     ledger_.Send(actions);

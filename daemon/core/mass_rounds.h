@@ -35,15 +35,21 @@ class MassRounds : public PushAlgorithm {
   std::map<std::string, double> Gauges() const final;
   const MassLedger& ledger() const { return ledger_; }
   // The vector that mass is taken from and added to, [n]: its sum over all
-  // nodes, with what is unsettled, does not change within an epoch.
+  // nodes, with what is unsettled, does not change within an epoch. Empty where
+  // nothing but replicas is kept up to date.
   virtual absl::Span<const float> conserved() const = 0;
+  // For tests. Adds to `vector` [n] what was given and is not known to be
+  // delivered, and what was taken and not added yet; returns the scalars' sum.
+  virtual double AddUnsettled(absl::Span<float> vector) const {
+    return ledger_.AddUnsettled(vector);
+  }
 
  protected:
   using Arrivals = std::vector<PushBarrier::Arrival>;
 
   // `heard`: the neighbours of the plan that this node waits for.
-  MassRounds(AlgorithmContext context,
-             std::vector<Neighbour> NodePlan::* heard);
+  MassRounds(AlgorithmContext context, std::vector<Neighbour> NodePlan::* heard,
+             MassLedger::Merge merge = MassLedger::Merge::kSum);
 
   // The subclass lays a round out: each of the first three ends with one of
   // Compute, Exchange and EndMassRound.
@@ -57,6 +63,8 @@ class MassRounds : public PushAlgorithm {
   virtual void ResetState() {}
   virtual double StepSize() const = 0;
   virtual void AddGauges(std::map<std::string, double>& /*gauges*/) const {}
+  // A parcel of `from` is in the ledger.
+  virtual void OnTaken(const NodeId& /*from*/) {}
 
   // A gradient at the parameters.
   static void Compute(Actions& actions) {
@@ -65,10 +73,12 @@ class MassRounds : public PushAlgorithm {
   // Of `neighbours`, those whose link is up.
   std::vector<Neighbour> Up(const std::vector<Neighbour>& neighbours) const;
   // Takes `weight` of `vector` for each of `to`: conserved[l] -= the parcel, for
-  // each of them. Of equal weights one parcel is made. `scalar` travels with it.
-  void GiveShares(const std::vector<Neighbour>& to,
-                  absl::Span<const float> vector, absl::Span<float> conserved,
-                  double scalar = 0);
+  // each of them. Of equal weights one parcel is made. weight * `scalar`
+  // travels with it. Returns the parcels, in the order of `to`.
+  std::vector<MassLedger::Share> GiveShares(const std::vector<Neighbour>& to,
+                                            absl::Span<const float> vector,
+                                            absl::Span<float> conserved,
+                                            double scalar = 0);
 
   enum class Parts { kModels, kMass, kModelsAndMass };
   // Pushes the parameters as they are to `receivers` (unless only mass is

@@ -195,7 +195,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   bool IsMember(const NodeId& peer) const;
 
   bool AdmitMass(const NodeId& from, const ports::TransferBegin& begin,
-                 int64_t* buffers, Transfers::Refusal* refusal);
+                 int64_t* parameters, int64_t* buffers,
+                 Transfers::Refusal* refusal);
   // Mass. The present algorithm gives some.
   bool GivesMass() const;
   // Parcels may travel to `peer`, whatever its phase.

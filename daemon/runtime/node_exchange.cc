@@ -481,7 +481,7 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
   if (answer) return true;
   HearStep(from, begin.step);
   if (begin.kind == TransferKind::kMass) {
-    return AdmitMass(from, begin, buffers, refusal);
+    return AdmitMass(from, begin, parameters, buffers, refusal);
   }
   if (!MayPush(from)) {
     *refusal = {RefuseReason::kNotANeighbour, "no edge in this node's plan"};

@@ -31,12 +31,14 @@ void Node::FollowEpoch(const NodeId& peer, uint64_t epoch) {
 }
 
 bool Node::AdmitMass(const NodeId& from, const ports::TransferBegin& begin,
-                     int64_t* buffers, Transfers::Refusal* refusal) {
+                     int64_t* parameters, int64_t* buffers,
+                     Transfers::Refusal* refusal) {
   *buffers = 0;
   if (!GivesMass()) {
     *refusal = {RefuseReason::kNotReady, "no algorithm that takes mass runs"};
     return false;
   }
+  *parameters = algorithm_->MassLength(*parameters);
   if (!IsMember(from)) {
     *refusal = {RefuseReason::kNotANeighbour, "no member of this node's plan"};
     OnBadMessage(from, refusal->reason, refusal->text);

@@ -53,6 +53,19 @@ double ScriptedDecisions::DrawWait(absl::string_view /*purpose*/, double mean) {
   return mean;
 }
 
+std::vector<int64_t> ScriptedDecisions::ChooseCoordinates(
+    absl::string_view purpose, int64_t n, int64_t count) {
+  auto& scripted = coordinates[std::string(purpose)];
+  if (scripted.empty() ||
+      static_cast<int64_t>(scripted.front().size()) != count || count > n) {
+    ++wrong_counts;
+    return {};
+  }
+  std::vector<int64_t> next = std::move(scripted.front());
+  scripted.pop_front();
+  return next;
+}
+
 GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
                        std::vector<float> start, const core::Problem& problem,
                        int64_t batches_per_pass, int64_t step)

@@ -28,6 +28,8 @@ class ScriptedDecisions : public core::Decisions {
   int64_t wrong_counts = 0;
   // What ChooseTogether returns for a purpose.
   std::map<std::string, std::vector<int64_t>> together;
+  // What ChooseCoordinates returns next, by purpose.
+  std::map<std::string, std::deque<std::vector<int64_t>>> coordinates;
   // What Happens returns next, by purpose and peer.
   std::map<std::pair<std::string, NodeId>, std::deque<bool>> happens;
 
@@ -42,6 +44,8 @@ class ScriptedDecisions : public core::Decisions {
                                       int64_t candidates,
                                       int64_t count) override;
   double DrawWait(absl::string_view purpose, double mean) override;
+  std::vector<int64_t> ChooseCoordinates(absl::string_view purpose, int64_t n,
+                                         int64_t count) override;
 };
 
 // One node: its vectors, its state machine, and what that asked for.

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "daemon/base/check.h"
+#include "daemon/core/replica_rounds.h"
 
 namespace dfl::core {
 namespace {
@@ -175,7 +176,12 @@ void LossyNetwork::Do(size_t node, Action action) {
     }
   } else if (auto* give = std::get_if<Give>(&action)) {
     const size_t j = IndexOf(give->to);
-    self.parcels[j] = Parcel{std::move(*give), false};
+    Parcel parcel{std::move(*give), false, {}};
+    const auto* replicas = dynamic_cast<const ReplicaRounds*>(&rounds(node));
+    if (replicas != nullptr && !replicas->conserved().empty()) {
+      parcel.mass = replicas->MassOf(parcel.give);
+    }
+    self.parcels[j] = std::move(parcel);
     Transmit(node, j);
   } else if (auto* skip = std::get_if<Skip>(&action)) {
     for (const NodeId& to : skip->peers) {
@@ -286,15 +292,22 @@ std::vector<double> LossyNetwork::Mean() const {
 }
 
 // The ledgers say what is unsettled at both ends; a parcel that was taken but
-// is not known to be is there twice.
+// is not known to be is there twice. Of replicas' mass they say what was taken,
+// and of what is out only we know.
 std::vector<double> LossyNetwork::TotalMass() const {
   std::vector<double> total(nodes_.front()->parameters.size(), 0.0);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     std::vector<float> unsettled(total.size(), 0.0F);
-    rounds(i).ledger().AddUnsettled(absl::MakeSpan(unsettled));
     const absl::Span<const float> z = rounds(i).conserved();
+    if (z.empty()) continue;
+    rounds(i).AddUnsettled(absl::MakeSpan(unsettled));
     for (size_t l = 0; l < total.size(); ++l) total[l] += z[l] + unsettled[l];
     for (const auto& [to, parcel] : nodes_[i]->parcels) {
+      if (!parcel.mass.empty()) {
+        if (parcel.taken) continue;
+        for (size_t l = 0; l < total.size(); ++l) total[l] += parcel.mass[l];
+        continue;
+      }
       if (!parcel.taken) continue;
       for (size_t l = 0; l < total.size(); ++l) {
         total[l] -= (*parcel.give.mass)[l];

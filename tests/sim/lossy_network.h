@@ -68,6 +68,7 @@ class LossyNetwork {
   struct Parcel {
     Give give;
     bool taken = false;
+    FlatVector mass;  // that goes with an update of a replica
   };
   struct Happening {
     double when = 0;

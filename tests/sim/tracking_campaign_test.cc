@@ -241,6 +241,27 @@ INSTANTIATE_TEST_SUITE_P(
                    return {{"eta_c", 0.02},
                            {"K", static_cast<int64_t>(1 + rng.Below(4))}};
                  }},
+        Campaign{"nids", "nids", false, true,
+                 [](Rng&) -> KnobValues { return {{"alpha", 0.1}}; }},
+        Campaign{
+            "anq_nids", "anq-nids", false, false,
+            [](Rng&) -> KnobValues { return {{"alpha", 0.1}, {"R0", 8.0}}; }},
+        Campaign{"choco_sgd", "choco-sgd", false, false,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"eta", 0.02},
+                           {"gamma", 0.2},
+                           {"rate", 0.2 + 0.3 * rng.Uniform()},
+                           {"compressor",
+                            std::string(rng.Bernoulli(0.5) ? "topk" : "mask")}};
+                 }},
+        Campaign{"beer", "beer", false, true,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"eta", 0.02},
+                           {"gamma", 0.2},
+                           {"rate", 0.2 + 0.3 * rng.Uniform()},
+                           {"compressor",
+                            std::string(rng.Bernoulli(0.5) ? "topk" : "mask")}};
+                 }},
         Campaign{"sgp", "sgp", true, false,
                  [](Rng&) -> KnobValues { return {{"eta", 0.02}}; }}),
     [](const auto& info) { return info.param.name; });

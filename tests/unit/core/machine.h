@@ -50,6 +50,11 @@ class ScriptedDecisions : public Decisions {
     return places;
   }
   double DrawWait(absl::string_view, double mean) override { return mean; }
+  // The lowest.
+  std::vector<int64_t> ChooseCoordinates(absl::string_view, int64_t n,
+                                         int64_t count) override {
+    return ChooseTogether(0, "", 0, n, count);
+  }
   uint64_t names = 0;
   bool happens = true;
 };

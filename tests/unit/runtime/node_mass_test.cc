@@ -47,7 +47,7 @@ double MassDefect(SimCluster& c) {
   for (int64_t i = 0; i < c.size(); ++i) {
     const absl::Span<const float> z = RoundsOf(c, i).conserved();
     std::vector<float> unsettled(z.size(), 0.0F);
-    RoundsOf(c, i).ledger().AddUnsettled(absl::MakeSpan(unsettled));
+    RoundsOf(c, i).AddUnsettled(absl::MakeSpan(unsettled));
     total.resize(z.size(), 0.0);
     for (size_t l = 0; l < z.size(); ++l) total[l] += z[l] + unsettled[l];
   }
@@ -149,7 +149,10 @@ INSTANTIATE_TEST_SUITE_P(
         MassCase{"depositum", "depositum", {{"T0", int64_t{2}}}},
         MassCase{"push_pull", "push-pull", {{"eta", 0.05}}},
         MassCase{"g_push_pull", "g-push-pull", {{"eta", 0.05}, {"p_hat", 0.6}}},
-        MassCase{"k_gt", "k-gt", {{"eta_c", 0.02}, {"K", int64_t{3}}}}),
+        MassCase{"k_gt", "k-gt", {{"eta_c", 0.02}, {"K", int64_t{3}}}},
+        MassCase{"nids", "nids", {{"alpha", 0.1}}},
+        MassCase{
+            "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}}),
     [](const auto& info) { return info.param.name; });
 
 // D-PSGD with a constant step stalls where the nodes' data differ; tracking does

@@ -1,0 +1,135 @@
+#include "daemon/core/anq_nids.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/flat_vector.h"
+#include "daemon/core/nids.h"
+
+namespace dfl::core {
+
+AlgorithmInfo AnqNidsInfo() {
+  AlgorithmInfo info;
+  info.name = "anq-nids";
+  info.summary = "NIDS with differences quantised to a few bits";
+  info.source = "[ANQ-NIDS], our form";
+  info.caveats =
+      "Codes of `bits` bits decide what receivers know; on the wire they are "
+      "fp32 values as yet, so bytes are those of nids. Module buffers (batch "
+      "normalisation) stay each node's own.";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.gives_mass = true;
+  info.extra_vectors = 4;
+  info.cost =
+      "One gradient and one vector to every neighbour a round. n floats for "
+      "each neighbour's replica, and up to 6 n an edge while links are late.";
+  KnobSpec rho;
+  rho.name = "rho";
+  rho.default_value = 0.98;
+  rho.min = 0;
+  rho.min_open = true;
+  rho.max = 1;
+  rho.help =
+      "How the range shrinks from round to round, R <- rho R; it widens, R <- "
+      "R/rho, where a difference did not fit.";
+  KnobSpec bits;
+  bits.name = "bits";
+  bits.type = KnobType::kInteger;
+  bits.default_value = int64_t{8};
+  bits.min = 1;
+  bits.max = 16;
+  bits.unit = "bits";
+  bits.help = "Bits a coordinate, b.";
+  info.knobs = {NidsStepKnob(),
+                PositiveKnob("R0", 2.0,
+                             "The range of differences at first, R_0: about "
+                             "the largest parameter."),
+                rho, bits};
+  return info;
+}
+
+AnqNids::AnqNids(AlgorithmContext context)
+    : ReplicaRounds(std::move(context), 1, true) {}
+
+void AnqNids::ResetMass() {
+  ReplicaRounds::ResetMass();
+  flows_.Clear();
+  range_ = plan().knobs.Number("R0");
+}
+
+void AnqNids::BeginRound(Actions& actions) { Compute(actions); }
+
+void AnqNids::AddCorrection(absl::Span<float> vector) {
+  AddScaled(1.0F, z(), vector);
+  flows_.AddTo(vector);
+}
+
+void AnqNids::Quantise(absl::Span<const float> phi) {
+  const int64_t bits = plan().knobs.Integer("bits");
+  const auto half = static_cast<double>(int64_t{1} << (bits - 1));
+  const double d = 2 * range_ / (2 * half - 1);
+  bool fits = true;
+  FlatVector h(replica());
+  for (size_t l = 0; l < h.size(); ++l) {
+    const double difference = static_cast<double>(phi[l]) - h[l];
+    fits = fits && std::fabs(difference) <= range_;
+    const double clipped = std::clamp(difference, -range_, range_);
+    const double code =
+        std::clamp(std::nearbyint(clipped / d - 0.5), -half, half - 1);
+    h[l] += static_cast<float>((code + 0.5) * d);
+  }
+  std::vector<int64_t> all(h.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  SetOwn(0, all, h);
+  const double rho = plan().knobs.Number("rho");
+  range_ = fits ? range_ * rho : range_ / rho;
+}
+
+void AnqNids::AfterGradient(Actions& actions) {
+  CountGradient();
+  AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
+            vectors().parameters);
+  FlatVector phi(vectors().parameters.begin(), vectors().parameters.end());
+  AddCorrection(absl::MakeSpan(phi));
+  Quantise(phi);
+  std::map<double, MassLedger::Share> by_weight;
+  GiveOwn([&](const Neighbour& neighbour) {
+    if (!MayGiveMass(neighbour) || !flows_.MayGive(neighbour.node)) return 0.0;
+    const double w = neighbour.weight / 2;
+    MassLedger::Share& share = by_weight[w];
+    if (!share) {
+      FlatVector made(replica().size(), 0.0F);
+      AddScaled(static_cast<float>(w), replica(), absl::MakeSpan(made));
+      share = std::make_shared<const FlatVector>(std::move(made));
+    }
+    flows_.Gave(neighbour.node, share, w);
+    return w;
+  });
+  Exchange(Parts::kMass, Up(plan().neighbours), actions);
+}
+
+void AnqNids::AddMass(const NodeId& from, double weight,
+                      absl::Span<const float> replica) {
+  FlatVector share(replica.size(), 0.0F);
+  AddScaled(static_cast<float>(weight), replica, absl::MakeSpan(share));
+  AddScaled(1.0F, share, absl::MakeSpan(z()));
+  flows_.Got(from, share, weight);
+}
+
+void AnqNids::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
+  TakeUpdates();
+  AddCorrection(vectors().parameters);
+  EndMassRound(actions);
+}
+
+void AnqNids::AddGauges(std::map<std::string, double>& gauges) const {
+  gauges["range"] = range_;
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,89 @@
+#include "daemon/core/beer.h"
+
+#include <utility>
+
+#include "daemon/core/choco_sgd.h"
+#include "daemon/core/compressor.h"
+#include "daemon/core/flat_vector.h"
+
+namespace dfl::core {
+
+AlgorithmInfo BeerInfo() {
+  AlgorithmInfo info;
+  info.name = "beer";
+  info.summary = "Gradient tracking with compressed differences";
+  info.source = "[BEER] Alg. 1";
+  info.caveats =
+      "codec.coordinates must be dense: what is sent is up to `compressor`. "
+      "Module buffers (batch normalisation) stay each node's own. Where only "
+      "1/10 is sent, eta and gamma must be small: start with gamma = 0.2.";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.gives_mass = true;
+  info.extra_vectors = 5;
+  info.cost =
+      "One gradient a round (one more in the first), and to every neighbour 2 "
+      "k values with their coordinates, k = rate n, at most 6 bytes each. 2 n "
+      "floats for each neighbour's replicas, and up to 8 n an edge while links "
+      "are late.";
+  info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
+                ReplicaMixingKnob(0.2)};
+  for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);
+  return info;
+}
+
+Beer::Beer(AlgorithmContext context, Decisions& decisions)
+    : ReplicaRounds(std::move(context), 2, true), decisions_(decisions) {}
+
+void Beer::ResetState() { begun_ = moved_ = false; }
+
+void Beer::BeginRound(Actions& actions) {
+  moved_ = false;
+  if (begun_) {
+    Move(actions);
+  } else {
+    begun_ = true;
+    Compute(actions);
+  }
+}
+
+void Beer::Move(Actions& actions) {
+  moved_ = true;
+  MixReplicas(0, plan().knobs.Number("gamma"), vectors().parameters);
+  AddScaled(static_cast<float>(-StepSize()), v_, vectors().parameters);
+  Compute(actions);
+}
+
+void Beer::Compress(int64_t q, const char* purpose,
+                    absl::Span<const float> values) {
+  FlatVector difference(values.begin(), values.end());
+  AddScaled(-1.0F, Part(replica(), q), absl::MakeSpan(difference));
+  SetOwn(q,
+         CompressedCoordinates(plan().knobs, difference, purpose, decisions_),
+         values);
+}
+
+void Beer::AfterGradient(Actions& actions) {
+  CountGradient();
+  v_ = z();
+  AddScaled(1.0F, vectors().gradient, absl::MakeSpan(v_));
+  if (!moved_) {
+    Move(actions);
+    return;
+  }
+  Compress(0, "h", vectors().parameters);
+  Compress(1, "g", v_);
+  const double gamma = plan().knobs.Number("gamma");
+  GiveOwn([&](const Neighbour& neighbour) {
+    return MayGiveMass(neighbour) ? gamma * neighbour.weight : 0.0;
+  });
+  Exchange(Parts::kMass, Up(plan().neighbours), actions);
+}
+
+void Beer::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
+  TakeUpdates();
+  EndMassRound(actions);
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,69 @@
+#include "daemon/core/choco_sgd.h"
+
+#include <utility>
+#include <vector>
+
+#include "daemon/core/compressor.h"
+#include "daemon/core/flat_vector.h"
+
+namespace dfl::core {
+
+KnobSpec ReplicaMixingKnob(double default_value) {
+  KnobSpec gamma =
+      PositiveKnob("gamma", default_value,
+                   "Consensus step size: how far a round goes towards the "
+                   "neighbours' replicas. Too large a one for the compressor "
+                   "diverges: take less where less is sent.");
+  gamma.max = 1;
+  return gamma;
+}
+
+AlgorithmInfo ChocoSgdInfo() {
+  AlgorithmInfo info;
+  info.name = "choco-sgd";
+  info.summary = "D-PSGD with compressed differences";
+  info.source = "[CHOCO-SGD] Alg. 2";
+  info.caveats =
+      "codec.coordinates must be dense: what is sent is up to `compressor`. "
+      "Module buffers (batch normalisation) stay each node's own. With a "
+      "constant step it stalls, as d-psgd does, where nodes' data differ.";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.gives_mass = true;
+  info.extra_vectors = 2;
+  info.cost =
+      "One gradient a round, and to every neighbour k = rate n values with "
+      "their coordinates, at most 6 bytes each. n floats for each neighbour's "
+      "replica, and up to 4 n an edge while links are late.";
+  info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
+                ReplicaMixingKnob(0.2)};
+  for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);
+  return info;
+}
+
+ChocoSgd::ChocoSgd(AlgorithmContext context, Decisions& decisions)
+    : ReplicaRounds(std::move(context), 1, false), decisions_(decisions) {}
+
+void ChocoSgd::BeginRound(Actions& actions) { Compute(actions); }
+
+void ChocoSgd::AfterGradient(Actions& actions) {
+  CountGradient();
+  const absl::Span<float> x = vectors().parameters;
+  AddScaled(static_cast<float>(-StepSize()), vectors().gradient, x);
+  FlatVector difference(x.begin(), x.end());
+  AddScaled(-1.0F, replica(), absl::MakeSpan(difference));
+  SetOwn(0,
+         CompressedCoordinates(plan().knobs, difference, "replica", decisions_),
+         x);
+  GiveOwn([](const Neighbour&) { return 0.0; });
+  Exchange(Parts::kMass, Up(plan().neighbours), actions);
+}
+
+void ChocoSgd::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
+  TakeUpdates();
+  MixReplicas(0, plan().knobs.Number("gamma"), vectors().parameters);
+  EndMassRound(actions);
+}
+
+}  // namespace dfl::core
