@@ -26,11 +26,15 @@ RemoteModel Remote(absl::Span<const float> values, int64_t round,
 
 struct LossyNetwork::Node {
   Node(uint64_t seed, int64_t n)
-      : decisions(seed), parameters(n, 0.0F), gradient(n, 0.0F) {}
+      : decisions(seed),
+        parameters(n, 0.0F),
+        gradient(n, 0.0F),
+        settled(n, 0.0F) {}
 
   SeededDecisions decisions;
   std::vector<float> parameters;
   std::vector<float> gradient;
+  std::vector<float> settled;  // the parameters of the last boundary
   std::unique_ptr<Algorithm> algorithm;
   std::map<uint64_t, uint64_t> timers;  // version of those that are set
   uint64_t last_version = 0;
@@ -202,6 +206,7 @@ void LossyNetwork::Do(size_t node, Action action) {
   } else if (auto* missed = std::get_if<Missed>(&action)) {
     missed_ += static_cast<int64_t>(missed->peers.size());
   } else if (std::holds_alternative<StepDone>(action)) {
+    self.settled = self.parameters;
     Begin(node);
   }
 }
@@ -285,7 +290,7 @@ std::vector<double> LossyNetwork::Mean() const {
   std::vector<double> mean(nodes_.front()->parameters.size(), 0.0);
   for (const auto& node : nodes_) {
     for (size_t l = 0; l < mean.size(); ++l) {
-      mean[l] += node->parameters[l] / static_cast<double>(nodes_.size());
+      mean[l] += node->settled[l] / static_cast<double>(nodes_.size());
     }
   }
   return mean;

@@ -51,6 +51,7 @@ class LossyNetwork {
   bool RunToRound(int64_t rounds, int64_t most_events);
 
   int64_t lowest_round() const;
+  // Of the models as of each node's last boundary.
   std::vector<double> Mean() const;
   // Sum over nodes of what is conserved and of what is in flight, exactly once.
   std::vector<double> TotalMass() const;
