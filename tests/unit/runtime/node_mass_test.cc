@@ -155,8 +155,8 @@ INSTANTIATE_TEST_SUITE_P(
             "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}}),
     [](const auto& info) { return info.param.name; });
 
-// D-PSGD with a constant step stalls where the nodes' data differ; tracking does
-// not.
+// D-PSGD and CHOCO-SGD with a constant step stall where the nodes' data differ;
+// tracking, NIDS and BEER do not.
 TEST(MassOnNodesTest, TrackingIsExactWhereDpsgdStalls) {
   const Problems problems;
   const double least = problems.Least();
@@ -165,9 +165,10 @@ TEST(MassOnNodesTest, TrackingIsExactWhereDpsgdStalls) {
     RunTwice(LeastSquaresCluster(problems, 44), [&](SimCluster& c) {
       core::RunPlan plan = FullBatches(c.MakePlan(algorithm, knobs));
       plan.topology.kind = "ring";
-      plan.stop.steps = 500;
+      plan.stop.steps = 1000;
       c.Run(plan);
-      ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+      ASSERT_TRUE(
+          c.RunUntil([&] { return c.AllFinished(); }, absl::Seconds(600)));
       worst = 0;
       for (int64_t i = 0; i < 4; ++i) {
         worst = std::max(worst, problems.Loss(c.parameters(i)) - least);
@@ -179,6 +180,37 @@ TEST(MassOnNodesTest, TrackingIsExactWhereDpsgdStalls) {
   const double tracking = gap("push-pull", {{"eta", 0.1}});
   EXPECT_GT(dpsgd, 5e-4);
   EXPECT_LT(tracking, dpsgd / 20);
+  EXPECT_LT(gap("nids", {{"alpha", 0.1}}), dpsgd / 20);
+  const core::KnobValues compressed = {
+      {"eta", 0.05}, {"gamma", 0.2}, {"rate", 0.25}};
+  const double choco = gap("choco-sgd", compressed);
+  EXPECT_GT(choco, 5e-4);
+  EXPECT_LT(gap("beer", compressed), choco / 20);
+  EXPECT_LT(gap("anq-nids", {{"alpha", 0.1}, {"bits", int64_t{4}}}),
+            dpsgd / 20);
+}
+
+// A tenth of the coordinates, less than a sixth of the bytes: coordinates and
+// control frames are in them.
+TEST(MassOnNodesTest, CompressedDifferencesCostATenth) {
+  const auto bytes = [](const std::string& algorithm, core::KnobValues knobs) {
+    int64_t sent = 0;
+    RunTwice(ClusterOptions(), [&](SimCluster& c) {
+      core::RunPlan plan = c.MakePlan(algorithm, knobs);
+      plan.stop.steps = 50;
+      c.Run(plan);
+      ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+      sent = c.node(0).Status().bytes_sent;
+    });
+    return static_cast<double>(sent);
+  };
+  const double whole = bytes("d-psgd", {{"eta", 0.01}});
+  for (const char* compressor : {"topk", "mask"}) {
+    const core::KnobValues knobs = {
+        {"eta", 0.01}, {"rate", 0.1}, {"compressor", std::string(compressor)}};
+    EXPECT_LT(bytes("choco-sgd", knobs), whole / 4) << compressor;
+    EXPECT_LT(bytes("beer", knobs), whole / 2) << compressor;
+  }
 }
 
 // A change of algorithm while it runs: state is built anew, in a new epoch where

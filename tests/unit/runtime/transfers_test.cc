@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/runtime/parcels.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/sim_cluster.h"
 
@@ -81,8 +82,9 @@ class End : public Links::Listener, public Transfers::Listener {
                 int64_t, std::vector<double>,
                 std::unique_ptr<codec::DecodedMessage> message) override {
     masses.emplace_back(tracker_epoch, sequence);
-    values.resize(kN);
-    EXPECT_TRUE(message->CopyDense(absl::MakeSpan(values)).ok());
+    values.assign(kN, 0.0F);
+    const std::vector<float> zero(kN, 0.0F);
+    message->AddDifference({0, kN}, zero, 1, absl::MakeSpan(values), {});
     return 2.5;
   }
   void OnTransferLost(const NodeId&, ports::TransferKind, uint64_t,
@@ -450,6 +452,37 @@ TEST_F(TransfersTest, TopKTellsWhatWasSent) {
   ASSERT_EQ(sent_.coordinates.size(), static_cast<size_t>(kN / 10));
   EXPECT_EQ(sent_.coordinates.front(), static_cast<uint32_t>(kN - kN / 10));
   EXPECT_EQ(sent_.values.back(), static_cast<float>(kN - 1));
+}
+
+// A parcel of mass costs what is in it, and arrives as it was.
+TEST_F(TransfersTest, ASparseParcelCostsItsEntries) {
+  Connect();
+  std::vector<core::Delivered> delivered;
+  Parcels parcels(
+      a_->loop, a_->transfers, [](const NodeId&) { return true; },
+      [&](const core::Delivered& d) { delivered.push_back(d); });
+  parcels.Enter(1);
+  for (const int64_t nonzeros : {int64_t{0}, int64_t{1000}, kN}) {
+    auto mass = std::make_shared<FlatVector>(kN, 0.0F);
+    for (int64_t q = 0; q < nonzeros; ++q) {
+      // All sizes, and both signs.
+      (*mass)[q * (kN / nonzeros)] =
+          (q % 2 == 0 ? 1.0F : -1e-38F) * static_cast<float>(q + 1) / 3;
+    }
+    core::Give give;
+    give.to = NodeId("b");
+    give.sequence = delivered.size() + 1;
+    give.mass = mass;
+    give.nonzeros = nonzeros;
+    const int64_t before = b_->chunk_bytes;
+    parcels.Send(give);
+    ASSERT_TRUE(scheduler_.RunUntil(
+        [&] { return delivered.size() == give.sequence; }, absl::Seconds(60)));
+    EXPECT_EQ(b_->values, std::vector<float>(mass->begin(), mass->end()));
+    const int64_t bytes = b_->chunk_bytes - before;
+    EXPECT_GE(bytes, 4 * nonzeros);
+    EXPECT_LE(bytes, 6 * nonzeros + 64);
+  }
 }
 
 }  // namespace
