@@ -93,10 +93,12 @@ void AnqNids::Quantise(absl::Span<const float> phi) {
 
 void AnqNids::AfterGradient(Actions& actions) {
   CountGradient();
-  AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
-            vectors().parameters);
-  FlatVector phi(vectors().parameters.begin(), vectors().parameters.end());
+  const absl::Span<float> x = vectors().parameters;
+  FlatVector phi(x.size(), 0.0F);
   AddCorrection(absl::MakeSpan(phi));
+  TakeStep(flows_.Present(plan().neighbours, Up(plan().neighbours)), StepSize(),
+           vectors().gradient, phi, x);
+  AddScaled(1.0F, x, absl::MakeSpan(phi));
   Quantise(phi);
   std::map<double, MassLedger::Share> by_weight;
   GiveOwn([&](const Neighbour& neighbour) {

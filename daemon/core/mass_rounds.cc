@@ -41,10 +41,9 @@ std::vector<Neighbour> MassRounds::Up(
   return up;
 }
 
-std::vector<MassLedger::Share> MassRounds::GiveShares(
-    const std::vector<Neighbour>& to, absl::Span<const float> vector,
-    absl::Span<float> conserved, double scalar) {
-  std::vector<MassLedger::Share> shares;
+void MassRounds::GiveShares(const std::vector<Neighbour>& to,
+                            absl::Span<const float> vector,
+                            absl::Span<float> conserved, double scalar) {
   std::map<double, MassLedger::Share> by_weight;
   for (const Neighbour& neighbour : to) {
     MassLedger::Share& share = by_weight[neighbour.weight];
@@ -57,13 +56,11 @@ std::vector<MassLedger::Share> MassRounds::GiveShares(
       share = std::move(made);
     }
     ledger_.Give(neighbour.node, step(), share, neighbour.weight * scalar);
-    shares.push_back(share);
   }
   // Not before: `vector` and `conserved` may be one.
   for (const Neighbour& neighbour : to) {
     AddScaled(-1.0F, *by_weight[neighbour.weight], conserved);
   }
-  return shares;
 }
 
 void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,

@@ -74,11 +74,10 @@ class MassRounds : public PushAlgorithm {
   std::vector<Neighbour> Up(const std::vector<Neighbour>& neighbours) const;
   // Takes `weight` of `vector` for each of `to`: conserved[l] -= the parcel, for
   // each of them. Of equal weights one parcel is made. weight * `scalar`
-  // travels with it. Returns the parcels, in the order of `to`.
-  std::vector<MassLedger::Share> GiveShares(const std::vector<Neighbour>& to,
-                                            absl::Span<const float> vector,
-                                            absl::Span<float> conserved,
-                                            double scalar = 0);
+  // travels with it.
+  void GiveShares(const std::vector<Neighbour>& to,
+                  absl::Span<const float> vector, absl::Span<float> conserved,
+                  double scalar = 0);
 
   enum class Parts { kModels, kMass, kModelsAndMass };
   // Pushes the parameters as they are to `receivers` (unless only mass is

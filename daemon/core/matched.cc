@@ -32,7 +32,26 @@ void MatchedFlows::Gave(const NodeId& to, MassLedger::Share share, double w) {
 void MatchedFlows::Got(const NodeId& from, absl::Span<const float> share,
                        double w) {
   Settle(from);
-  Add(from, -1, share, w);
+  if (w > 0) {
+    Add(from, -1, share, w);
+    return;
+  }
+  const auto it = unmatched_.find(from);
+  if (it != unmatched_.end() && it->second.weight < 0) {
+    AddScaled(-1.0F, share, absl::MakeSpan(it->second.vector));
+  }
+}
+
+FlatVector MatchedFlows::Renew(const NodeId& to, absl::Span<const float> share,
+                               double w) {
+  Unmatched& kept = unmatched_.at(to);
+  FlatVector renewed(share.begin(), share.end());
+  Scale(kept.weight / w, absl::MakeSpan(renewed));
+  std::swap(kept.vector, renewed);  // renewed is the old one
+  for (size_t l = 0; l < renewed.size(); ++l) {
+    renewed[l] = kept.vector[l] - renewed[l];
+  }
+  return renewed;
 }
 
 void MatchedFlows::AddTo(absl::Span<float> vector) {
@@ -40,6 +59,23 @@ void MatchedFlows::AddTo(absl::Span<float> vector) {
   for (const auto& [peer, unmatched] : unmatched_) {
     AddScaled(1.0F, unmatched.vector, vector);
   }
+}
+
+double MatchedFlows::Present(const std::vector<Neighbour>& neighbours,
+                             const std::vector<Neighbour>& up) const {
+  double all = 0;
+  for (const Neighbour& neighbour : neighbours) all += neighbour.weight;
+  double present = 0;
+  for (const Neighbour& neighbour : up) {
+    if (MayGive(neighbour.node)) present += neighbour.weight;
+  }
+  return all > 0 ? present / all : 1;
+}
+
+void TakeStep(double s, double alpha, absl::Span<const float> gradient,
+              absl::Span<const float> correction, absl::Span<float> x) {
+  AddScaled(static_cast<float>(-s * alpha), gradient, x);
+  if (s < 1) AddScaled(static_cast<float>(s - 1), correction, x);
 }
 
 void MatchedFlows::Clear() {
@@ -59,7 +95,6 @@ void MatchedFlows::Settle(const NodeId& to) {
 
 void MatchedFlows::Add(const NodeId& peer, float sign,
                        absl::Span<const float> share, double w) {
-  if (!(w > 0)) return;
   Unmatched& kept = unmatched_[peer];
   const double before = kept.weight;
   kept.weight += sign * w;

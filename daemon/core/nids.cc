@@ -1,5 +1,7 @@
 #include "daemon/core/nids.h"
 
+#include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -26,7 +28,8 @@ AlgorithmInfo NidsInfo() {
   info.caveats =
       "Module buffers (batch normalisation) stay each node's own: only what is "
       "trained is given. A step too long for one node's data is too long for "
-      "the run.";
+      "the run. A node takes less of its step while neighbours are missing, "
+      "none while all are.";
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
@@ -56,29 +59,37 @@ void Nids::AddCorrection(absl::Span<float> vector) {
 
 void Nids::AfterGradient(Actions& actions) {
   CountGradient();
-  AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
-            vectors().parameters);
+  const absl::Span<float> x = vectors().parameters;
+  FlatVector phi(x.size(), 0.0F);
+  AddCorrection(absl::MakeSpan(phi));
+  const std::vector<Neighbour> receivers = Up(plan().neighbours);
+  const double present =
+      step() == 0 ? 1 : flows_.Present(plan().neighbours, receivers);
+  TakeStep(present, StepSize(), vectors().gradient, phi, x);
   if (step() == 0) {
     EndMassRound(actions);
     return;
   }
-  FlatVector phi(vectors().parameters.begin(), vectors().parameters.end());
-  AddCorrection(absl::MakeSpan(phi));
-  std::vector<Neighbour> receivers;
-  Skip skip;
-  skip.round = step();
-  for (const Neighbour& neighbour : Up(plan().neighbours)) {
-    if (flows_.MayGive(neighbour.node)) {
-      receivers.push_back({neighbour.node, neighbour.weight / 2});
-    } else {
-      skip.peers.push_back(neighbour.node);
+  AddScaled(1.0F, x, absl::MakeSpan(phi));
+  std::map<double, MassLedger::Share> by_weight;
+  for (const Neighbour& neighbour : receivers) {
+    const double w = neighbour.weight / 2;
+    MassLedger::Share& share = by_weight[w];
+    if (!share) {
+      auto made = std::make_shared<FlatVector>(phi.size(), 0.0F);
+      AddScaled(static_cast<float>(w), phi, absl::MakeSpan(*made));
+      share = std::move(made);
     }
-  }
-  if (!skip.peers.empty()) actions.push_back(std::move(skip));
-  const std::vector<MassLedger::Share> shares =
-      GiveShares(receivers, phi, absl::MakeSpan(u_), 1);
-  for (size_t q = 0; q < shares.size(); ++q) {
-    flows_.Gave(receivers[q].node, shares[q], receivers[q].weight);
+    MassLedger::Share given = share;
+    const bool may = flows_.MayGive(neighbour.node);
+    if (may) {
+      flows_.Gave(neighbour.node, share, w);
+    } else {
+      given = std::make_shared<const FlatVector>(
+          flows_.Renew(neighbour.node, *share, w));
+    }
+    ledger().Give(neighbour.node, step(), given, may ? w : 0);
+    AddScaled(-1.0F, *given, absl::MakeSpan(u_));
   }
   Exchange(Parts::kMass, receivers, actions);
 }

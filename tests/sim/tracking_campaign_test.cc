@@ -244,7 +244,7 @@ INSTANTIATE_TEST_SUITE_P(
         Campaign{"nids", "nids", false, true,
                  [](Rng&) -> KnobValues { return {{"alpha", 0.1}}; }},
         Campaign{
-            "anq_nids", "anq-nids", false, false,
+            "anq_nids", "anq-nids", false, true,
             [](Rng&) -> KnobValues { return {{"alpha", 0.1}, {"R0", 8.0}}; }},
         Campaign{"choco_sgd", "choco-sgd", false, false,
                  [](Rng& rng) -> KnobValues {

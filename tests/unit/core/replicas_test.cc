@@ -174,6 +174,21 @@ TEST(MatchedFlowsTest, TheRestOfTheLargerOneIsKept) {
   EXPECT_EQ(Sum(flows), 0);
 }
 
+TEST(MatchedFlowsTest, SharesThatWaitAreRenewed) {
+  MatchedFlows flows;
+  flows.Gave(Id("a"), Share({3}), 0.25);
+  EXPECT_EQ(Sum(flows), 3);
+  EXPECT_EQ(flows.Renew(Id("a"), std::vector<float>{10}, 0.5), FlatVector{2});
+  EXPECT_EQ(Sum(flows), 5);
+  // a renewed what we had got already: it counts at once.
+  flows.Got(Id("a"), std::vector<float>{1}, 0);
+  EXPECT_EQ(Sum(flows), 5);
+  flows.Got(Id("a"), std::vector<float>{8}, 0.5);
+  EXPECT_EQ(Sum(flows), -4);
+  flows.Got(Id("a"), std::vector<float>{1}, 0);
+  EXPECT_EQ(Sum(flows), -5);
+}
+
 // -------------------------------------------------------------------- nids ----
 
 // After round 0, which mixes nothing.
@@ -205,7 +220,7 @@ TEST(NidsTest, GivesHalfOfWAndAddsWhatComes) {
   EXPECT_EQ(machine->parameters[0], -2 + 0.75 + 3);
 }
 
-TEST(NidsTest, AMissingNeighbourMakesNoDifferenceAndIsGivenNothingMore) {
+TEST(NidsTest, AMissingNeighbourMakesNoDifferenceAndItsShareIsRenewed) {
   auto machine = NidsAtRoundOne();
   machine->Handle(Delivered{Id("a"), 1, 0});
   EXPECT_EQ(machine->Handle(Mass("a", {1, 1}, 1, 1, 0.125)), "");
@@ -214,22 +229,42 @@ TEST(NidsTest, AMissingNeighbourMakesNoDifferenceAndIsGivenNothingMore) {
   // phi + W_a/2 (phi_a - phi) alone.
   EXPECT_EQ(machine->parameters, (std::vector<float>{-0.75, -2.5}));
 
+  // A third of the neighbours, by weight, is there: a third of the step c = (1.25,
+  // 1.5). phi = (-1/3, -2).
   machine->gradient = {0, 0};
   EXPECT_EQ(machine->Handle(StepBegins{}), "gradient");
-  EXPECT_EQ(machine->Handle(GradientReady{}), "skip give wake");
-  EXPECT_EQ(machine->Last<Skip>().peers, std::vector<NodeId>{Id("b")});
-  EXPECT_EQ(machine->Last<Skip>().round, 2);
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give wake");
   EXPECT_EQ(machine->Last<Give>().to, Id("a"));
-  EXPECT_EQ(*machine->Last<Give>().mass, (FlatVector{0.0625, -0.125}));
-  // b's of the round before comes late, and twice. It is what b got, so x = phi.
+  EXPECT_NEAR((*machine->Last<Give>().mass)[0], -1 / 24.0, 1e-6);
+  EXPECT_NEAR((*machine->Last<Give>().mass)[1], -0.25, 1e-6);
+  // b's share goes from -1/2 to W/2 phi = -1/12, and from -1 to -1/2.
+  EXPECT_NEAR(RoundsOf(*machine).conserved()[0], 1.75 + 1 / 24.0 - 5 / 12.0,
+              1e-6);
+  // b's share of the round before comes late, and twice; then b renews it to
+  // what it is given, so x = phi.
   machine->Handle(Mass("b", {-0.5, -1}, 1, 1, 0.25));
   machine->Handle(Mass("b", {-0.5, -1}, 1, 1, 0.25));
-  machine->Handle(Skipped{Id("b"), 2});
-  machine->Handle(Mass("a", {0.0625, -0.125}, 2, 2, 0.125));
-  machine->Handle(Delivered{Id("b"), 1, 0});
+  machine->Handle(Mass("b", {5 / 12.0F, 0.5}, 2, 2));
+  machine->Handle(Mass("a", {-1 / 24.0F, -0.25}, 2, 2, 0.125));
+  EXPECT_EQ(machine->Handle(Delivered{Id("b"), 1, 0}), "give");
+  EXPECT_NEAR((*machine->Last<Give>().mass)[0], 5 / 12.0, 1e-6);
+  EXPECT_TRUE(machine->Last<Give>().scalars.empty());
+  machine->Handle(Delivered{Id("b"), 2, 0});
   EXPECT_EQ(machine->Handle(Delivered{Id("a"), 2, 0}), "cancel done");
-  EXPECT_EQ(machine->parameters, (std::vector<float>{0.5, -1}));
+  EXPECT_NEAR(machine->parameters[0], -1 / 3.0, 1e-6);
+  EXPECT_NEAR(machine->parameters[1], -2, 1e-6);
   EXPECT_EQ(machine->Gauge("mass_repeats"), 1);
+}
+
+TEST(NidsTest, WhoIsAloneStandsStill) {
+  auto machine = NidsAtRoundOne();
+  machine->Handle(TimerFired{1});
+  const std::vector<float> before = machine->parameters;
+  machine->Handle(PeerDown{Id("a")});
+  machine->Handle(PeerDown{Id("b")});
+  machine->Handle(StepBegins{});
+  EXPECT_EQ(machine->Handle(GradientReady{}), "cancel done");
+  EXPECT_EQ(machine->parameters, before);
 }
 
 TEST(NidsTest, ANewEpochBeginsCorrectionsAnew) {
