@@ -507,8 +507,9 @@ TEST(AnqNidsTest, SendsCodesInARangeThatShrinksOrWidens) {
   EXPECT_EQ(machine.Gauge("range"), 0.75);
   // u gives W/2 h.
   EXPECT_EQ(RoundsOf(machine).conserved()[1], 0.25F * 1.5F);
-  // a is missing: no difference.
-  machine.Handle(TimerFired{1});
+  // a's is the same: no difference.
+  machine.Handle(Delivered{Id("a"), 1, 0});
+  machine.Handle(Mass("a", {0.5, -1.5, 0.5}, 0, 1, 0.25));
   EXPECT_EQ(machine.parameters[1], -1.4F);
   machine.gradient = {0, 100, 0};
   machine.Handle(StepBegins{});

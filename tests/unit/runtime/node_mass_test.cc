@@ -190,9 +190,10 @@ TEST(MassOnNodesTest, TrackingIsExactWhereDpsgdStalls) {
             dpsgd / 20);
 }
 
-// A tenth of the coordinates, less than a sixth of the bytes: coordinates and
-// control frames are in them.
-TEST(MassOnNodesTest, CompressedDifferencesCostATenth) {
+// A tenth of the coordinates is less than a sixth of the bytes, which have the
+// names of coordinates and the control frames of a model of 4 kB in them. BEER
+// sends two vectors.
+TEST(MassOnNodesTest, CompressedDifferencesCostLittle) {
   const auto bytes = [](const std::string& algorithm, core::KnobValues knobs) {
     int64_t sent = 0;
     RunTwice(ClusterOptions(), [&](SimCluster& c) {
@@ -208,8 +209,8 @@ TEST(MassOnNodesTest, CompressedDifferencesCostATenth) {
   for (const char* compressor : {"topk", "mask"}) {
     const core::KnobValues knobs = {
         {"eta", 0.01}, {"rate", 0.1}, {"compressor", std::string(compressor)}};
-    EXPECT_LT(bytes("choco-sgd", knobs), whole / 4) << compressor;
-    EXPECT_LT(bytes("beer", knobs), whole / 2) << compressor;
+    EXPECT_LT(bytes("choco-sgd", knobs), whole / 6) << compressor;
+    EXPECT_LT(bytes("beer", knobs), 2 * whole / 6) << compressor;
   }
 }
 
@@ -227,6 +228,9 @@ TEST(MassOnNodesTest, AlgorithmsChangeCleanly) {
          std::vector<std::pair<std::string, core::KnobValues>>{
              {"depositum", {{"T0", int64_t{1}}}},
              {"k-gt", {{"eta_c", 0.02}}},
+             {"beer", {{"eta", 0.03}, {"rate", 0.5}}},
+             {"choco-sgd", {{"eta", 0.03}}},
+             {"nids", {{"alpha", 0.05}}},
              {"pame", {{"sigma0", 5.0}}},
              {"push-pull", {{"eta", 0.05}}}}) {
       ++plan.version;
