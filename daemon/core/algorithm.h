@@ -206,7 +206,7 @@ struct Give {
   uint64_t sequence = 0;  // 1, 2, ... for each `to`
   int64_t round = 0;
   std::shared_ptr<const FlatVector> mass;
-  int64_t nonzeros = 0;              // entries of `mass` that are not 0
+  int64_t nonzeros = 0;  // entries of `mass` that are not 0; 0: not counted
   std::vector<double> scalars = {};  // as Push::scalars
 };
 

@@ -1,6 +1,5 @@
 #include "daemon/runtime/parcels.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace dfl::runtime {
@@ -61,9 +60,10 @@ void Parcels::Transfer(const NodeId& to) {
   outgoing.sent_coordinates = static_cast<int64_t>(out.give.mass->size());
   // A sparse parcel costs what is in it: without a reference, top-k sends
   // exactly the entries that are not 0.
-  if (out.give.nonzeros < outgoing.sent_coordinates / 2) {
+  if (out.give.nonzeros > 0 &&
+      out.give.nonzeros < outgoing.sent_coordinates / 2) {
     outgoing.format.coordinates = core::Coordinates::kTopK;
-    outgoing.sent_coordinates = std::max<int64_t>(1, out.give.nonzeros);
+    outgoing.sent_coordinates = out.give.nonzeros;
   }
   outgoing.tracker_epoch = epoch_;
   outgoing.sequence = out.give.sequence;

@@ -462,7 +462,7 @@ TEST_F(TransfersTest, ASparseParcelCostsItsEntries) {
       a_->loop, a_->transfers, [](const NodeId&) { return true; },
       [&](const core::Delivered& d) { delivered.push_back(d); });
   parcels.Enter(1);
-  for (const int64_t nonzeros : {int64_t{0}, int64_t{1000}, kN}) {
+  for (const int64_t nonzeros : {int64_t{1}, int64_t{1000}, kN}) {
     auto mass = std::make_shared<FlatVector>(kN, 0.0F);
     for (int64_t q = 0; q < nonzeros; ++q) {
       // All sizes, and both signs.
