@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(
                "UnknownAlgorithm",
                "name: pame",
                "name: pamee",
-               {"{}/plan.yaml:3: algorithm.name", "\"pamee\"", "local, pame"}},
+               {"{}/plan.yaml:3: algorithm.name", "\"pamee\"", "nids, pame"}},
            PlanCase{"UnknownKnob",
                     "nu: 0.5",
                     "nuu: 0.5",
