@@ -12,6 +12,15 @@ target_compile_options(dfl_options INTERFACE
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta
     -Wno-deprecated-declarations -Wno-deprecated-builtins>)
+if(DFL_SANITIZE MATCHES "thread")
+  # Reports and suppressions need names, which llvm-symbolizer of another
+  # version than the compiler's cannot read.
+  find_program(DFL_ADDR2LINE addr2line REQUIRED)
+  string(JOIN " " DFL_TSAN_OPTIONS
+    ignore_noninstrumented_modules=1 report_thread_leaks=0
+    "external_symbolizer_path=${DFL_ADDR2LINE}"
+    "suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
+endif()
 if(DFL_SANITIZE)
   add_compile_options(-fsanitize=${DFL_SANITIZE} -fno-omit-frame-pointer)
   if(DFL_SANITIZE MATCHES "undefined")
@@ -54,13 +63,16 @@ function(dfl_test)
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE
     dfl_options ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  if(TARGET dfl_tsan_absl)
+    target_link_libraries(${ARG_NAME} PRIVATE dfl_tsan_absl)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME})
   set_tests_properties(${ARG_NAME} PROPERTIES
     TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "TSAN_OPTIONS=ignore_noninstrumented_modules=1 report_thread_leaks=0"
+    ENVIRONMENT "TSAN_OPTIONS=${DFL_TSAN_OPTIONS}"
     SKIP_REGULAR_EXPRESSION "all tests skipped")
   # What may open sockets or measure time runs alone, the rest side by side.
   if(NOT "unit" IN_LIST ARG_LABELS AND NOT "golden" IN_LIST ARG_LABELS)
