@@ -24,6 +24,18 @@ TEST(Crc32c, HardwareAndPortableFormsAgreeOnEveryLength) {
   }
 }
 
+TEST(Crc32c, LongTextsAgreeAtEveryBoundaryOfTheLanes) {
+  Rng rng(8);
+  std::string data;
+  while (data.size() < 5000) data.push_back(static_cast<char>(rng.Next()));
+  for (size_t length = 990; length < data.size(); ++length) {
+    const std::string text = data.substr(data.size() - length);
+    ASSERT_EQ(ExtendCrc32c(length, text),
+              internal::ExtendCrc32cPortable(length, text))
+        << length;
+  }
+}
+
 TEST(Crc32c, ExtendsOverPieces) {
   EXPECT_EQ(ExtendCrc32c(Crc32c("1234"), "56789"), Crc32c("123456789"));
 }
