@@ -14,28 +14,6 @@
 #include "daemon/codec/value_code.h"
 
 namespace dfl::codec {
-namespace {
-
-absl::Status CheckTrailer(const EncodedHeader& header, absl::string_view body) {
-  if (static_cast<int64_t>(body.size()) != header.body_bytes()) {
-    return absl::DataLossError(
-        absl::StrCat("the message body has ", body.size(),
-                     " bytes; its header announces ", header.body_bytes()));
-  }
-  const auto payload = static_cast<size_t>(header.payload_bytes);
-  uint32_t announced;
-  std::memcpy(&announced, body.data() + payload, sizeof(announced));
-  if (ExtendCrc32c(ChecksumOfHeader(header), body.substr(0, payload)) !=
-      announced) {
-    return absl::DataLossError(
-        "the checksum of the message body is wrong: it was damaged on the way "
-        "or belongs to another header");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 Assembler::Assembler(const EncodedHeader& header) : header_(header) {
   body_.reserve(static_cast<size_t>(header.body_bytes()));
   AdviseHugePages(body_.data(), body_.capacity());
@@ -57,13 +35,57 @@ absl::Status Assembler::Append(int64_t offset, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(
-    const EncodedHeader& header, std::string body) {
-  DFL_RETURN_IF_ERROR(CheckTrailer(header, body));
+BodyCheck::BodyCheck(const EncodedHeader& header)
+    : header_(header), checksum_(ChecksumOfHeader(header)) {}
+
+void BodyCheck::Advance(absl::string_view body) {
+  const size_t end =
+      std::min(body.size(), static_cast<size_t>(header_.payload_bytes));
+  if (end <= summed_) return;
+  checksum_ = ExtendCrc32c(checksum_, body.substr(summed_, end - summed_));
+  summed_ = end;
+  const int64_t value_bytes = static_cast<int64_t>(end) - header_.index_bytes();
+  if (value_bytes < 0) return;
+  const core::ValueType type = header_.format.values;
+  const int64_t block_bytes = ValueBytes(type, kBlock);
+  const int64_t here = value_bytes >= header_.value_bytes()
+                           ? header_.s
+                           : value_bytes / block_bytes * kBlock;
+  if (here <= checked_) return;
+  const char* values = body.data() + header_.index_bytes();
+  all_finite_ =
+      all_finite_ && CheckValues(type, values + checked_ / kBlock * block_bytes,
+                                 here - checked_)
+                         .ok();
+  checked_ = here;
+}
+
+absl::Status BodyCheck::Finish(absl::string_view body) {
+  if (static_cast<int64_t>(body.size()) != header_.body_bytes()) {
+    return absl::DataLossError(
+        absl::StrCat("the message body has ", body.size(),
+                     " bytes; its header announces ", header_.body_bytes()));
+  }
+  Advance(body);
+  uint32_t announced;
+  std::memcpy(&announced, body.data() + summed_, sizeof(announced));
+  if (checksum_ != announced) {
+    return absl::DataLossError(
+        "the checksum of the message body is wrong: it was damaged on the way "
+        "or belongs to another header");
+  }
+  if (all_finite_) return absl::OkStatus();
+  // Once more from the start, for the text.
+  return CheckValues(header_.format.values, body.data() + header_.index_bytes(),
+                     header_.s);
+}
+
+absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
+                                                            std::string body) {
+  DFL_RETURN_IF_ERROR(check.Finish(body));
+  const EncodedHeader& header = check.header();
   const absl::string_view bytes = body;
   const auto index_bytes = static_cast<size_t>(header.index_bytes());
-  DFL_RETURN_IF_ERROR(
-      CheckValues(header.format.values, bytes.data() + index_bytes, header.s));
   FlatVector buffers(static_cast<size_t>(header.buffer_length));
   const size_t buffers_at =
       index_bytes + static_cast<size_t>(header.value_bytes());

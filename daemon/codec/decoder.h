@@ -5,7 +5,8 @@
 // The way of a message:
 //   ParseHeader, CheckHeader (header.h)
 //   Assembler   collects the body from chunks
-//   OpenMessage checks it and gives a DecodedMessage
+//   BodyCheck   reads it, as it comes or at the end
+//   OpenMessage gives a DecodedMessage of a body that is well
 #ifndef DFL_CODEC_DECODER_H_
 #define DFL_CODEC_DECODER_H_
 
@@ -41,6 +42,9 @@ class Assembler {
   int64_t received() const { return static_cast<int64_t>(body_.size()); }
   bool complete() const { return received() == header_.body_bytes(); }
   const EncodedHeader& header() const { return header_; }
+  // What is here. Append() neither moves nor changes these bytes, so they may
+  // be read on another thread meanwhile.
+  absl::string_view body() const { return body_; }
 
   // The body, complete or not; the Assembler is empty then.
   std::string Take() { return std::move(body_); }
@@ -48,6 +52,33 @@ class Assembler {
  private:
   EncodedHeader header_;
   std::string body_;
+};
+
+// The checks of a body, which may begin while it still comes in: little is left
+// to do after its last byte, and what has just come is still in the cache.
+// Thread-compatible.
+class BodyCheck {
+ public:
+  // `header` has passed ParseHeader() and CheckHeader().
+  explicit BodyCheck(const EncodedHeader& header);
+
+  // Goes on to the end of `body`: what is here of it, not less than before.
+  void Advance(absl::string_view body);
+
+  // Errors, of the whole `body`:
+  //   DATA_LOSS         it is too short or long, or its checksum is wrong.
+  //   INVALID_ARGUMENT  the checksum is right but a value or a scale is not
+  //                     finite. Not made by an honest encoder.
+  absl::Status Finish(absl::string_view body);
+
+  const EncodedHeader& header() const { return header_; }
+
+ private:
+  EncodedHeader header_;
+  uint32_t checksum_;  // of the header and the payload's first summed_ bytes
+  size_t summed_ = 0;
+  int64_t checked_ = 0;  // values; whole blocks, but at the end
+  bool all_finite_ = true;
 };
 
 // A checked message. Holds the body (values are read in place), n/8 bytes
@@ -75,7 +106,7 @@ class DecodedMessage : public core::RemoteVector {
 
  private:
   friend absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(
-      const EncodedHeader& header, std::string body);
+      BodyCheck check, std::string body);
 
   DecodedMessage(const EncodedHeader& header, std::string body,
                  std::optional<CoordinateSet> set, FlatVector buffers);
@@ -89,15 +120,11 @@ class DecodedMessage : public core::RemoteVector {
   uint64_t rounding_seed_;
 };
 
-// Checks a body against its header, which has passed ParseHeader() and
-// CheckHeader().
-// Errors:
-//   DATA_LOSS         the body is too short or long, or its checksum is wrong.
-//   INVALID_ARGUMENT  the checksum is right but the contents are not: a value,
-//                     scale or buffer entry is not finite, or a coordinate is
-//                     out of range. Not made by an honest encoder.
-absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(
-    const EncodedHeader& header, std::string body);
+// Finishes `check` and opens the body.
+// Errors: those of BodyCheck::Finish(), and INVALID_ARGUMENT when a buffer entry
+// is not finite or a coordinate is out of range.
+absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
+                                                            std::string body);
 
 }  // namespace dfl::codec
 

@@ -47,7 +47,9 @@ struct Transfers::Inbound {
   uint64_t tracker_epoch = 0;
   uint64_t sequence = 0;
   std::unique_ptr<codec::Assembler> assembler;
-  bool checking = false;
+  std::unique_ptr<codec::BodyCheck> check;  // on the worker
+  int64_t noted = 0;      // bytes acknowledged and given to `check`
+  bool checking = false;  // all are here
   absl::Time last_bytes;
   // For the age of what comes.
   absl::Duration announced_age;
@@ -364,6 +366,7 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
   inbound->tracker_epoch = begin.tracker_epoch;
   inbound->sequence = begin.sequence;
   inbound->assembler = std::make_unique<codec::Assembler>(*header);
+  inbound->check = std::make_unique<codec::BodyCheck>(*header);
   inbound->announced_age = begin.age;
   inbound->announced = inbound->acknowledged = inbound->last_bytes =
       loop_.Now();
@@ -398,10 +401,17 @@ void Transfers::OnChunk(const NodeId& from, ports::Chunk chunk) {
   if (!inbound.trip) inbound.trip = loop_.Now() - inbound.acknowledged;
   if (inbound.assembler->complete()) {
     Check(key);
-  } else {
-    (void)links_.Send(from, TransferAck{chunk.transfer,
-                                        inbound.assembler->received(), false});
+    return;
   }
+  const int64_t received = inbound.assembler->received();
+  if (received - inbound.noted < options_.window_bytes / 4) return;
+  inbound.noted = received;
+  (void)links_.Send(from, TransferAck{chunk.transfer, received, false});
+  worker_.Run(
+      [inbound = it->second, body = inbound.assembler->body()] {
+        inbound->check->Advance(body);
+      },
+      [] {});
 }
 
 void Transfers::Check(const InboundKey& key) {
@@ -414,8 +424,8 @@ void Transfers::Check(const InboundKey& key) {
   auto result = std::make_shared<Result>();
   worker_.Run(
       [inbound, result] {
-        const codec::EncodedHeader header = inbound->assembler->header();
-        auto opened = codec::OpenMessage(header, inbound->assembler->Take());
+        auto opened = codec::OpenMessage(*std::move(inbound->check),
+                                         inbound->assembler->Take());
         result->status = opened.status();
         if (opened.ok()) result->message = *std::move(opened);
       },

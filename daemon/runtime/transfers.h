@@ -5,8 +5,8 @@
 //   sender    TransferBegin{id, header, size}
 //   receiver  TransferAck{id, received = 0}: go on     (or TransferCancel)
 //   sender    Chunk{id, offset, data} ..., at most window_bytes unacknowledged
-//   receiver  TransferAck{id, received} every chunk
-//   receiver  all bytes are in: checks, then TransferAck{complete}
+//   receiver  TransferAck{id, received} every quarter of window_bytes
+//   receiver  all bytes are in and were checked: TransferAck{complete}
 //             (or TransferCancel with the reason)
 // After a lost link the sender repeats TransferBegin on the new one; the
 // acknowledgement says from where to go on. A peer with a new incarnation has
@@ -46,7 +46,7 @@ namespace dfl::runtime {
 
 struct TransfersOptions {
   int64_t chunk_bytes = 256 << 10;  // at most ports::kMaxChunkBytes
-  int64_t window_bytes = 4 << 20;
+  int64_t window_bytes = 8 << 20;
   // A transfer whose link is gone waits this long for the next one.
   absl::Duration resume_within = absl::Seconds(30);
   // At most this many at once from one peer.

@@ -75,7 +75,8 @@ Times Exchange(core::MessageFormat format, double rate, uint64_t seed,
   encoder->reset();
   const auto encoded = steady_clock::now();
 
-  auto message = codec::OpenMessage(*header, assembler.Take());
+  auto message =
+      codec::OpenMessage(codec::BodyCheck(*header), assembler.Take());
   DFL_CHECK(message.ok());
   const auto opened = steady_clock::now();
 

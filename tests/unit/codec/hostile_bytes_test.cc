@@ -31,8 +31,21 @@ Message Sample(core::MessageFormat format) {
   return EncodeWhole(input);
 }
 
+// A body that is read while it comes in is judged as one that is read at once.
+void ExpectSameVerdictInPieces(const Message& message) {
+  const auto header = ParseHeader(message.header);
+  if (!header.ok() || !CheckHeader(*header, kN, kBuffers).ok()) return;
+  BodyCheck in_pieces(*header);
+  const absl::string_view body = message.body;
+  for (size_t end = 0; end < body.size(); end += 37) {
+    in_pieces.Advance(body.substr(0, end));
+  }
+  EXPECT_EQ(in_pieces.Finish(body), BodyCheck(*header).Finish(body));
+}
+
 // Opens and, when that succeeds, uses the message in every way.
 absl::Status Use(const Message& message) {
+  ExpectSameVerdictInPieces(message);
   auto opened = OpenWhole(message, kN, kBuffers);
   if (!opened.ok()) return opened.status();
   std::vector<float> own(kN, 0.5f);

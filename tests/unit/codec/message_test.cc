@@ -187,7 +187,7 @@ TEST(Assembler, TakesChunksInOrderAndNoMoreThanAnnounced) {
   EXPECT_TRUE(assembler.complete());
   EXPECT_EQ(assembler.Append(16, "x").code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(OpenMessage(*header, assembler.Take()).ok());
+  EXPECT_TRUE(OpenMessage(BodyCheck(*header), assembler.Take()).ok());
 }
 
 TEST(Message, DenseGivesTheWholeModelAndOthersSayWhyNot) {

@@ -215,7 +215,7 @@ absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenWhole(
   DFL_RETURN_IF_ERROR(CheckHeader(header, n, buffer_length));
   Assembler assembler(header);
   DFL_RETURN_IF_ERROR(assembler.Append(0, message.body));
-  return OpenMessage(header, assembler.Take());
+  return OpenMessage(BodyCheck(header), assembler.Take());
 }
 
 std::vector<float> NormalValues(int64_t n, float deviation, uint64_t seed) {
