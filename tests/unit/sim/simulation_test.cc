@@ -130,8 +130,8 @@ TEST(Simulation, RunsEveryAlgorithm) {
                       absl::StrCat("{name: ", info.name, "}"));
     if (info.predicts) {
       const absl::StatusOr<Scenario> refused = ParseScenario(
-          absl::StrReplaceAll(
-              text, {{"coordinates: random", "coordinates: dense"}}),
+          absl::StrReplaceAll(text,
+                              {{"coordinates: random", "coordinates: dense"}}),
           "s.yaml");
       EXPECT_THAT(refused.status().message(),
                   testing::HasSubstr("model.classes"));
