@@ -23,7 +23,15 @@ Node::Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
       parcels_(
           loop, transfers_,
           [this](const NodeId& peer) { return MayGive(peer); },
-          [this](core::Delivered delivered) { Handle(delivered); }) {}
+          [this](core::Delivered delivered) {
+            if (!algorithm_) return;
+            ++models_sent_;
+            ++peers_[delivered.to].models_sent;
+            dense_bytes_sent_ +=
+                4 * algorithm_->MassLength(
+                        static_cast<int64_t>(parameters_.size()));
+            Handle(delivered);
+          }) {}
 
 Node::~Node() {
   for (const auto& [id, timer] : timers_) loop_.Cancel(timer);

@@ -63,6 +63,8 @@ double Node::OnMass(const NodeId& from, uint64_t tracker_epoch,
                     std::unique_ptr<codec::DecodedMessage> message) {
   if (!algorithm_ || tracker_epoch != parcels_.epoch()) return 0;  // void
   parcels_.NoteTaken(from);
+  ++models_received_;
+  ++peers_[from].models_received;
   core::RemoteModel mass;
   mass.step = round;
   mass.scalars = std::move(scalars);

@@ -98,6 +98,12 @@ TEST_P(MassOnNodes, EndsAtTheOptimumAndConserves) {
       EXPECT_EQ(c.node(i).parcels().epoch(), 1U);
       EXPECT_LT(c.node(i).Status().gauges.at("mass_imbalance"), 1e-3);
       EXPECT_TRUE(c.node(i).Status().rejected.empty());
+      // Mass counts as models do.
+      const NodeStatus status = c.node(i).Status();
+      EXPECT_GT(status.models_sent, 400);
+      EXPECT_GT(status.models_received, 400);
+      const int64_t length = c.node(i).algorithm()->MassLength(kParameters);
+      EXPECT_EQ(status.dense_bytes_sent, 4 * length * status.models_sent);
     }
   });
 }
