@@ -97,8 +97,8 @@ void AddAlgorithm(CLI::App& app, Chosen& chosen) {
   CLI::App* command = noun->add_subcommand(
       "set", "Change the algorithm, or knobs of the one there is");
   command->add_option("NAME", set->name, "e.g. pame")->required();
-  command->add_option("KNOB=VALUE", set->changes,
-                      "e.g. gamma=1.0005; \"default\" takes back");
+  command->add_option("SETTING", set->changes,
+                      "KNOB=VALUE, e.g. gamma=1.0005; \"default\" takes back");
   command->add_option("--node", set->node, "Knobs only for this member");
   AddApplyOptions(*command, set->options);
   command->callback([&chosen, set] {

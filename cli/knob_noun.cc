@@ -116,7 +116,11 @@ void AddKnobNoun(CLI::App& app, const char* name, const char* help,
   auto set = std::make_shared<SetCommand>();
   CLI::App* command = group->add_subcommand(
       "set", "Change them for all nodes, or for one; \"default\" takes back");
-  command->add_option("KNOB=VALUE", set->changes, example)->required();
+  // CLI11 2.4 allows no "=" in a name.
+  command
+      ->add_option("SETTING", set->changes,
+                   absl::StrCat("KNOB=VALUE, ", example))
+      ->required();
   command->add_option("--node", set->node, "Only for this member");
   AddApplyOptions(*command, set->options);
   command->callback([&chosen, set, noun] {

@@ -40,8 +40,8 @@ void AddSet(CLI::App& app, Chosen& chosen) {
   CLI::App* command =
       app.add_subcommand("set", "Change values of the plan by their paths");
   command
-      ->add_option("PATH=VALUE", set->changes,
-                   "e.g. topology.kind=ring stop.steps=8000")
+      ->add_option("SETTING", set->changes,
+                   "PATH=VALUE, e.g. topology.kind=ring stop.steps=8000")
       ->required();
   AddApplyOptions(*command, set->options);
   command->callback([&chosen, set] {
