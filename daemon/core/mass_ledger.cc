@@ -14,14 +14,6 @@ namespace {
 // waiting, for bounded memory whatever a neighbour sends.
 constexpr size_t kMostHeld = 2;
 
-// mass as plain values: a difference to zero.
-FlatVector ValuesOf(RemoteVector& mass) {
-  FlatVector values(static_cast<size_t>(mass.size()), 0.0F);
-  const FlatVector zero(values.size(), 0.0F);
-  mass.AddDifference({0, mass.size()}, zero, 1.0F, absl::MakeSpan(values), {});
-  return values;
-}
-
 double ScalarOf(const RemoteModel& model) {
   return model.scalars.empty() ? 0 : model.scalars.front();
 }
@@ -108,7 +100,9 @@ bool MassLedger::Take(MassArrived arrived) {
   Held held;
   held.round = arrived.model.step;
   held.taken.from = arrived.from;
-  held.taken.mass = ValuesOf(*arrived.model.parameters);
+  RemoteVector& mass = *arrived.model.parameters;
+  held.taken.mass.assign(static_cast<size_t>(mass.size()), 0.0F);
+  AddValues(mass, 1, absl::MakeSpan(held.taken.mass));
   held.taken.scalar = ScalarOf(arrived.model);
   taking.newest_round = std::max(taking.newest_round, held.round);
   taking.taken += Probe(held.taken.mass);

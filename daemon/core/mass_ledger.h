@@ -16,11 +16,11 @@
 // Replicas (replica_rounds.h) travel in the same books: a parcel then says what
 // its entries are set to, not what is added, and 0 says nothing (Merge).
 //
-// A new tracker epoch (runtime/node.h) empties the ledger at every node.
+// A new tracker epoch (runtime/parcels.h) empties the ledger at every node.
 // Memory: n floats an edge for what is out and n for what is pending; edges with
 // equal shares have one parcel between them as long as nothing is late.
 //
-// Tried by probe: both ends sum <r, mass> over an edge in double, r being +-1 by
+// Checked by probe: both ends sum <r, mass> over an edge in double, r being +-1 by
 // coordinate; a delivery brings the taker's sum, so each edge is balanced by its
 // two ends without a server.
 #ifndef DFL_CORE_MASS_LEDGER_H_

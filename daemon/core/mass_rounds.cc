@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "daemon/core/flat_vector.h"
 
@@ -90,30 +91,32 @@ void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,
 }
 
 bool MassRounds::Complete() const {
-  for (const NodeId& peer : barrier().awaited()) {
-    const auto skipped = skipped_.find(peer);
-    const bool nothing = skipped != skipped_.end() && skipped->second >= step();
-    if (WaitsForModels() && !nothing && barrier().Awaits(peer, step())) {
-      return false;
-    }
-    if (WaitsForMass() && !nothing && !ledger_.HasOf(peer, step())) {
-      return false;
-    }
-  }
-  return !WaitsForMass() ||
-         std::none_of(barrier().up().begin(), barrier().up().end(),
-                      [&](const NodeId& peer) { return ledger_.Owes(peer); });
+  const auto lacks = [&](const NodeId& peer) { return Lacks(peer); };
+  const auto owes = [&](const NodeId& peer) { return ledger_.Owes(peer); };
+  const std::set<NodeId>& awaited = barrier().awaited();
+  const std::set<NodeId>& up = barrier().up();
+  return std::none_of(awaited.begin(), awaited.end(), lacks) &&
+         (!WaitsForMass() || std::none_of(up.begin(), up.end(), owes));
+}
+
+bool MassRounds::Skips(const NodeId& peer) const {
+  const auto skipped = skipped_.find(peer);
+  return skipped != skipped_.end() && skipped->second >= step();
+}
+
+bool MassRounds::Lacks(const NodeId& peer) const {
+  return !Skips(peer) &&
+         ((WaitsForModels() && barrier().Awaits(peer, step())) ||
+          (WaitsForMass() && !ledger_.HasOf(peer, step())));
 }
 
 void MassRounds::OnTimer(uint64_t timer, Actions& actions) {
   if (timer == kDeadlineTimer && waiting_) {
     Missed missed;
     for (const NodeId& peer : barrier().awaited()) {
-      const auto skipped = skipped_.find(peer);
-      if (skipped != skipped_.end() && skipped->second >= step()) continue;
+      if (Skips(peer)) continue;
       ++missed.wanted;
-      if ((WaitsForModels() && barrier().Awaits(peer, step())) ||
-          (WaitsForMass() && !ledger_.HasOf(peer, step()))) {
+      if (Lacks(peer)) {
         missed.peers.push_back(peer);
       } else {
         ++missed.came;
@@ -127,8 +130,7 @@ void MassRounds::OnTimer(uint64_t timer, Actions& actions) {
 }
 
 void MassRounds::MixIfComplete(Actions& actions) {
-  if (waiting_ && timer_ == kDeadlineTimer && Complete()) EndWait(actions);
-  if (waiting_ && timer_ == kPushedTimer) EndWait(actions);
+  if (waiting_ && (timer_ == kPushedTimer || Complete())) EndWait(actions);
 }
 
 void MassRounds::EndWait(Actions& actions) {

@@ -98,6 +98,10 @@ class MassRounds : public PushAlgorithm {
   bool WaitsForModels() const { return parts_ != Parts::kMass; }
   bool WaitsForMass() const { return parts_ != Parts::kModels; }
   bool Complete() const;
+  // `peer` said that it sends nothing in this round.
+  bool Skips(const NodeId& peer) const;
+  // Something of `peer` that this exchange waits for is not here.
+  bool Lacks(const NodeId& peer) const;
   void EndWait(Actions& actions);
 
   MassLedger ledger_;

@@ -89,7 +89,7 @@ class GoldenNode {
   void SpoiltGradient();
 
   std::vector<float> parameters;
-  // The parameters as they were at each Push, in order; for TakePushed.
+  // The parameters as they were at the first Push that was not taken yet.
   std::vector<float> TakePushed();
   ScriptedDecisions decisions;
   core::Algorithm& algorithm() { return *algorithm_; }
