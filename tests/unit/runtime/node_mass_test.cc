@@ -263,6 +263,42 @@ TEST(MassOnNodesTest, AlgorithmsChangeCleanly) {
   });
 }
 
+// What a node knew was of the model before: it begins anew, and so does everybody.
+TEST(MassOnNodesTest, AnImportedModelEndsTheEpoch) {
+  const Problems problems;
+  RunTwice(LeastSquaresCluster(problems, 48), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("sgp", {{"eta", 0.01}}));
+    plan.deadline.exchange = absl::Milliseconds(300);
+    c.Run(plan);
+    c.RunFor(absl::Seconds(3));
+    auto model = std::make_shared<Snapshot>();
+    model->parameters.assign(kParameters, 5.0F);
+    int64_t imported = 0;
+    c.node(1).ReplaceModel(model, [&](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      ++imported;
+    });
+    // The round in which the epoch ends waits for its deadline: what was given in
+    // it is void. A few more follow.
+    c.RunFor(plan.deadline.exchange + absl::Milliseconds(50));
+    EXPECT_EQ(imported, 1);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).parcels().epoch(), 2U) << "node " << i;
+    }
+    // The imported model counts: push-sum spreads it.
+    EXPECT_GT(c.parameters(0)[0], 0.5F);
+    c.RunFor(absl::Seconds(30));
+    Settle(c);
+    double omega = 0;
+    for (int64_t i = 0; i < 4; ++i) {
+      std::vector<float> unused(kParameters, 0.0F);
+      omega += c.node(i).Status().gauges.at("omega") +
+               RoundsOf(c, i).AddUnsettled(absl::MakeSpan(unused));
+    }
+    EXPECT_NEAR(omega, 4, 4e-4);
+  });
+}
+
 // Who leaves takes what it held along: the others begin anew without it.
 TEST(MassOnNodesTest, AMemberThatLeavesEndsTheEpoch) {
   const Problems problems;
