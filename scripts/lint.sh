@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks what the tests don't: layout, habits, contracts, layers.
 #
-# Usage: scripts/lint.sh [--changed] [--fix] [--no-install] [CHECK...]
+# Usage: scripts/lint.sh [--changed] [--minutes N] [--fix] [--no-install]
+#                        [CHECK...]
 #
 #   CHECK         without any, all of:
 #     format        clang-format-19 of every .h and .cc (.clang-format)
@@ -16,6 +17,8 @@
 #                   What passed is skipped until it changes.
 #   --changed     tidy: only files that differ from the branch's upstream, or
 #                 from the last commit if it has none.
+#   --minutes N   tidy: begins with what was committed last and no file after N
+#                 minutes; says how many it left for the next call.
 #   --fix         format: rewrites the files instead.
 #   --no-install  asks no package manager.
 #
@@ -28,12 +31,19 @@ readonly ALL=(format layers proto shell yaml paths tidy)
 
 checks=()
 changed=
+minutes=
 fix=
 install=1
 while (($#)); do
   case "$1" in
     -h | --help) show_help && exit 0 ;;
     --changed) changed=1 ;;
+    --minutes)
+      [[ ${2-} =~ ^[0-9]+$ ]] ||
+        usage_error "--minutes is '${2-}'; allowed: a number of minutes"
+      minutes="$2"
+      shift
+      ;;
     --fix) fix=1 ;;
     --no-install) install= ;;
     format | layers | proto | shell | yaml | paths | tidy) checks+=("$1") ;;
@@ -143,7 +153,8 @@ check_tidy() {
       return 0
     fi
   fi
-  run python3 scripts/lint/clang_tidy.py build/dev "${files[@]}"
+  run python3 scripts/lint/clang_tidy.py ${minutes:+--minutes "$minutes"} \
+    build/dev "${files[@]}"
 }
 
 failed=()

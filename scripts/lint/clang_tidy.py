@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the compile database, several files at a time.
 
-Usage: clang_tidy.py BUILD_DIR [FILE...]
+Usage: clang_tidy.py [--minutes N] BUILD_DIR [FILE...]
 
-Without FILE: every source of the database that lies in the repository. A file
+Without FILE: every source of the database that lies in the repository. Files
+that were committed last come first; with --minutes no file is begun after N
+minutes, and how many were left is said. The next call goes on with those. A file
 is checked again only if something it depends on has changed: its own text, the
 project's headers and protos that it reaches, its compile command, .clang-tidy,
 or clang-tidy itself. What passed is remembered in $DFL_LINT_CACHE (by default
@@ -121,6 +123,17 @@ def check(build, path, as_cxx17):
     return done.returncode == 0, output, time.monotonic() - started
 
 
+def by_last_commit():
+    """Paths to numbers; what was committed last has the least."""
+    done = subprocess.run(
+        ["git", "-C", ROOT, "log", "-n", "200", "--name-only", "--format="],
+        capture_output=True, text=True, check=False)
+    order = {}
+    for path in done.stdout.split("\n"):
+        order.setdefault(path, len(order))
+    return order
+
+
 def forget_old(cache):
     now = time.time()
     for entry in os.scandir(cache):
@@ -129,10 +142,15 @@ def forget_old(cache):
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    arguments, end = sys.argv[1:], None
+    if arguments[:1] == ["--minutes"] and arguments[1:2] and \
+            arguments[1].isdigit():
+        end = time.monotonic() + 60 * int(arguments[1])
+        del arguments[:2]
+    if not arguments or arguments[0].startswith("-"):
         print(__doc__)
-        return 0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2
-    build = os.path.abspath(sys.argv[1])
+        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    build = os.path.abspath(arguments[0])
     database = os.path.join(build, "compile_commands.json")
     try:
         with open(database, encoding="utf-8") as file:
@@ -140,7 +158,7 @@ def main():
     except OSError as error:
         sys.exit(f"no compile database: {error}; "
                  "cmake --preset dev makes it")
-    only = {os.path.relpath(os.path.abspath(f), ROOT) for f in sys.argv[2:]}
+    only = {os.path.relpath(os.path.abspath(f), ROOT) for f in arguments[1:]}
 
     cache = os.environ.get("DFL_LINT_CACHE") or os.path.join(
         os.path.expanduser("~"), ".cache", "dfld-lint")
@@ -171,18 +189,27 @@ def main():
         if os.path.exists(mark):
             os.utime(mark)
         else:
-            jobs.append((not as_cxx17, path, as_cxx17, mark))
-    jobs.sort()  # The slow ones first, so that none is left over at the end.
+            jobs.append((path, as_cxx17, mark))
+    order = by_last_commit()
+    jobs.sort(key=lambda job: (order.get(job[0], len(order)), job[0]))
     print(f"  {len(checked)} files, {len(checked) - len(jobs)} unchanged since "
           f"they passed, {len(jobs)} to check", flush=True)
 
-    failed = []
+    def check_in_time(path, as_cxx17):
+        if end is not None and time.monotonic() > end:
+            return None
+        return check(build, path, as_cxx17)
+
+    failed, left = [], 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        running = {pool.submit(check, build, path, as_cxx17): (path, mark)
-                   for _, path, as_cxx17, mark in jobs}
+        running = {pool.submit(check_in_time, path, as_cxx17): (path, mark)
+                   for path, as_cxx17, mark in jobs}
         for number, done in enumerate(
                 concurrent.futures.as_completed(running), 1):
             path, mark = running[done]
+            if done.result() is None:
+                left += 1
+                continue
             passed, output, seconds = done.result()
             print(f"  [{number}/{len(jobs)}] {path} {seconds:.0f} s"
                   f"{'' if passed else ' FAILED'}", flush=True)
@@ -192,6 +219,8 @@ def main():
             else:
                 failed.append(path)
                 print(output, flush=True)
+    if left:
+        print(f"  the time is over: {left} files are left for the next call")
     if failed:
         print(f"  clang-tidy found something in {len(failed)} files: "
               f"{' '.join(sorted(failed))}")
