@@ -71,8 +71,9 @@ std::string DigestText(uint64_t digest) {
 }
 
 std::string ReplayCommand(const Scenario& scenario) {
-  return absl::StrCat("dflsim run ", ShellWord(scenario.file), " --seed ",
-                      scenario.plan.seed);
+  return absl::StrCat(
+      "dflsim run ", ShellWord(scenario.file), " --seed ", scenario.plan.seed,
+      scenario.variant.empty() ? "" : " --variant ", scenario.variant);
 }
 
 Json SummaryJson(const Scenario& scenario, const Result& result) {
@@ -90,6 +91,7 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
                 {"highest_step", row.highest_step}};
   }
   return Json{{"scenario", scenario.file},
+              {"variant", scenario.variant},
               {"seed", scenario.plan.seed},
               {"digest", DigestText(result.digest)},
               {"end", Name(result.end)},

@@ -13,6 +13,7 @@
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/knobs.h"
+#include "daemon/sim/variants.h"
 
 namespace dfl::sim {
 namespace {
@@ -464,16 +465,20 @@ class NetworkReader {
 
 absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
                                        absl::string_view file_name,
-                                       uint64_t seed) {
+                                       uint64_t seed,
+                                       absl::string_view variant) {
   if (text.size() > config::kMaxPlanBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_name, ":1: found ", text.size(),
                      " bytes; allowed: at most ", config::kMaxPlanBytes));
   }
-  DFL_ASSIGN_OR_RETURN(const YamlNode root, config::ParseYaml(text, file_name));
+  DFL_ASSIGN_OR_RETURN(YamlNode document, config::ParseYaml(text, file_name));
+  DFL_ASSIGN_OR_RETURN(const YamlNode root,
+                       ApplyVariant(std::move(document), file_name, variant));
   Scenario scenario;
   scenario.file = std::string(file_name);
   scenario.text = std::string(text);
+  scenario.variant = std::string(variant);
   NetworkReader network(root, file_name, scenario);
   config::PlanSurroundings around;
   around.keys = {kNetwork};

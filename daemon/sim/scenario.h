@@ -19,6 +19,8 @@
 //     settled_below: 0
 //     limit: 1h
 //
+// and, if it is several runs, a section `variants` (variants.h).
+//
 // Times count from the moment the first node trains. docs/simulator.md tells
 // what each key means.
 #ifndef DFL_SIM_SCENARIO_H_
@@ -78,7 +80,8 @@ struct NetworkEvent {
 struct Scenario {
   std::string file;  // as it was called
   std::string text;
-  core::RunPlan plan;  // its seed is never 0
+  std::string variant;  // which of the file's (variants.h); "": it has none
+  core::RunPlan plan;   // its seed is never 0
   ProblemSpec problem;
   simports::SimPath links;
   std::vector<PathSpec> paths;
@@ -93,12 +96,14 @@ struct Scenario {
   absl::Duration limit = absl::Hours(1);
 };
 
-// Reads and checks a scenario. `seed` != 0 takes the place of the plan's.
+// Reads and checks a scenario. `seed` != 0 takes the place of the plan's;
+// `variant` is one of variants.h, "" the document as it is without any.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes, as
-// config::ParsePlan.
+// config::ParsePlan; NOT_FOUND as ApplyVariant.
 absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
                                        absl::string_view file_name,
-                                       uint64_t seed = 0);
+                                       uint64_t seed = 0,
+                                       absl::string_view variant = "");
 
 }  // namespace dfl::sim
 
