@@ -53,7 +53,9 @@ constexpr absl::Duration kSayEvery = absl::Seconds(5);
 // What every command works with.
 class Context {
  public:
-  Context(Io& io, const std::function<absl::Time()>& now) : io(io), now(now) {}
+  Context(Io& io, const std::function<absl::Time()>& now,
+          const OpenDataLearners& learners)
+      : io(io), now(now), learners(learners) {}
 
   void Say(absl::string_view text) {
     for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -73,6 +75,7 @@ class Context {
 
   Io& io;
   const std::function<absl::Time()>& now;
+  const OpenDataLearners& learners;
   std::string output = "table";
 };
 
@@ -162,6 +165,12 @@ std::string RunText(const Scenario& scenario, const Result& result,
                                   row.loss_mean_model, row.mean_loss)},
          {"consensus error", absl::StrFormat("%.6g", row.consensus_error)},
          {"sent", console::HumanBytes(row.bytes_sent)}});
+    if (row.accuracy.has_value()) {
+      lines.push_back(
+          {"accuracy",
+           absl::StrFormat("%.4f at the mean model, %.4f on average",
+                           *row.accuracy_mean_model, *row.accuracy)});
+    }
   }
   const double a_step =
       result.steps == 0 ? 0 : 1e6 * seconds / static_cast<double>(result.steps);
@@ -192,8 +201,11 @@ ExitCode RunScenario(Context& context, const RunCommand& command) {
   const std::string folder =
       command.out.empty() ? DefaultFolder(*scenario) : command.out;
   absl::StatusOr<std::unique_ptr<Simulation>> made =
-      Simulation::Create(*std::move(scenario));
-  if (!made.ok()) return context.Fail(made.status(), kUsage);
+      Simulation::Create(*std::move(scenario), context.learners);
+  if (!made.ok()) {
+    return context.Fail(made.status(),
+                        absl::IsNotFound(made.status()) ? kFailed : kUsage);
+  }
   Simulation& simulation = **made;
   // Before anything can go wrong.
   context.Say(absl::StrCat(
@@ -373,14 +385,15 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
 }  // namespace
 
 int Dflsim(const std::vector<std::string>& arguments, Io& io,
-           const std::function<absl::Time()>& now) {
+           const std::function<absl::Time()>& now,
+           const OpenDataLearners& learners) {
   try {
     CLI::App app(kDescription, "dflsim");
     app.footer(kExitCodes);
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", absl::StrCat("dflsim ", DFL_VERSION));
-    Context context(io, now);
+    Context context(io, now, learners);
     Chosen chosen;
     app.add_option("-o,--output", context.output, "table, json or yaml")
         ->capture_default_str()
