@@ -12,15 +12,17 @@
 #include "daemon/console/document.h"
 #include "daemon/console/io.h"
 #include "daemon/console/table.h"
+#include "daemon/sim/data_task.h"
 #include "daemon/sim/dflsim.h"
 
 namespace dfl::sim {
 
 class Context {
  public:
-  // Both must outlive it.
-  Context(console::Io& io, const std::function<absl::Time()>& now)
-      : io(io), now(now) {}
+  // All must outlive it.
+  Context(console::Io& io, const std::function<absl::Time()>& now,
+          const OpenDataLearners& learners)
+      : io(io), now(now), learners(learners) {}
 
   // Lines on stderr.
   void Say(absl::string_view text) {
@@ -43,6 +45,7 @@ class Context {
 
   console::Io& io;
   const std::function<absl::Time()>& now;
+  const OpenDataLearners& learners;
   std::string output = "table";
 };
 

@@ -185,14 +185,15 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
 }  // namespace
 
 int Dflsim(const std::vector<std::string>& arguments, Io& io,
-           const std::function<absl::Time()>& now) {
+           const std::function<absl::Time()>& now,
+           const OpenDataLearners& learners) {
   try {
     CLI::App app(kDescription, "dflsim");
     app.footer(kExitCodes);
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", absl::StrCat("dflsim ", DFL_VERSION));
-    Context context(io, now);
+    Context context(io, now, learners);
     Chosen chosen;
     app.add_option("-o,--output", context.output, "table, json or yaml")
         ->capture_default_str()

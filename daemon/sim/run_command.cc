@@ -157,10 +157,11 @@ absl::StatusOr<std::vector<Run>> ReadRuns(const RunCommand& command,
   return runs;
 }
 
-void RunOne(Run& run, size_t place, ProgressLine& line) {
+void RunOne(const Context& context, Run& run, size_t place,
+            ProgressLine& line) {
   const absl::Time began = line.Now();
   absl::StatusOr<std::unique_ptr<Simulation>> made =
-      Simulation::Create(run.scenario);
+      Simulation::Create(run.scenario, context.learners);
   run.status = made.status();
   if (!made.ok()) return;
   run.began = true;
@@ -199,7 +200,7 @@ void RunAll(Context& context, std::vector<Run>& runs, size_t jobs) {
         if (next == runs.size() || console::InterruptScope::Requested()) return;
         place = next++;
       }
-      RunOne(runs[place], place, line);
+      RunOne(context, runs[place], place, line);
       line.Finish(place);
     }
   };
@@ -226,6 +227,12 @@ std::string RunText(const Run& run) {
                                   row.loss_mean_model, row.mean_loss)},
          {"consensus error", absl::StrFormat("%.6g", row.consensus_error)},
          {"sent", console::HumanBytes(row.bytes_sent)}});
+    if (row.accuracy.has_value()) {
+      lines.push_back(
+          {"accuracy",
+           absl::StrFormat("%.4f at the mean model, %.4f on average",
+                           *row.accuracy_mean_model, *row.accuracy)});
+    }
   }
   const double a_step =
       result.steps == 0 ? 0
@@ -311,7 +318,8 @@ ExitCode RunScenario(Context& context, const RunCommand& command) {
   ExitCode code = kOk;
   for (const Run& run : *runs) {
     if (!run.status.ok()) {
-      code = context.Fail(run.status, run.began ? kFailed : kUsage);
+      const bool file = run.began || absl::IsNotFound(run.status);
+      code = context.Fail(run.status, file ? kFailed : kUsage);
     } else if (!run.began || run.result.end == End::kInterrupted) {
       return kInterrupted;
     } else if (run.result.failed) {

@@ -4,7 +4,7 @@
 //
 //   network:
 //     nodes: 20                # or [a, b, c]; left out: the plan's members
-//     problem: {kind: linear, n: 300, rows: 50, seed: 0}
+//     problem: {kind: linear, n: 300, rows: 50, seed: 0}  # problem_spec.h
 //     links: {delay: 1ms, jitter: 0s, rate: 0, loss: 0}
 //     paths:                   # single links, both directions
 //       - {between: [a, b], delay: 80ms}
@@ -36,19 +36,10 @@
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/run_plan.h"
+#include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"
 
 namespace dfl::sim {
-
-// What the nodes learn: [PaME] Example 1 (linear) or 2 (logistic), each node
-// with rows of its own.
-struct ProblemSpec {
-  enum class Kind { kLinear, kLogistic };
-  Kind kind = Kind::kLinear;
-  int64_t n = 100;    // parameters, >= 1
-  int64_t rows = 50;  // of each node, >= 1
-  uint64_t seed = 0;  // of the data; 0: the run's seed
-};
 
 // A link that is not as the others are.
 struct PathSpec {
@@ -80,8 +71,10 @@ struct NetworkEvent {
 struct Scenario {
   std::string file;  // as it was called
   std::string text;
-  std::string variant;  // which of the file's (variants.h); "": it has none
-  core::RunPlan plan;   // its seed is never 0
+  std::string variant;  // which of the file\'s (variants.h); "": it has none
+  // Its seed is never 0. Of a data problem the members' rows are 1 until the
+  // files are read.
+  core::RunPlan plan;
   ProblemSpec problem;
   simports::SimPath links;
   std::vector<PathSpec> paths;
