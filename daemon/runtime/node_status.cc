@@ -96,6 +96,14 @@ NodeStatus Node::Status() const {
     peer.phase = state.state.phase;
     peer.step = state.state.step;
     peer.plan_version = state.state.plan_version;
+    // Both train and nothing is exchanged: nobody else will say why.
+    const bool trains = peer.phase == ports::Phase::kTraining ||
+                        peer.phase == ports::Phase::kDegraded;
+    if (peer.linked && peer.last_error.empty() && trains && Running()) {
+      if (const auto mismatch = Mismatch(node, true)) {
+        peer.last_error = mismatch->text;
+      }
+    }
     peer.models_sent = state.models_sent;
     peer.models_received = state.models_received;
     peer.missed = state.missed;

@@ -86,6 +86,13 @@ const char* Name(End end) {
   return "finished";
 }
 
+uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
+                       int64_t start) {
+  return DeriveSeed(DeriveSeed(plan.seed, name), "incarnation",
+                    static_cast<uint64_t>(start)) |
+         1;
+}
+
 bool Simulation::Slot::in_run() const {
   return up() && (phase == Phase::kTraining || phase == Phase::kDegraded ||
                   phase == Phase::kFinished || phase == Phase::kStopped);
@@ -189,10 +196,7 @@ void Simulation::Boot(int64_t i) {
   slot.loop = std::make_unique<simports::SimLoop>(scheduler_);
   simports::SimTransportOptions transport;
   transport.node = slot.plan.self;
-  transport.incarnation =
-      DeriveSeed(DeriveSeed(plan_->seed, name(i)), "incarnation",
-                 static_cast<uint64_t>(slot.boots)) |
-      1;
+  transport.incarnation = IncarnationOf(*plan_, name(i), slot.boots);
   transport.address = name(i);
   slot.transport = std::make_unique<simports::SimTransport>(
       *network_, *slot.loop, transport);

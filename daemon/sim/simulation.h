@@ -48,6 +48,10 @@ enum class End {
 // "finished", "settled", ...
 const char* Name(End end);
 
+// A node's at its n-th start, from 1; also the seed of its mini-batches.
+uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
+                       int64_t start);
+
 struct Result {
   End end = End::kFinished;
   std::string why;      // one sentence

@@ -83,11 +83,12 @@ bool DaemonProcess::Start() {
   Process::Options start;
   start.command = options_.wrapper;
   start.command.insert(start.command.end(),
-                       {Program("dfld"), "--config", base + ".yaml",
+                       {Program(options_.program), "--config", base + ".yaml",
                         "--ready-file", ready_file});
   start.command.insert(start.command.end(), options_.extra_flags.begin(),
                        options_.extra_flags.end());
-  start.environment = {{"OPENBLAS_NUM_THREADS", "1"}};
+  start.environment = options_.environment;
+  start.environment.insert({"OPENBLAS_NUM_THREADS", "1"});
   start.stdout_file = absl::StrCat(base, ".", starts_, ".out");
   start.stderr_file = absl::StrCat(base, ".", starts_, ".log");
   process_ = std::make_unique<Process>(start);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ void WriteBlobs(const std::string& path, int64_t rows, int64_t features,
 class DaemonProcess {
  public:
   struct Options {
+    std::string program = "dfld";
+    std::map<std::string, std::string> environment;
     std::string name;
     std::string folder;  // configuration, state, socket and logs go there
     std::string train_csv;

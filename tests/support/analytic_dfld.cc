@@ -1,0 +1,122 @@
+// dfld, but that it learns the generated problem of a scenario, the file in
+// DFL_SCENARIO, as dflsim's node of the same name does: with the same rows and
+// mini-batches. For tests that lay a real run beside a simulated one.
+//
+// Its gradients take microseconds, so it would be through before the next node
+// has been told to start. So the first one waits until somebody has opened the
+// FIFO DFL_GATE for writing and closed it again.
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/app/daemon.h"
+#include "daemon/app/learner_factory.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/daemon_command_line.h"
+#include "daemon/config/plan_yaml.h"
+#include "daemon/sim/analytic_task.h"
+#include "daemon/sim/scenario.h"
+#include "daemon/sim/simulation.h"
+
+namespace dfl {
+namespace {
+
+void WaitAtGate() {
+  const char* gate = std::getenv("DFL_GATE");
+  if (gate == nullptr) return;
+  std::ifstream fifo(gate);
+  fifo.get();  // nothing is ever written
+}
+
+class GatedLearner final : public ports::Learner {
+ public:
+  explicit GatedLearner(std::unique_ptr<ports::Learner> learner)
+      : learner_(std::move(learner)) {}
+
+  const ports::ModelInfo& model() const override { return learner_->model(); }
+  const ports::DataInfo& data() const override { return learner_->data(); }
+  absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
+                    absl::Span<float> buffers) override {
+    return learner_->Bind(parameters, gradient, buffers);
+  }
+  absl::Status Initialise(uint64_t seed) override {
+    return learner_->Initialise(seed);
+  }
+  absl::StatusOr<ports::GradientResult> Gradient(
+      const ports::GradientRequest& request) override {
+    if (!std::exchange(passed_, true)) WaitAtGate();
+    return learner_->Gradient(request);
+  }
+  absl::StatusOr<ports::Predictions> Predict(
+      const ports::PredictRequest& request) override {
+    return learner_->Predict(request);
+  }
+  absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override {
+    return learner_->Evaluate(max_rows);
+  }
+
+ private:
+  const std::unique_ptr<ports::Learner> learner_;
+  bool passed_ = false;
+};
+
+class AnalyticLearnerFactory final : public app::LearnerFactory {
+ public:
+  AnalyticLearnerFactory(std::unique_ptr<sim::Task> task, int64_t place,
+                         uint64_t incarnation)
+      : task_(std::move(task)), place_(place), incarnation_(incarnation) {}
+
+  absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
+      const core::ModelSpec& /*spec*/) override {
+    DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::Learner> learner,
+                         task_->MakeLearner(place_, incarnation_));
+    return std::make_unique<GatedLearner>(std::move(learner));
+  }
+  absl::Status ExportTorchScript(
+      ports::Learner& /*learner*/, absl::Span<const float> /*parameters*/,
+      absl::Span<const float> /*buffers*/,
+      const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
+    return absl::InvalidArgumentError("an analytic model has no TorchScript");
+  }
+  std::vector<std::string> Libraries() const override { return {}; }
+
+ private:
+  const std::unique_ptr<sim::Task> task_;
+  const int64_t place_;
+  const uint64_t incarnation_;
+};
+
+absl::StatusOr<std::unique_ptr<app::LearnerFactory>> OpenAnalytic(
+    const config::NodeSettings& settings) {
+  const char* file = std::getenv("DFL_SCENARIO");
+  if (file == nullptr) {
+    return absl::InvalidArgumentError("DFL_SCENARIO names no scenario");
+  }
+  DFL_ASSIGN_OR_RETURN(const std::string text,
+                       config::ReadTextFile(file, config::kMaxPlanBytes));
+  DFL_ASSIGN_OR_RETURN(const sim::Scenario scenario,
+                       sim::ParseScenario(text, file));
+  const std::vector<core::MemberSpec>& members = scenario.plan.members;
+  const auto self = std::find_if(
+      members.begin(), members.end(),
+      [&](const auto& member) { return member.node.name() == settings.name; });
+  if (self == members.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": has no node ", settings.name));
+  }
+  return std::make_unique<AnalyticLearnerFactory>(
+      sim::MakeAnalyticTask(scenario.problem, scenario.plan),
+      self - members.begin(),
+      sim::IncarnationOf(scenario.plan, settings.name, 1));
+}
+
+}  // namespace
+}  // namespace dfl
+
+int main(int argc, char** argv) {
+  return dfl::app::DaemonMain(argc, argv, dfl::OpenAnalytic);
+}
