@@ -179,7 +179,6 @@ TEST(Simulation, WhatIsConservedDoesNotDrift) {
           << row.step << ", " << row.time_s << " s";
     }
     EXPECT_GT(result.rows.back().time_s, 1.5);
-    EXPECT_LT(result.rows[1].time_s, 0.5);
   }
 }
 
