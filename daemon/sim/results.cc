@@ -107,6 +107,13 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
     AddIfThere(last, "accuracy_mean_model", row.accuracy_mean_model);
     AddIfThere(last, "mass_drift", row.mass_drift);
   }
+  Json nodes = Json::array();
+  for (const NodeScore& node : result.nodes) {
+    Json entry = {
+        {"name", node.name}, {"step", node.step}, {"loss", node.own.loss}};
+    AddIfThere(entry, "accuracy", node.own.accuracy);
+    nodes.push_back(std::move(entry));
+  }
   return Json{{"scenario", scenario.file},
               {"variant", scenario.variant},
               {"seed", scenario.plan.seed},
@@ -126,7 +133,8 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
               {"links_lost", result.links_lost},
               {"neighbours_missed", result.neighbours_missed},
               {"messages_rejected", result.messages_rejected},
-              {"last", std::move(last)}};
+              {"last", std::move(last)},
+              {"last_nodes", std::move(nodes)}};
 }
 
 absl::Status WriteResults(const std::string& folder, const Scenario& scenario,

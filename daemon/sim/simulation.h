@@ -52,12 +52,20 @@ const char* Name(End end);
 uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
                        int64_t start);
 
+// A node by itself, when the last row of metrics was taken.
+struct NodeScore {
+  std::string name;
+  int64_t step = 0;
+  Score own;  // f_i(w_i), and the accuracy of its own model
+};
+
 struct Result {
   End end = End::kFinished;
   std::string why;      // one sentence
   bool failed = false;  // the run did not get where its plan said
   uint64_t digest = 0;
   std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
+  std::vector<NodeScore> nodes;  // of the last row
   int64_t parameters = 0;        // of a model
   int64_t edges = 0;  // directed ones by themselves; of the first round
   int64_t steps = 0;  // finished, of all nodes together

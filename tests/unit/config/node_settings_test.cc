@@ -386,9 +386,10 @@ TEST(ReadDataSettings, TakesTheKeysOfTheSectionAndLeavesOthers) {
 }
 
 TEST(ReadDataSettings, NamesKeysAsTheDocumentHasThem) {
-  EXPECT_THAT(ErrorOfProblem("format: cvs\n"),
-              HasSubstr("s.yaml:1: net.problem.format: found \"cvs\"; allowed: "
-                        "idx, cifar10"));
+  EXPECT_THAT(
+      ErrorOfProblem("format: cvs\n"),
+      HasSubstr("s.yaml:1: net.problem.format: found \"cvs\": did you mean "
+                "csv?; allowed: idx, cifar10"));
   EXPECT_THAT(ErrorOfProblem("kind: data\nformt: csv\n"),
               HasSubstr("s.yaml:2: net.problem.formt: unknown setting; did you "
                         "mean net.problem.format?"));

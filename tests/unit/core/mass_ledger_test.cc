@@ -316,6 +316,7 @@ class NotedDecisions : public ScriptedDecisions {
 
 TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
   std::vector<double> drawn;
+  int64_t different = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Machine machine("spod-gt", {}, {});
     NotedDecisions noted;
@@ -344,9 +345,11 @@ TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
     EXPECT_EQ(p[0], p[1]) << "drawn once; seed " << seed;
     const double to_b = noted.asked["send"][Id("b")].at(0);
     const double to_c = noted.asked["send"][Id("c")].at(0);
-    EXPECT_NE(to_b, to_c) << "seed " << seed;
+    different += to_b != to_c;
     drawn.insert(drawn.end(), {p[0], to_b, to_c});
   }
+  // Each link has its own, and but few both the least one.
+  EXPECT_GT(different, 280);
   // Beta(1/2, 1/2): mean 1/2, variance 1/8, a third below 1/4.
   double sum = 0;
   double squares = 0;

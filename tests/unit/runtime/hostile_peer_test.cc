@@ -64,6 +64,13 @@ class HostilePeer : public testing::Test {
     return cluster_->node(0).Status().rejected[reason];
   }
 
+  std::string LastError() {
+    for (const PeerStatus& peer : cluster_->node(0).Status().peers) {
+      if (peer.node.name() == "n1") return peer.last_error;
+    }
+    return "";
+  }
+
   // The node is alive and well.
   void ExpectGoesOn() {
     const int64_t step = cluster_->step(0);
@@ -114,6 +121,8 @@ TEST_F(HostilePeer, OtherRunsModelsAndAlgorithmsAreRefusedByName) {
   EXPECT_EQ(refused[0].reason, RefuseReason::kOtherRun);
   EXPECT_EQ(refused[0].ask, 2U);
   EXPECT_EQ(Rejected("other-run"), 1);
+  // It trains and is linked, and yet nothing comes: status says why.
+  EXPECT_EQ(LastError(), "this node is in run run-1, the peer in run another");
 
   state = honest_;
   state.fingerprint = "0123";

@@ -65,6 +65,16 @@ TEST_F(ResultsTest, TheSummarySaysHowToReplay) {
   EXPECT_EQ(summary["nodes"], 8);
   EXPECT_EQ(summary["steps"], 8 * 120);
   EXPECT_EQ(summary["last"]["step"], 120);
+  // The nodes by themselves make the mean.
+  ASSERT_EQ(summary["last_nodes"].size(), 8);
+  double loss = 0;
+  for (const console::Json& node : summary["last_nodes"]) {
+    EXPECT_EQ(node["step"], 120);
+    EXPECT_EQ(node.count("accuracy"), 0);
+    loss += node["loss"].get<double>() / 8;
+  }
+  EXPECT_EQ(summary["last_nodes"][3]["name"], "n3");
+  EXPECT_NEAR(loss, result.rows.back().mean_loss, 1e-12);
   EXPECT_EQ(summary["last"]["bytes_sent"], result.rows.back().bytes_sent);
 }
 

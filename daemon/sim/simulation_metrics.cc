@@ -1,0 +1,163 @@
+// What a simulation measures while it runs: rows of metrics, progress, digest.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/values.h"
+#include "daemon/core/mass_drift.h"
+#include "daemon/core/mass_rounds.h"
+#include "daemon/sim/simulation.h"
+
+namespace dfl::sim {
+
+absl::Status Simulation::Measure(MetricsRow& row) {
+  const auto n = static_cast<size_t>(task_->parameters());
+  const auto b = static_cast<size_t>(task_->buffers());
+  std::vector<double> mean(n, 0.0);
+  std::vector<double> mean_buffers(b, 0.0);
+  for (const Slot& slot : slots_) {
+    if (!slot.in_run()) continue;
+    const absl::Span<const float> w = slot.node->parameters();
+    const absl::Span<const float> buffers = slot.node->buffers();
+    for (size_t l = 0; l < n; ++l) mean[l] += w[l];
+    for (size_t l = 0; l < b; ++l) mean_buffers[l] += buffers[l];
+  }
+  const auto count = static_cast<double>(in_run_);
+  std::vector<float> rounded(n);
+  std::vector<float> rounded_buffers(b);
+  for (size_t l = 0; l < n; ++l) {
+    mean[l] /= count;
+    rounded[l] = static_cast<float>(mean[l]);
+  }
+  for (size_t l = 0; l < b; ++l) {
+    rounded_buffers[l] = static_cast<float>(mean_buffers[l] / count);
+  }
+  DFL_ASSIGN_OR_RETURN(const Score of_mean,
+                       task_->ScoreForAll({rounded, rounded_buffers}));
+  row.loss_mean_model = of_mean.loss;
+  row.accuracy_mean_model = of_mean.accuracy;
+  double accuracies = 0;
+  result_.nodes.clear();
+  for (int64_t i = 0; i < size(); ++i) {
+    const Slot& slot = slots_[static_cast<size_t>(i)];
+    if (!slot.in_run()) continue;
+    const absl::Span<const float> w = slot.node->parameters();
+    DFL_ASSIGN_OR_RETURN(const Score own,
+                         task_->ScoreForNode(i, {w, slot.node->buffers()}));
+    result_.nodes.push_back({name(i), slot.step, own});
+    row.mean_loss += own.loss;
+    accuracies += own.accuracy.value_or(0);
+    for (size_t l = 0; l < n; ++l) {
+      row.consensus_error += (w[l] - mean[l]) * (w[l] - mean[l]);
+    }
+  }
+  row.mean_loss /= count;
+  row.consensus_error /= count;
+  if (task_->classifies()) row.accuracy = accuracies / count;
+  row.mass_drift = Drift();
+  return absl::OkStatus();
+}
+
+std::optional<double> Simulation::Drift() const {
+  std::map<NodeId, const core::MassRounds*> nodes;
+  uint64_t newest = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot.in_run()) continue;
+    const auto* rounds =
+        dynamic_cast<const core::MassRounds*>(slot.node->algorithm());
+    if (rounds == nullptr) continue;
+    const uint64_t epoch = slot.node->parcels().epoch();
+    if (epoch > newest) nodes.clear();
+    newest = std::max(newest, epoch);
+    if (epoch == newest) nodes[slot.plan.self] = rounds;
+  }
+  return core::MassDrift(nodes);
+}
+
+void Simulation::TakeRow() {
+  MetricsRow row;
+  row.time_s = absl::ToDoubleSeconds(scheduler_.Now() - zero_);
+  row.bytes_sent = network_->sent().bytes;
+  row.nodes = in_run_;
+  if (in_run_ > 0) {
+    row.step = step_sum_ / in_run_;
+    row.lowest_step = INT64_MAX;
+    for (const Slot& slot : slots_) {
+      if (!slot.in_run()) continue;
+      row.lowest_step = std::min(row.lowest_step, slot.step);
+      row.highest_step = std::max(row.highest_step, slot.step);
+    }
+    const absl::Status measured = Measure(row);
+    if (!measured.ok()) {
+      EndBy(End::kDiverged, std::string(measured.message()));
+      return;
+    }
+  }
+  next_row_step_ =
+      (row.step / scenario_.metrics_every + 1) * scenario_.metrics_every;
+  // The end may fall on a row that is there.
+  if (!result_.rows.empty() && result_.rows.back().time_s == row.time_s &&
+      result_.rows.back().step == row.step) {
+    return;
+  }
+  result_.rows.push_back(row);
+  if (HasSettled()) {
+    EndBy(End::kSettled,
+          absl::StrCat("f(mean w) moved by less than ",
+                       config::WriteNumber(scenario_.settled_below),
+                       " over the last three rows"));
+  }
+}
+
+bool Simulation::HasSettled() const {
+  const std::vector<MetricsRow>& rows = result_.rows;
+  if (scenario_.settled_below <= 0 || rows.size() < 4) return false;
+  double mean = 0;
+  for (size_t i = rows.size() - 3; i < rows.size(); ++i) {
+    mean += rows[i].loss_mean_model / 3;
+  }
+  double variance = 0;
+  for (size_t i = rows.size() - 3; i < rows.size(); ++i) {
+    const double off = rows[i].loss_mean_model - mean;
+    variance += off * off / 3;
+  }
+  return std::sqrt(variance) < scenario_.settled_below;
+}
+
+Progress Simulation::MakeProgress() const {
+  Progress progress;
+  progress.steps = result_.steps;
+  if (!result_.rows.empty()) progress.last = result_.rows.back();
+  if (!training_began_) return progress;
+  if (in_run_ > 0) progress.last.step = step_sum_ / in_run_;
+  progress.last.bytes_sent = network_->sent().bytes;
+  const core::StopRule& stop = plan_->stop;
+  const absl::Duration passed = scheduler_.Now() - zero_;
+  progress.share =
+      absl::FDivDuration(passed, std::min(stop.time, scenario_.limit));
+  if (stop.steps > 0 && in_run_ > 0) {
+    progress.share =
+        std::max(progress.share, static_cast<double>(step_sum_) /
+                                     static_cast<double>(in_run_ * stop.steps));
+  }
+  progress.share = std::min(progress.share, 1.0);
+  return progress;
+}
+
+uint64_t Simulation::Digest() const {
+  simports::TraceDigest digest;
+  digest.Add(scheduler_.trace().value());
+  for (int64_t i = 0; i < size(); ++i) {
+    for (const float value : parameters(i)) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, &value, sizeof(bits));
+      digest.Add(bits);
+    }
+  }
+  return digest.value();
+}
+
+}  // namespace dfl::sim
