@@ -212,6 +212,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   bool Active(const NodeId& peer) const;
   // Tells the algorithm when Active(peer) has changed.
   void RefreshActive(const NodeId& peer);
+  bool HasSentThisRound(const NodeId& peer) const;
 
   // Phases.
   void SetPhase(ports::Phase phase, const std::string& reason);
@@ -368,6 +369,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   // is heard of for the first time and is ahead of us still gives its model.
   bool unconfirmed_start_ = false;
   std::set<NodeId> heard_since_start_;
+  // No longer active, but what they sent of this round is still to come.
+  std::set<NodeId> leaving_;
 
   // Events that came up while one was being handled.
   std::deque<core::Event> queue_;

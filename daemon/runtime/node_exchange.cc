@@ -201,10 +201,26 @@ bool Node::Active(const NodeId& peer) const {
          !Mismatch(peer, true);
 }
 
+// News of a phase overtake the model that was sent before them. A neighbour that
+// finishes or pauses ahead of our round has sent its value of this one.
+bool Node::HasSentThisRound(const NodeId& peer) const {
+  if (!Running() || at_boundary_ || !links_.IsUp(peer) ||
+      Mismatch(peer, true)) {
+    return false;
+  }
+  auto info = core::FindAlgorithm(plan_->algorithm.name);
+  return info.ok() && (*info)->lock_step &&
+         peers_.at(peer).state.step > algorithm_->step();
+}
+
 void Node::RefreshActive(const NodeId& peer) {
   PeerState& state = peers_[peer];
   const bool active = Active(peer);
   if (active == state.active) return;
+  if (!active && HasSentThisRound(peer)) {
+    leaving_.insert(peer);  // asked again at the boundary
+    return;
+  }
   state.active = active;
   if (active) {
     Handle(core::PeerUp{peer});

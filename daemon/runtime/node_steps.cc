@@ -31,6 +31,7 @@ void Node::ScheduleBoundary() {
 
 void Node::OnBoundary() {
   if (!at_boundary_) return;
+  for (const NodeId& peer : std::exchange(leaving_, {})) RefreshActive(peer);
   DoBoundaryWork();
   AdoptPending();
   ServeAsks();

@@ -224,5 +224,28 @@ TEST(RoundsOnNodes, TheLearnerTakesTheSameBatchTwice) {
   EXPECT_NE(g, first);
 }
 
+// News overtake a model on a slow link: n0 tells that it has finished before its
+// last model is across, and n1 waits for that all the same.
+TEST(LastRound, AModelThatWasSentBeforeTheEndIsWaitedFor) {
+  ClusterOptions options;
+  options.nodes = 2;
+  options.seed = 35;
+  RunTwice(options, [&](SimCluster& c) {
+    simports::SimPath slow;
+    slow.rate = 20'000;  // a model takes 200 ms
+    c.network().SetPath(c.address(0), c.address(1), slow);
+    core::RunPlan plan = c.MakePlan("d-psgd", {});
+    plan.deadline.exchange = absl::Seconds(5);
+    plan.stop.steps = 5;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+    for (int64_t i = 0; i < 2; ++i) {
+      // In round 0 the other one did not train yet.
+      EXPECT_EQ(c.node(i).Status().models_received, 4) << "node " << i;
+      EXPECT_EQ(c.node(i).Status().missed, 0) << "node " << i;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace dfl::runtime
