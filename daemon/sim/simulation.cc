@@ -20,6 +20,8 @@ using ports::Phase;
 
 // Events between two questions whether to go on.
 constexpr int64_t kEventsAtOnce = 4096;
+// Of kLoss events together with links.loss.
+constexpr double kMostLoss = 0.99;
 
 core::ProblemSet MakeProblems(const Scenario& scenario) {
   core::ExampleSpec spec;
@@ -136,9 +138,8 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
                                          " are no neighbours"));
       continue;
     }
-    self.network_->SetPathBothWays(self.name(spec.a), self.name(spec.b),
-                                   spec.path);
   }
+  self.SetPaths();
   for (const NetworkEvent& event : self.scenario_.events) {
     const bool pair = event.kind == NetworkEvent::Kind::kCut ||
                       event.kind == NetworkEvent::Kind::kBlackHole;
@@ -224,6 +225,8 @@ void Simulation::Crash(int64_t i) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   if (!slot.up()) return;
   ++result_.crashes;
+  result_.models_received += slot.node->models_received();
+  if (slot.phase == Phase::kTraining) NoteStepGap(slot);
   slot.loop->Stop();
   std::unique_ptr<runtime::Node> node;
   Update(i, [&] { node = std::move(slot.node); });
@@ -243,6 +246,7 @@ absl::Duration Simulation::GradientTime(int64_t i) {
   }
   const auto factor = compute.factor.find(i);
   if (factor != compute.factor.end()) nanos *= factor->second;
+  nanos *= slots_[static_cast<size_t>(i)].slowness;
   return absl::Nanoseconds(
       std::max<int64_t>(1, static_cast<int64_t>(std::floor(nanos))));
 }
@@ -274,10 +278,16 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   if (const auto* step = std::get_if<ports::StepFinished>(&event)) {
     trace.Add(static_cast<uint64_t>(step->step));
     ++result_.steps;
+    NoteStepGap(slot);
     Update(i, [&] { slot.step = step->step; });
     if (in_run_ > 0 && step_sum_ / in_run_ >= next_row_step_) TakeRow();
   } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
     trace.Add(static_cast<uint64_t>(phase->to));
+    if (phase->to == Phase::kTraining) {
+      slot.step_began = scheduler_.Now();
+    } else if (phase->from == Phase::kTraining) {
+      NoteStepGap(slot);
+    }
     Update(i, [&] { slot.phase = phase->to; });
     if (phase->to == Phase::kTraining && !training_began_) OnFirstTraining();
   } else if (const auto* taken = std::get_if<ports::StateTaken>(&event)) {
@@ -293,6 +303,13 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
     EndBy(End::kDiverged, absl::StrCat(name(i), ", step ", failed->step, ": ",
                                        failed->status.message()));
   }
+}
+
+void Simulation::NoteStepGap(Slot& slot) {
+  result_.longest_step_gap_s =
+      std::max(result_.longest_step_gap_s,
+               absl::ToDoubleSeconds(scheduler_.Now() - slot.step_began));
+  slot.step_began = scheduler_.Now();
 }
 
 void Simulation::EndBy(End end, std::string why) {
@@ -362,6 +379,13 @@ void Simulation::Begin(const NetworkEvent& event) {
     case NetworkEvent::Kind::kPartition:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 1, 0);
       return;
+    case NetworkEvent::Kind::kSlow:
+      slots_[static_cast<size_t>(event.members[0])].slowness *= event.amount;
+      return;
+    case NetworkEvent::Kind::kLoss:
+      extra_loss_ += event.amount;
+      SetPaths();
+      return;
   }
 }
 
@@ -382,6 +406,32 @@ void Simulation::Undo(const NetworkEvent& event) {
     case NetworkEvent::Kind::kPartition:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, -1, 0);
       return;
+    case NetworkEvent::Kind::kSlow:
+      slots_[static_cast<size_t>(event.members[0])].slowness /= event.amount;
+      return;
+    case NetworkEvent::Kind::kLoss:
+      extra_loss_ -= event.amount;
+      SetPaths();
+      return;
+  }
+}
+
+void Simulation::SetPaths() {
+  const auto set = [&](int64_t a, int64_t b, simports::SimPath path) {
+    path.reset_probability =
+        std::clamp(path.reset_probability + extra_loss_, 0.0, kMostLoss);
+    network_->SetPathBothWays(name(a), name(b), path);
+  };
+  if (extra_loss_ != 0 || paths_set_) {
+    for (int64_t a = 0; a < size(); ++a) {
+      for (const int64_t b : slots_[static_cast<size_t>(a)].contacts) {
+        if (a < b) set(a, b, scenario_.links);
+      }
+    }
+    paths_set_ = true;
+  }
+  for (const PathSpec& spec : scenario_.paths) {
+    if (AreContacts(spec.a, spec.b)) set(spec.a, spec.b, spec.path);
   }
 }
 
@@ -534,6 +584,9 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
     }
   }
   if (training_began_) TakeRow();
+  for (const Slot& slot : slots_) {
+    if (slot.up()) result_.models_received += slot.node->models_received();
+  }
   result_.events = scheduler_.events_run();
   result_.digest = Digest();
   const core::StopRule& stop = plan_->stop;

@@ -59,6 +59,11 @@ struct Result {
   int64_t neighbours_missed = 0;  // deadlines that passed without an answer
   int64_t messages_rejected = 0;
   int64_t crashes = 0;
+  // Models and parcels that nodes took: answers, pushes, mass.
+  int64_t models_received = 0;
+  // The longest time, in virtual seconds, that a node that trained took from
+  // one finished step to the next, or to the first.
+  double longest_step_gap_s = 0;
 };
 
 struct Progress {
@@ -110,9 +115,11 @@ class Simulation {
     std::shared_ptr<const core::Problem> problem;
     std::unique_ptr<Ear> ear;
     Rng compute{0};
+    double slowness = 1;  // by kSlow events
     int64_t boots = 0;
     ports::Phase phase = ports::Phase::kIdle;
     int64_t step = 0;
+    absl::Time step_began;  // while it trains
     std::unique_ptr<simports::SimLoop> loop;
     std::unique_ptr<simports::SimTransport> transport;
     std::unique_ptr<runtime::AnalyticLearner> learner;
@@ -147,6 +154,10 @@ class Simulation {
   void Begin(const NetworkEvent& event);
   void Undo(const NetworkEvent& event);
   void Apply(const Edge& edge, int64_t cuts, int64_t holes);
+  // All links' paths, as they are now.
+  void SetPaths();
+  // `slot` has finished a step, or does not train any more.
+  void NoteStepGap(Slot& slot);
   void EndBy(End end, std::string why);
 
   void TakeRow();
@@ -162,6 +173,8 @@ class Simulation {
   std::vector<Slot> slots_;
   std::vector<std::string> notes_;
   std::map<Edge, Trouble> troubles_;
+  double extra_loss_ = 0;   // by kLoss events
+  bool paths_set_ = false;  // one by one, not by the network's default
 
   bool training_began_ = false;
   absl::Time zero_;  // when it did

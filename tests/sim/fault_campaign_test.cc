@@ -1,0 +1,392 @@
+// Every algorithm of the catalogue under random faults: whole networks of
+// runtime::Node in dflsim's simulation, with frames and links that are lost,
+// cuts, black holes, partitions, crashes with a restart, joins and slow nodes, all
+// of which end at two thirds of the run. Each schedule is played without its
+// faults first, and must then show
+//
+//   no hang      the run ends by its stop rule, and no node that trained took
+//                longer for a step than its slowest gradients and two deadlines
+//   no NaN       every parameter of every node is finite
+//   advances     every node that is up at the end has finished all steps
+//   exchanges    models and parcels taken per finished step of a node, against
+//                those without faults: at least half
+//   converges    f(mean w) - f* <= 2 x the same without faults + 1e-3, f* from
+//                optimum.h
+//
+// DFL_CAMPAIGN_RUNS schedules an algorithm (3); DFL_CAMPAIGN_SEED is the first
+// one's seed (1). A failure prints the `dflsim run` that plays it.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/algorithm.h"
+#include "daemon/core/problems.h"
+#include "daemon/sim/scenario.h"
+#include "daemon/sim/simulation.h"
+#include "gtest/gtest.h"
+#include "tests/sim/fault_schedule.h"
+#include "tests/sim/optimum.h"
+
+namespace dfl::sim {
+namespace {
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  int64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// ------------------------------------------------------------- algorithms ----
+
+// Draws what the knobs of one schedule are.
+struct KnobDraw {
+  Rng& rng;
+  const CampaignNetwork& network;
+  double step;            // 1/L, L the largest curvature of any node's f_i
+  int64_t gradients = 1;  // of a step; set by what takes more
+
+  double Between(double low, double high) {
+    return low + (high - low) * rng.Uniform();
+  }
+  int64_t From(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(
+                     rng.Below(static_cast<uint64_t>(high - low + 1)));
+  }
+  // "name: x" with x from [low, high] / L.
+  std::string Step(const char* name, double low, double high) {
+    return absl::StrFormat("%s: %.6g", name, step * Between(low, high));
+  }
+  // "name: x" with x from [low, high], gradients of a step.
+  std::string Local(const char* name, int64_t low, int64_t high) {
+    gradients = From(low, high);
+    return absl::StrCat(name, ": ", gradients);
+  }
+};
+
+struct Drawing {
+  const char* algorithm;
+  std::string (*knobs)(KnobDraw& draw);
+};
+
+std::string LocalForm(KnobDraw& draw) {
+  return absl::StrCat(draw.Step("eta", 0.1, 0.4), ", ", draw.Local("E", 1, 2));
+}
+
+const Drawing kDrawings[] = {
+    {"pame",
+     [](KnobDraw& draw) {
+       const int64_t kappa = draw.From(1, 4);
+       return absl::StrFormat(
+           "nu: %.2f, p: %.2f, kappa: [%d, %d], sigma0: %.4g, gamma: %.4f, "
+           "lookahead: %d",
+           draw.Between(0.3, 0.9), draw.Between(0.2, 0.9), kappa,
+           kappa + draw.From(0, 4), 1 / draw.step, draw.Between(1.002, 1.006),
+           draw.From(0, 1));
+     }},
+    {"d-psgd", [](KnobDraw& draw) { return draw.Step("eta", 0.1, 0.5); }},
+    {"decefl",
+     [](KnobDraw& draw) {
+       return draw.rng.Bernoulli(0.5)
+                  ? absl::StrCat("form: local, ", LocalForm(draw))
+                  : draw.Step("eta", 0.1, 0.5);
+     }},
+    {"dfedavgm",
+     [](KnobDraw& draw) {
+       return absl::StrCat(draw.Step("eta", 0.05, 0.15), ", theta: 0.5, ",
+                           draw.Local("K", 1, 4));
+     }},
+    {"dfedsam",
+     [](KnobDraw& draw) {
+       const std::string knobs =
+           absl::StrCat(draw.Step("eta", 0.05, 0.15), ", rho: 0.01, ",
+                        draw.Local("K", 1, 3));
+       draw.gradients *= 2;
+       return knobs;
+     }},
+    {"epidemic",
+     [](KnobDraw& draw) {
+       return absl::StrCat(
+           draw.Step("eta", 0.1, 0.4), ", s: ", draw.From(1, 3),
+           ", step_first: ", draw.rng.Bernoulli(0.5) ? "on" : "off");
+     }},
+    {"fedavg", LocalForm},
+    {"fedavg+",
+     [](KnobDraw& draw) {
+       return absl::StrCat(LocalForm(draw),
+                           ", fine_tune_from: ", draw.network.steps * 4 / 5);
+     }},
+    {"swarm", LocalForm},
+    {"async-dsgd",
+     [](KnobDraw& draw) {
+       return absl::StrFormat(
+           "%s, gamma_max: %.3f", draw.Step("eta", 0.1, 0.3),
+           draw.Between(1.1, 2) * absl::ToDoubleSeconds(draw.network.gradient));
+     }},
+    {"barrier-dsgd",
+     [](KnobDraw& draw) {
+       return absl::StrFormat(
+           "%s, gamma_max: %.3f", draw.Step("eta", 0.1, 0.3),
+           draw.Between(1.5, 2) * absl::ToDoubleSeconds(draw.network.gradient));
+     }},
+    {"sync-dsgd", [](KnobDraw& draw) { return draw.Step("eta", 0.1, 0.5); }},
+    {"fedmid",
+     [](KnobDraw& draw) {
+       return absl::StrCat(draw.Step("eta_c", 0.1, 0.3), ", ",
+                           draw.Local("K", 1, 3));
+     }},
+    {"draco",
+     [](KnobDraw& draw) {
+       return absl::StrCat(draw.Step("eta", 0.02, 0.1), ", ",
+                           draw.Local("B", 1, 3),
+                           absl::StrFormat(", P: %.1f", draw.Between(5, 20)));
+     }},
+    {"nids", [](KnobDraw& draw) { return draw.Step("alpha", 0.1, 0.5); }},
+    {"anq-nids",
+     [](KnobDraw& draw) {
+       return absl::StrCat(draw.Step("alpha", 0.1, 0.5), ", R0: 8");
+     }},
+    {"choco-sgd",
+     [](KnobDraw& draw) {
+       return absl::StrFormat("%s, gamma: 0.2, rate: %.2f, compressor: %s",
+                              draw.Step("eta", 0.05, 0.2),
+                              draw.Between(0.2, 0.5),
+                              draw.rng.Bernoulli(0.5) ? "topk" : "mask");
+     }},
+    {"beer",
+     [](KnobDraw& draw) {
+       return absl::StrFormat("%s, gamma: 0.2, rate: %.2f, compressor: %s",
+                              draw.Step("eta", 0.02, 0.05),
+                              draw.Between(0.2, 0.5),
+                              draw.rng.Bernoulli(0.5) ? "topk" : "mask");
+     }},
+    {"depositum",
+     [](KnobDraw& draw) {
+       return absl::StrFormat(
+           "%s, gamma: %.2f, option: %s, T0: %d", draw.Step("alpha", 0.05, 0.1),
+           draw.Between(0, 0.5),
+           draw.rng.Bernoulli(0.5) ? "polyak" : "nesterov", draw.From(1, 4));
+     }},
+    {"spod-gt",
+     [](KnobDraw& draw) {
+       return absl::StrFormat("%s, p: %.2f, p_hat: %.2f",
+                              draw.Step("eta", 0.03, 0.06),
+                              draw.Between(0.5, 1), draw.Between(0.5, 1));
+     }},
+    {"push-pull", [](KnobDraw& draw) { return draw.Step("eta", 0.04, 0.08); }},
+    {"g-push-pull",
+     [](KnobDraw& draw) {
+       return absl::StrFormat("%s, p_hat: %.2f", draw.Step("eta", 0.04, 0.08),
+                              draw.Between(0.5, 1));
+     }},
+    {"sporadic-k-gt",
+     [](KnobDraw& draw) {
+       return absl::StrFormat("%s, p: %.2f", draw.Step("eta", 0.03, 0.06),
+                              draw.Between(0.5, 1));
+     }},
+    {"k-gt",
+     [](KnobDraw& draw) {
+       return absl::StrCat(draw.Step("eta_c", 0.03, 0.06), ", ",
+                           draw.Local("K", 1, 4));
+     }},
+    {"sgp", [](KnobDraw& draw) { return draw.Step("eta", 0.05, 0.2); }},
+    {"local", [](KnobDraw& draw) { return draw.Step("eta", 0.1, 0.5); }},
+};
+
+const Drawing* FindDrawing(const std::string& algorithm) {
+  for (const Drawing& drawing : kDrawings) {
+    if (algorithm == drawing.algorithm) return &drawing;
+  }
+  return nullptr;
+}
+
+// ------------------------------------------------------------------- runs ----
+
+struct Outcome {
+  Result result;
+  bool finite = true;  // all parameters of all nodes
+  double gap = 0;      // f(mean w) - f*
+
+  double received_a_step() const {
+    return static_cast<double>(result.models_received) /
+           static_cast<double>(std::max<int64_t>(1, result.steps));
+  }
+};
+
+Outcome Play(const std::string& text, double least_loss) {
+  Outcome outcome;
+  absl::StatusOr<Scenario> scenario = ParseScenario(text, "campaign.yaml");
+  EXPECT_TRUE(scenario.ok()) << scenario.status() << "\n" << text;
+  if (!scenario.ok()) return outcome;
+  auto made = Simulation::Create(*std::move(scenario));
+  EXPECT_TRUE(made.ok()) << made.status() << "\n" << text;
+  if (!made.ok()) return outcome;
+  Simulation& simulation = **made;
+  outcome.result = simulation.Run([](const Progress&) { return true; });
+  for (int64_t i = 0; i < simulation.size(); ++i) {
+    for (const float value : simulation.parameters(i)) {
+      outcome.finite = outcome.finite && std::isfinite(value);
+    }
+  }
+  if (!outcome.result.rows.empty()) {
+    outcome.gap = outcome.result.rows.back().loss_mean_model - least_loss;
+  }
+  return outcome;
+}
+
+core::ProblemSet Problems(const CampaignNetwork& network) {
+  core::ExampleSpec spec;
+  spec.nodes = network.nodes;
+  spec.n = network.n;
+  spec.rows_per_node = network.rows;
+  spec.seed = network.seed;
+  return network.linear ? core::LinearRegressionExample(spec)
+                        : core::LogisticRegressionExample(spec);
+}
+
+// Of the present test.
+int FailuresSoFar() {
+  return testing::UnitTest::GetInstance()
+      ->current_test_info()
+      ->result()
+      ->total_part_count();
+}
+
+// The worst that was seen of one algorithm.
+struct Worst {
+  double exchanges = 1;
+  double gap = 0;    // as a share of what is allowed
+  double pause = 0;  // the same of a step's time
+  double time = 0;   // against the run without faults
+  int64_t missed = 0;
+  int64_t crashes = 0;
+  int64_t links_lost = 0;
+};
+
+class Faults : public testing::TestWithParam<std::string> {
+ protected:
+  void PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
+                uint64_t seed);
+  Worst worst_;
+  int64_t failed_ = 0;  // schedules
+};
+
+// Writes the scenario where the failure can be played from.
+std::string Replay(const std::string& name, const std::string& text) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/", name, ".yaml");
+  std::ofstream(path) << text;
+  return path;
+}
+
+void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
+                      uint64_t seed) {
+  Rng rng(DeriveSeed(seed, info.name));
+  const CampaignNetwork network = DrawNetwork(rng, seed, info);
+  const Optimum optimum = FindOptimum(Problems(network));
+  ASSERT_LT(optimum.gradient, 1e-5) << "f* is not exact";
+  KnobDraw draw{rng, network, 1 / optimum.smoothness};
+  const std::string knobs = drawing.knobs(draw);
+  const std::string algorithm =
+      absl::StrCat("{name: ", info.name, ", knobs: {", knobs, "}}");
+
+  const std::string calm_text =
+      ScenarioText(network, algorithm, {}, absl::Hours(2));
+  const Outcome calm = Play(calm_text, optimum.loss);
+  ASSERT_EQ(calm.result.end, End::kFinished) << calm.result.why << "\n"
+                                             << calm_text;
+  const double duration = calm.result.rows.back().time_s;
+  const std::string text = ScenarioText(
+      network, algorithm, DrawFaults(rng, network, absl::Seconds(duration)),
+      absl::Seconds(2 * duration + 120));
+  const Outcome faulty = Play(text, optimum.loss);
+
+  const int failures = FailuresSoFar();
+  const double allowed = 2 * std::max(calm.gap, 0.0) + 1e-3;
+  const double exchanges =
+      calm.result.models_received == 0
+          ? 1
+          : faulty.received_a_step() / calm.received_a_step();
+  const double longest =
+      kSlowestFactor * kSlowestFactor * calm.result.longest_step_gap_s +
+      4 * absl::ToDoubleSeconds(network.deadline);
+  worst_.exchanges = std::min(worst_.exchanges, exchanges);
+  worst_.gap = std::max(worst_.gap, faulty.gap / allowed);
+  worst_.pause =
+      std::max(worst_.pause, faulty.result.longest_step_gap_s / longest);
+  worst_.time =
+      std::max(worst_.time, faulty.result.rows.back().time_s / duration);
+  worst_.missed += faulty.result.neighbours_missed;
+  worst_.crashes += faulty.result.crashes;
+  worst_.links_lost += faulty.result.links_lost;
+
+  EXPECT_EQ(faulty.result.end, End::kFinished) << faulty.result.why;
+  EXPECT_TRUE(faulty.finite);
+  EXPECT_EQ(faulty.result.rows.back().lowest_step, network.steps);
+  EXPECT_EQ(faulty.result.rows.back().nodes, network.nodes);
+  EXPECT_LE(faulty.result.longest_step_gap_s, longest);
+  EXPECT_GE(exchanges, 0.5);
+  EXPECT_LE(faulty.gap, allowed)
+      << "without faults it is " << calm.gap << ", f* is " << optimum.loss;
+  if (FailuresSoFar() > failures) {
+    ++failed_;
+    const std::string name = absl::StrReplaceAll(
+        absl::StrCat("fault-", info.name, "-", seed), {{"+", "plus"}});
+    std::cout << "replay: DFL_CAMPAIGN_SEED=" << seed
+              << " DFL_CAMPAIGN_RUNS=1, or dflsim run " << Replay(name, text)
+              << " --seed " << seed << "\nwithout faults: dflsim run "
+              << Replay(name + "-calm", calm_text) << " --seed " << seed
+              << "\n";
+  }
+}
+
+TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
+  const core::AlgorithmInfo& info = **core::FindAlgorithm(GetParam());
+  if (info.predicts) {
+    GTEST_SKIP() << "dflsim's problems have no classes to predict yet";
+  }
+  const Drawing* drawing = FindDrawing(info.name);
+  ASSERT_NE(drawing, nullptr)
+      << info.name << " has no line in kDrawings: say how it is drawn there";
+  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 3);
+  const int64_t first = FromEnvironment("DFL_CAMPAIGN_SEED", 1);
+  for (int64_t seed = first; seed < first + runs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("DFL_CAMPAIGN_SEED=", seed));
+    PlaySeed(info, *drawing, static_cast<uint64_t>(seed));
+  }
+  std::cout << absl::StrFormat(
+      "%s: seeds %d to %d; least exchanges %.2f, largest gap %.3f and pause "
+      "%.2f of what is allowed, time x %.2f; %d missed, %d links lost, %d "
+      "crashes; %d failed\n",
+      info.name, first, first + runs - 1, worst_.exchanges, worst_.gap,
+      worst_.pause, worst_.time, worst_.missed, worst_.links_lost,
+      worst_.crashes, failed_);
+}
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    names.push_back(info.name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, Faults, testing::ValuesIn(Names()),
+                         [](const auto& info) {
+                           return absl::StrReplaceAll(
+                               info.param, {{"-", "_"}, {"+", "_plus"}});
+                         });
+
+}  // namespace
+}  // namespace dfl::sim
