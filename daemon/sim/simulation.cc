@@ -279,6 +279,7 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
     trace.Add(static_cast<uint64_t>(step->step));
     ++result_.steps;
     NoteStepGap(slot);
+    result_.reachable += Reachable(i);
     Update(i, [&] { slot.step = step->step; });
     if (in_run_ > 0 && step_sum_ / in_run_ >= next_row_step_) TakeRow();
   } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
@@ -303,6 +304,19 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
     EndBy(End::kDiverged, absl::StrCat(name(i), ", step ", failed->step, ": ",
                                        failed->status.message()));
   }
+}
+
+int64_t Simulation::Reachable(int64_t i) const {
+  int64_t count = 0;
+  for (const int64_t j : slots_[static_cast<size_t>(i)].contacts) {
+    if (!slots_[static_cast<size_t>(j)].in_run()) continue;
+    const auto trouble = troubles_.find(std::minmax(i, j));
+    if (trouble == troubles_.end() ||
+        (trouble->second.cuts == 0 && trouble->second.holes == 0)) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 void Simulation::NoteStepGap(Slot& slot) {

@@ -61,6 +61,9 @@ struct Result {
   int64_t crashes = 0;
   // Models and parcels that nodes took: answers, pushes, mass.
   int64_t models_received = 0;
+  // For each finished step, the node's contacts that were in the run and that no
+  // event had cut off from it: whom it could have exchanged with.
+  int64_t reachable = 0;
   // The longest time, in virtual seconds, that a node that trained took from
   // one finished step to the next, or to the first.
   double longest_step_gap_s = 0;
@@ -156,6 +159,8 @@ class Simulation {
   void Apply(const Edge& edge, int64_t cuts, int64_t holes);
   // All links' paths, as they are now.
   void SetPaths();
+  // Contacts of `i` in the run, with nothing between them and it.
+  int64_t Reachable(int64_t i) const;
   // `slot` has finished a step, or does not train any more.
   void NoteStepGap(Slot& slot);
   void EndBy(End end, std::string why);
