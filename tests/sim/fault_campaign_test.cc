@@ -5,7 +5,8 @@
 // faults first, and must then show
 //
 //   no hang      the run ends by its stop rule, and no node that trained took
-//                longer for a step than its slowest gradients and two deadlines
+//                longer for a step than four times the longest without faults,
+//                four deadlines, and the time in which a model must move
 //   no NaN       every parameter of every node is finite
 //   advances     every node that is up at the end has finished all steps
 //   exchanges    models and parcels taken for each step and each neighbour that
@@ -44,6 +45,13 @@
 
 namespace dfl::sim {
 namespace {
+
+// The share of a run's steps in which it must converge, with and without faults.
+constexpr double kTail = 1.0 / 3;
+constexpr int64_t kMostDraws = 50;
+// NodeOptions::join_stall, seconds: a node that began anew and then hears of one
+// that is ahead stands still for its model, which may be lost without a word.
+constexpr double kJoinStall = 10;
 
 int64_t FromEnvironment(const char* name, int64_t otherwise) {
   const char* text = std::getenv(name);
@@ -94,8 +102,8 @@ const Drawing kDrawings[] = {
        return absl::StrFormat(
            "nu: %.2f, p: %.2f, kappa: [%d, %d], sigma0: %.4g, gamma: %.4f, "
            "lookahead: %d",
-           draw.Between(0.3, 0.9), draw.Between(0.3, 0.9), kappa,
-           kappa + draw.From(0, 3), 1 / draw.step, draw.Between(1.006, 1.012),
+           draw.Between(0.5, 1), draw.Between(0.5, 0.9), kappa,
+           kappa + draw.From(0, 2), 1 / draw.step, draw.Between(1.003, 1.008),
            draw.From(0, 1));
      }},
     {"d-psgd", [](KnobDraw& draw) { return draw.Step("eta", 0.3, 0.8); }},
@@ -283,6 +291,7 @@ struct Worst {
   double gap = 0;    // as a share of what is allowed
   double pause = 0;  // the same of a step's time
   double time = 0;   // against the run without faults
+  int64_t redrawn = 0;
   int64_t missed = 0;
   int64_t crashes = 0;
   int64_t links_lost = 0;
@@ -303,35 +312,78 @@ std::string Replay(const std::string& name, const std::string& text) {
   return path;
 }
 
+// A scenario without faults that has converged within a third of its steps: what
+// is left when the last fault has ended.
+struct Calm {
+  CampaignNetwork network;
+  std::string algorithm;
+  std::string text;
+  double least_loss = 0;  // f*
+  Outcome outcome;
+};
+
+// What the gap under faults may be.
+double Allowed(double gap) { return 2 * std::max(gap, 0.0) + 1e-3; }
+
+bool ConvergedIn(double share, const Calm& calm) {
+  const std::vector<MetricsRow>& rows = calm.outcome.result.rows;
+  for (const MetricsRow& row : rows) {
+    if (static_cast<double>(row.step) <
+        share * static_cast<double>(rows.back().step)) {
+      continue;
+    }
+    if (row.loss_mean_model - calm.least_loss > Allowed(calm.outcome.gap)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Calm DrawCalm(const core::AlgorithmInfo& info, const Drawing& drawing,
+              Rng& rng) {
+  Calm calm;
+  calm.network = DrawNetwork(rng, info);
+  const Optimum optimum = FindOptimum(Problems(calm.network));
+  EXPECT_LT(optimum.gradient, 1e-5) << "f* is not exact";
+  calm.least_loss = optimum.loss;
+  KnobDraw draw{rng, calm.network, 1 / optimum.smoothness};
+  const std::string knobs = drawing.knobs(draw);
+  calm.algorithm =
+      absl::StrCat("{name: ", info.name, ", knobs: {", knobs, "}}");
+  calm.text = ScenarioText(calm.network, calm.algorithm, {}, absl::Hours(2));
+  calm.outcome = Play(calm.text, optimum.loss);
+  return calm;
+}
+
 void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
                       uint64_t seed) {
-  Rng rng(DeriveSeed(seed, info.name));
-  const CampaignNetwork network = DrawNetwork(rng, seed, info);
-  const Optimum optimum = FindOptimum(Problems(network));
-  ASSERT_LT(optimum.gradient, 1e-5) << "f* is not exact";
-  KnobDraw draw{rng, network, 1 / optimum.smoothness};
-  const std::string knobs = drawing.knobs(draw);
-  const std::string algorithm =
-      absl::StrCat("{name: ", info.name, ", knobs: {", knobs, "}}");
-
-  const std::string calm_text =
-      ScenarioText(network, algorithm, {}, absl::Hours(2));
-  const Outcome calm = Play(calm_text, optimum.loss);
-  ASSERT_EQ(calm.result.end, End::kFinished) << calm.result.why << "\n"
-                                             << calm_text;
-  const double duration = calm.result.rows.back().time_s;
-  const std::string text = ScenarioText(
-      network, algorithm, DrawFaults(rng, network, absl::Seconds(duration)),
-      absl::Seconds(2 * duration + 120));
-  const Outcome faulty = Play(text, optimum.loss);
-
   const int failures = FailuresSoFar();
-  const double allowed = 2 * std::max(calm.gap, 0.0) + 1e-3;
+  Rng rng(DeriveSeed(seed, info.name));
+  Calm drawn = DrawCalm(info, drawing, rng);
+  for (int64_t i = 1; !ConvergedIn(kTail, drawn) && i < kMostDraws; ++i) {
+    ++worst_.redrawn;
+    drawn = DrawCalm(info, drawing, rng);
+  }
+  const CampaignNetwork& network = drawn.network;
+  const Outcome& calm = drawn.outcome;
+  ASSERT_EQ(calm.result.end, End::kFinished) << calm.result.why << "\n"
+                                             << drawn.text;
+  ASSERT_TRUE(ConvergedIn(kTail, drawn))
+      << "the knobs of its line in kDrawings are too slow";
+  const double duration = calm.result.rows.back().time_s;
+  const std::string text =
+      ScenarioText(network, drawn.algorithm,
+                   DrawFaults(rng, network, absl::Seconds(duration)),
+                   absl::Seconds(2 * duration + 120));
+  const Outcome faulty = Play(text, drawn.least_loss);
+
+  const double allowed = Allowed(calm.gap);
   const double exchanges = calm.result.models_received == 0
                                ? 1
                                : faulty.exchanges() / calm.exchanges();
   const double longest = kSlowestFactor * calm.result.longest_step_gap_s +
-                         4 * absl::ToDoubleSeconds(network.deadline);
+                         4 * absl::ToDoubleSeconds(network.deadline) +
+                         kJoinStall;
   worst_.exchanges = std::min(worst_.exchanges, exchanges);
   worst_.gap = std::max(worst_.gap, faulty.gap / allowed);
   worst_.pause =
@@ -349,16 +401,16 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   EXPECT_LE(faulty.result.longest_step_gap_s, longest);
   EXPECT_GE(exchanges, 0.5);
   EXPECT_LE(faulty.gap, allowed)
-      << "without faults it is " << calm.gap << ", f* is " << optimum.loss;
+      << "without faults it is " << calm.gap << ", f* is " << drawn.least_loss;
   if (FailuresSoFar() > failures) {
     ++failed_;
     const std::string name = absl::StrReplaceAll(
         absl::StrCat("fault-", info.name, "-", seed), {{"+", "plus"}});
     std::cout << "replay: DFL_CAMPAIGN_SEED=" << seed
               << " DFL_CAMPAIGN_RUNS=1, or dflsim run " << Replay(name, text)
-              << " --seed " << seed << "\nwithout faults: dflsim run "
-              << Replay(name + "-calm", calm_text) << " --seed " << seed
-              << "\n";
+              << " --seed " << network.seed << "\nwithout faults: dflsim run "
+              << Replay(name + "-calm", drawn.text) << " --seed "
+              << network.seed << "\n";
   }
 }
 
@@ -379,10 +431,10 @@ TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
   std::cout << absl::StrFormat(
       "%s: seeds %d to %d; least exchanges %.2f, largest gap %.3f and pause "
       "%.2f of what is allowed, time x %.2f; %d missed, %d links lost, %d "
-      "crashes; %d failed\n",
+      "crashes; %d redrawn, %d failed\n",
       info.name, first, first + runs - 1, worst_.exchanges, worst_.gap,
       worst_.pause, worst_.time, worst_.missed, worst_.links_lost,
-      worst_.crashes, failed_);
+      worst_.crashes, worst_.redrawn, failed_);
 }
 
 std::vector<std::string> Names() {

@@ -203,10 +203,9 @@ void DrawSlowNodes(Draw& draw) {
 
 std::string CampaignNode(int64_t i) { return absl::StrCat("n", i); }
 
-CampaignNetwork DrawNetwork(Rng& rng, uint64_t seed,
-                            const core::AlgorithmInfo& info) {
+CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
   CampaignNetwork network;
-  network.seed = seed;
+  network.seed = 1 + rng.Below(1'000'000);
   network.nodes = From(rng, 4, 8);
   network.linear = rng.Bernoulli(0.5);
   // With many parameters logistic regression has directions that are too flat for

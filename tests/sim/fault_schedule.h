@@ -37,8 +37,7 @@ struct CampaignNetwork {
 // 4 to 8 nodes with 2 to 20 parameters, a connected graph of a kind that `info`
 // takes, and gradients that take long against the time-outs of links: 150 to
 // 400 steps are minutes.
-CampaignNetwork DrawNetwork(Rng& rng, uint64_t seed,
-                            const core::AlgorithmInfo& info);
+CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info);
 
 // The slowest that a slow node gets.
 constexpr double kSlowestFactor = 4;
