@@ -230,8 +230,8 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
 }
 
 std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
-                                    absl::Duration duration) {
-  Draw draw{rng, network, duration * 2 / 3 - absl::Milliseconds(2), {}};
+                                    absl::Duration last) {
+  Draw draw{rng, network, last - absl::Milliseconds(2), {}};
   DrawAbsences(draw);
   DrawLinkFaults(draw);
   DrawPartition(draw);

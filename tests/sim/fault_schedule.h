@@ -45,12 +45,11 @@ constexpr double kSlowestFactor = 4;
 // "n3".
 std::string CampaignNode(int64_t i);
 
-// A list of events for a run that takes `duration` without faults: links that
-// lose frames, cuts, black holes, partitions, crashes with a restart (never of
-// more than half of the nodes at a time), joins, slow nodes. Every one ends
-// before two thirds of `duration`.
+// A list of events: links that lose frames, cuts, black holes, partitions, crashes
+// with a restart (never of more than half of the nodes at a time), joins, slow
+// nodes. Every one has ended by `last`.
 std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
-                                    absl::Duration duration);
+                                    absl::Duration last);
 
 // The scenario file. `algorithm`: "{name: ..., knobs: ...}".
 std::string ScenarioText(const CampaignNetwork& network,
