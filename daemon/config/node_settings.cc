@@ -24,6 +24,8 @@
 namespace dfl::config {
 namespace {
 
+constexpr char kData[] = "data";
+
 std::string Variable(const std::map<std::string, std::string>& environment,
                      const std::string& name) {
   const auto found = environment.find(name);
@@ -88,6 +90,26 @@ class Loader {
     }
   }
 
+  // The data section of a larger document, see ReadDataSettings.
+  absl::StatusOr<DataSettings> LoadData(const YamlNode& section,
+                                        const std::string& file,
+                                        const DataSurroundings& around) {
+    around_ = &around;
+    loaded_.settings.data.partition.count = around.parts;
+    names_.erase(std::remove_if(names_.begin(), names_.end(),
+                                [](const std::string& name) {
+                                  return !absl::StartsWith(name, "data.");
+                                }),
+                 names_.end());
+    for (const std::string& key : around.keys) {
+      names_.push_back(absl::StrCat(kData, ".", key));
+    }
+    TakeSection(file, kData, section);
+    CheckTogether();
+    DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
+    return std::move(loaded_.settings.data);
+  }
+
   absl::StatusOr<LoadedSettings> Load() {
     for (const SettingsText& file : sources_.files) TakeFile(file);
     TakeEnvironment();
@@ -124,11 +146,12 @@ class Loader {
       const std::string key =
           prefix.empty() ? item.key : absl::StrCat(prefix, ".", item.key);
       const std::string origin = absl::StrCat(file, ":", item.key_line);
+      if (around_ != nullptr && IsOthers(key, origin)) continue;
       if (IsSection(key)) {
         if (item.kind == YamlNode::Kind::kMap) {
           TakeSection(file, key, item);
         } else if (item.kind != YamlNode::Kind::kNull) {
-          mistakes_.Add(absl::StrCat(origin, ": ", key, ": found ",
+          mistakes_.Add(absl::StrCat(origin, ": ", Shown(key), ": found ",
                                      Describe(item), "; allowed: a section of ",
                                      KeysOf(key)));
         }
@@ -141,7 +164,7 @@ class Loader {
       }
       RawValue value;
       if (!ToRaw(item, value)) {
-        mistakes_.Add(absl::StrCat(origin, ": ", key, ": found ",
+        mistakes_.Add(absl::StrCat(origin, ": ", Shown(key), ": found ",
                                    item.kind == YamlNode::Kind::kList
                                        ? "a list of more than values"
                                        : Describe(item),
@@ -153,6 +176,27 @@ class Loader {
       }
       Take(*setting, value, origin);
     }
+  }
+
+  // Of a data section in a larger document: keys that are not ours to read.
+  bool IsOthers(const std::string& key, const std::string& origin) {
+    if (key == "data.partition.count" || key == "data.partition.index") {
+      mistakes_.Add(absl::StrCat(origin, ": ", Shown(key),
+                                 ": follows from the nodes; remove it"));
+      return true;
+    }
+    const std::vector<std::string>& keys = around_->keys;
+    return std::any_of(keys.begin(), keys.end(), [&](const std::string& own) {
+      return key == absl::StrCat(kData, ".", own);
+    });
+  }
+
+  // A key as the document has it: "network.problem.train.paths".
+  std::string Shown(absl::string_view key) const {
+    if (around_ == nullptr || !absl::ConsumePrefix(&key, kData)) {
+      return std::string(key);
+    }
+    return absl::StrCat(around_->path, key);
   }
 
   void TakeEnvironment() {
@@ -214,7 +258,7 @@ class Loader {
       return;
     }
     mistakes_.Add(absl::StrCat(
-        origin, ": ", setting.key, ": found ",
+        origin, ": ", Shown(setting.key), ": found ",
         value.is_list ? WriteList(value.items) : Quoted(value.text),
         status.message().empty() ? "" : absl::StrCat(": ", status.message()),
         "; allowed: ", setting.allowed));
@@ -265,19 +309,19 @@ class Loader {
     const std::string key = absl::StrCat(
         "data.",
         status.message().substr(0, status.message().find_first_of("[:")));
-    mistakes_.Add(absl::StrCat(origins_[key], ": data.", status.message()));
+    mistakes_.Add(
+        absl::StrCat(origins_[key], ": ", Shown("data."), status.message()));
   }
 
   void CheckStandardise() {
     const StandardiseSettings& standardise = loaded_.settings.data.standardise;
     if (standardise.mean.size() != standardise.std.size()) {
-      mistakes_.Add(absl::StrCat(origins_["data.standardise.std"],
-                                 ": data.standardise.std: found ",
-                                 standardise.std.size(),
-                                 " numbers; allowed: as many as in "
-                                 "data.standardise.mean, ",
-                                 standardise.mean.size(), " (",
-                                 origins_["data.standardise.mean"], ")"));
+      mistakes_.Add(absl::StrCat(
+          origins_["data.standardise.std"], ": ", Shown("data.standardise.std"),
+          ": found ", standardise.std.size(),
+          " numbers; allowed: as many as in ", Shown("data.standardise.mean"),
+          ", ", standardise.mean.size(), " (",
+          origins_["data.standardise.mean"], ")"));
     }
     std::vector<std::string> given;
     if (standardise.per != StandardiseSettings::Per::kNone) {
@@ -286,8 +330,8 @@ class Loader {
     if (!standardise.mean.empty()) given.push_back("data.standardise.mean");
     if (!standardise.file.empty()) given.push_back("data.standardise.file");
     if (given.size() > 1) {
-      mistakes_.Add(absl::StrCat(origins_[given[1]], ": ", given[1],
-                                 ": found beside ", given[0], " (",
+      mistakes_.Add(absl::StrCat(origins_[given[1]], ": ", Shown(given[1]),
+                                 ": found beside ", Shown(given[0]), " (",
                                  origins_[given[0]],
                                  "); allowed: one of per, mean with std, and "
                                  "file"));
@@ -313,7 +357,7 @@ class Loader {
       }
     }
     const std::string text =
-        absl::StrCat(origins_[key], ": ", key, ": ", message);
+        absl::StrCat(origins_[key], ": ", Shown(key), ": ", message);
     // Both sets have the format in common; one mistake is told once.
     if (told_.insert(text).second) mistakes_.Add(text);
   }
@@ -351,14 +395,18 @@ class Loader {
     const std::string section(key.substr(0, key.find_last_of('.')));
     std::string advice;
     if (!nearest.empty()) {
-      advice = absl::StrCat("did you mean ", nearest, "?");
+      advice = absl::StrCat("did you mean ", Shown(nearest), "?");
     } else if (section != key && IsSection(section)) {
-      advice = absl::StrCat("allowed in ", section, ": ", KeysOf(section));
+      advice =
+          absl::StrCat("allowed in ", Shown(section), ": ", KeysOf(section),
+                       around_ == nullptr || section != kData
+                           ? ""
+                           : absl::StrCat(", ", Either(around_->keys)));
     } else {
       advice = "dfld --help lists them all";
     }
-    mistakes_.Add(
-        absl::StrCat(origin, ": ", key, ": unknown ", what, "; ", advice));
+    mistakes_.Add(absl::StrCat(origin, ": ", Shown(key), ": unknown ", what,
+                               "; ", advice));
   }
 
   static bool ToRaw(const YamlNode& node, RawValue& value) {
@@ -376,6 +424,7 @@ class Loader {
   }
 
   const SettingsSources& sources_;
+  const DataSurroundings* around_ = nullptr;  // LoadData's
   LoadedSettings loaded_;
   std::map<std::string, std::string> origins_;  // by key
   std::vector<std::string> names_;              // of settings and sections
@@ -454,6 +503,14 @@ absl::StatusOr<LoadedSettings> LoadNodeSettings(
 absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources) {
   DFL_ASSIGN_OR_RETURN(LoadedSettings loaded, LoadNodeSettings(sources));
   return std::move(loaded.settings);
+}
+
+absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
+                                              const std::string& file,
+                                              const DataSurroundings& around) {
+  SettingsSources nobody;
+  nobody.host_name = "nobody";
+  return Loader(nobody).LoadData(section, file, around);
 }
 
 absl::Status CheckStartable(const LoadedSettings& loaded) {

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "daemon/config/yaml_tree.h"
 #include "daemon/core/partition.h"
 #include "daemon/data/data_spec.h"
 
@@ -166,6 +167,21 @@ absl::StatusOr<LoadedSettings> LoadNodeSettings(const SettingsSources& sources);
 
 // The same for a caller that wants no listing.
 absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources);
+
+// What a larger document has around a data section.
+struct DataSurroundings {
+  std::string path;               // of the section, for errors
+  std::vector<std::string> keys;  // in the section, beside its own; not read
+  int64_t parts = 1;              // that the rows are split into
+};
+
+// The section `data` of node settings as a part of another document, such as a
+// simulated network: the same keys, without partition.count and
+// partition.index. `file` is only quoted.
+// Errors: as LoadNodeSettings, FILE:LINE: PATH.KEY: found VALUE; allowed: ...
+absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
+                                              const std::string& file,
+                                              const DataSurroundings& around);
 
 // What a daemon needs beyond well-formed settings before it may start: data to
 // train on, and `security: insecure` in so many words while a network

@@ -121,9 +121,11 @@ absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
 }
 
 absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
-  std::vector<std::string> known;
   for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
     if (info.name == name) return &info;
+  }
+  std::vector<std::string> known;
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
     known.push_back(info.name);
   }
   const std::string nearest = NearestName(name, known);

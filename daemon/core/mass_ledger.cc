@@ -196,4 +196,19 @@ std::vector<const MassLedger::Taken*> MassLedger::held() const {
   return all;
 }
 
+std::vector<MassLedger::OutParcel> MassLedger::out() const {
+  std::vector<OutParcel> all;
+  for (const auto& [to, giving] : giving_) {
+    if (!giving.out.mass) continue;
+    all.push_back(
+        {to, giving.out.sequence, giving.out.mass.get(), giving.out.scalar});
+  }
+  return all;
+}
+
+uint64_t MassLedger::last_taken(const NodeId& from) const {
+  const auto it = taking_.find(from);
+  return it == taking_.end() ? 0 : it->second.last_sequence;
+}
+
 }  // namespace dfl::core

@@ -103,6 +103,17 @@ class MassLedger {
   double AddUnsettled(absl::Span<float> vector) const;
   // What waits for its round, by giver and in order.
   std::vector<const Taken*> held() const;
+  // What was given and is not known to be delivered, borrowed until the next
+  // change.
+  struct OutParcel {
+    NodeId to;
+    uint64_t sequence = 0;
+    const FlatVector* mass = nullptr;
+    double scalar = 0;
+  };
+  std::vector<OutParcel> out() const;
+  // The number of the newest parcel that was taken from `from`; 0: none.
+  uint64_t last_taken(const NodeId& from) const;
 
  private:
   struct Parcel {

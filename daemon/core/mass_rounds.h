@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,12 @@ class MassRounds : public PushAlgorithm {
   // nodes, with what is unsettled, does not change within an epoch. Empty where
   // nothing but replicas is kept up to date.
   virtual absl::Span<const float> conserved() const = 0;
-  // For tests. Adds to `vector` [n] what was given and is not known to be
+  // Push-sum's weight, which is conserved in the vector's stead: its sum over all
+  // nodes is their number. Nullopt where there is none.
+  virtual std::optional<double> conserved_weight() const {
+    return std::nullopt;
+  }
+  // For monitors and tests. Adds to `vector` [n] what was given and is not known to be
   // delivered, and what was taken and not added yet; returns the scalars' sum.
   virtual double AddUnsettled(absl::Span<float> vector) const {
     return ledger_.AddUnsettled(vector);

@@ -294,4 +294,95 @@ ProblemSet LogisticRegressionExample(const ExampleSpec& spec) {
   return set;
 }
 
+namespace {
+
+constexpr double kCentreNorm = 3;
+
+// [classes x features]
+std::vector<double> Centres(const SoftmaxSpec& spec) {
+  Rng rng(DeriveSeed(spec.seed, "softmax centres"));
+  const auto d = static_cast<size_t>(spec.features);
+  std::vector<double> centres;
+  centres.reserve(static_cast<size_t>(spec.classes) * d);
+  for (int64_t c = 0; c < spec.classes; ++c) {
+    double squares = 0;
+    for (size_t l = 0; l < d; ++l) {
+      centres.push_back(Normal(rng));
+      squares += centres.back() * centres.back();
+    }
+    const double scale = kCentreNorm / std::sqrt(squares);
+    for (size_t l = 0; l < d; ++l) centres[centres.size() - d + l] *= scale;
+  }
+  return centres;
+}
+
+// Dir(skew, ..., skew), or equal shares.
+std::vector<double> LabelShares(const SoftmaxSpec& spec, Rng& rng) {
+  const auto classes = static_cast<size_t>(spec.classes);
+  std::vector<double> shares(classes, 1 / static_cast<double>(spec.classes));
+  if (spec.skew == 0) return shares;
+  double sum = 0;
+  for (double& share : shares) {
+    share = Gamma(rng, spec.skew);
+    sum += share;
+  }
+  // So small a skew that all underflowed: one class.
+  if (sum == 0) {
+    shares[rng.Below(classes)] = sum = 1;
+  }
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+struct LabelledRows {
+  std::vector<double> x;
+  std::vector<int64_t> labels;
+};
+
+LabelledRows DrawRows(const SoftmaxSpec& spec, int64_t rows,
+                      const std::vector<double>& centres,
+                      const std::vector<double>& shares, Rng& rng) {
+  const auto d = static_cast<size_t>(spec.features);
+  LabelledRows out;
+  out.x.reserve(static_cast<size_t>(rows) * d);
+  for (int64_t row = 0; row < rows; ++row) {
+    double left = rng.Uniform();
+    size_t label = 0;
+    while (label + 1 < shares.size() && left >= shares[label]) {
+      left -= shares[label++];
+    }
+    out.labels.push_back(static_cast<int64_t>(label));
+    for (size_t l = 0; l < d; ++l) {
+      out.x.push_back(centres[label * d + l] + Normal(rng));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+SoftmaxSet SoftmaxExample(const SoftmaxSpec& spec) {
+  DFL_CHECK(spec.nodes >= 1 && spec.features >= 1 && spec.classes >= 2 &&
+            spec.rows_per_node >= 1 && spec.test_rows >= 1 && spec.skew >= 0);
+  const std::vector<double> centres = Centres(spec);
+  SoftmaxSet set;
+  for (int64_t node = 0; node < spec.nodes; ++node) {
+    Rng rng(DeriveSeed(spec.seed, "softmax data", static_cast<uint64_t>(node)));
+    const std::vector<double> shares = LabelShares(spec, rng);
+    LabelledRows rows =
+        DrawRows(spec, spec.rows_per_node, centres, shares, rng);
+    set.nodes.push_back(std::make_unique<Softmax>(
+        std::move(rows.x), std::move(rows.labels), spec.classes));
+  }
+  Rng rng(DeriveSeed(spec.seed, "softmax test"));
+  SoftmaxSpec even = spec;
+  even.skew = 0;
+  LabelledRows rows =
+      DrawRows(spec, spec.test_rows, centres, LabelShares(even, rng), rng);
+  set.test_labels = rows.labels;
+  set.test = std::make_unique<Softmax>(std::move(rows.x),
+                                       std::move(rows.labels), spec.classes);
+  return set;
+}
+
 }  // namespace dfl::core

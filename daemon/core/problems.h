@@ -134,6 +134,31 @@ ProblemSet LinearRegressionExample(const ExampleSpec& spec);
 // lambda = 0.001.
 ProblemSet LogisticRegressionExample(const ExampleSpec& spec);
 
+// Classes of rows around one centre each, for softmax regression.
+struct SoftmaxSpec {
+  int64_t nodes = 4;           // m >= 1
+  int64_t features = 20;       // d >= 1
+  int64_t classes = 10;        // C >= 2
+  int64_t rows_per_node = 50;  // >= 1
+  int64_t test_rows = 500;     // >= 1
+  double skew = 0;             // Dirichlet concentration, >= 0; 0: no skew
+  uint64_t seed = 1;
+};
+
+struct SoftmaxSet {
+  std::vector<std::unique_ptr<Softmax>> nodes;
+  // For all nodes alike: every class as probable as any other.
+  std::unique_ptr<Softmax> test;
+  std::vector<int64_t> test_labels;
+};
+
+// A row of class c is mu_c + N(0, 1) in each of d coordinates, |mu_c| = 3 in a
+// uniformly random direction: a linear model tells most classes apart, not all.
+// With `skew` > 0 node i draws its labels from p_i ~ Dir(skew, ..., skew), else
+// uniformly. A pure function of `spec`; node i's data depends on neither `nodes`
+// nor the other nodes'.
+SoftmaxSet SoftmaxExample(const SoftmaxSpec& spec);
+
 }  // namespace dfl::core
 
 #endif  // DFL_CORE_PROBLEMS_H_

@@ -9,6 +9,7 @@
 #define DFL_CORE_SGP_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/types/span.h"
@@ -24,6 +25,7 @@ class Sgp : public MassRounds {
   explicit Sgp(AlgorithmContext context);
 
   absl::Span<const float> conserved() const override { return x_; }
+  std::optional<double> conserved_weight() const override { return omega_; }
   double omega() const { return omega_; }
 
  private:

@@ -1,14 +1,21 @@
 #include "daemon/core/spod_gt.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "daemon/base/distributions.h"
+#include "daemon/base/rng.h"
 #include "daemon/core/flat_vector.h"
 
 namespace dfl::core {
 namespace {
 
 constexpr double kSmallestUnbiased = 0.1;
+constexpr double kSmallestDrawn = 0.01;
 
 KnobSpec ProbabilityKnob(std::string name, std::string help) {
   KnobSpec knob;
@@ -35,10 +42,33 @@ KnobSpec UnbiasKnob() {
   unbias.choices = {"auto", "on", "off"};
   unbias.help =
       "Scale gradients by 1/p, so that unequal p minimise the sum of f_i and "
-      "not of p_i f_i. auto: on while every p is at least 0.1 (noise, else); "
-      "off: the paper's form.";
+      "not of p_i f_i. auto: on while every p is at least 0.1 (noise, else) "
+      "and none is drawn; off: the paper's form.";
   unbias.shared = true;
   return unbias;
+}
+
+KnobSpec DrawKnob() {
+  KnobSpec draw;
+  draw.name = "p_draw";
+  draw.type = KnobType::kText;
+  draw.default_value = std::string("off");
+  draw.choices = {"off", "beta"};
+  draw.noun = KnobNoun::kParticipation;
+  draw.help =
+      "beta: the probabilities of this node and of each of its links are drawn "
+      "once from Beta(0.5, 0.5), by the run's seed, in place of those given "
+      "([Spod-GT] sec. 5); less than 0.01 counts as 0.01.";
+  draw.shared = true;
+  return draw;
+}
+
+// The node's own p, or the p_hat of its link to `peer`: the same at each call.
+double DrawnProbability(uint64_t run_seed, absl::string_view knob,
+                        const NodeId& self, const NodeId& peer) {
+  Rng rng(DeriveSeed(DeriveSeed(DeriveSeed(run_seed, knob), self.name()),
+                     peer.name()));
+  return std::max(kSmallestDrawn, Beta(rng, 0.5, 0.5));
 }
 
 KnobSpec SendKnob() {
@@ -73,6 +103,7 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
     info.knobs.push_back(UnbiasKnob());
   }
   if (sends) info.knobs.push_back(SendKnob());
+  if (computes || sends) info.knobs.push_back(DrawKnob());
   info.knobs.push_back(MaxLagKnob());
   return info;
 }
@@ -112,16 +143,23 @@ void SpodGt::ResetState() {
   scale_ = 0;
 }
 
-double SpodGt::Probability(const char* knob) const {
-  return plan().knobs.values().count(knob) > 0 ? plan().knobs.Number(knob) : 1;
+bool SpodGt::Draws() const {
+  return plan().knobs.values().count("p_draw") > 0 &&
+         plan().knobs.Text("p_draw") == "beta";
+}
+
+double SpodGt::Probability(const char* knob, const NodeId& peer) const {
+  if (plan().knobs.values().count(knob) == 0) return 1;
+  if (!Draws()) return plan().knobs.Number(knob);
+  return DrawnProbability(plan().seed, knob, plan().self, peer);
 }
 
 float SpodGt::Scale() const {
   if (plan().knobs.values().count("unbias") == 0) return 1;
   const std::string& unbias = plan().knobs.Text("unbias");
-  const bool on = unbias == "on" ||
-                  (unbias == "auto" && plan().least_p >= kSmallestUnbiased);
-  return on ? static_cast<float>(1 / Probability("p")) : 1.0F;
+  const bool on = unbias == "on" || (unbias == "auto" && !Draws() &&
+                                     plan().least_p >= kSmallestUnbiased);
+  return on ? static_cast<float>(1 / Probability("p", plan().self)) : 1.0F;
 }
 
 FlatVector SpodGt::Tracker() const {
@@ -142,7 +180,8 @@ void SpodGt::BeginRound(Actions& actions) {
 void SpodGt::MayCompute(Actions& actions) {
   begun_ = true;
   scale_ = 0;
-  if (decisions_.Happens("compute", plan().self, Probability("p"))) {
+  const NodeId& self = plan().self;
+  if (decisions_.Happens("compute", self, Probability("p", self))) {
     Compute(actions);
   } else if (phase_ == Phase::kFirstGradient) {
     Send(actions);
@@ -168,7 +207,8 @@ void SpodGt::Send(Actions& actions) {
   skip.round = step();
   for (const Neighbour& neighbour : Up(plan().out_neighbours)) {
     ++could_send_;
-    if (decisions_.Happens("send", neighbour.node, Probability("p_hat"))) {
+    const NodeId& to = neighbour.node;
+    if (decisions_.Happens("send", to, Probability("p_hat", to))) {
       drawn.push_back(neighbour);
     } else {
       skip.peers.push_back(neighbour.node);

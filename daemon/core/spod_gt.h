@@ -12,6 +12,9 @@
 // ledger: sum_i y_i = sum_i v_i g_i. To an out-neighbour that is not drawn goes
 // a header that says so.
 //
+// Given by knobs, or (p_draw) drawn once by node and by link from Beta(1/2, 1/2),
+// as in the paper's experiments.
+//
 // By knobs: push-pull (p = p^ = 1), g-push-pull (p = 1), sporadic-k-gt (p^ = 1).
 #ifndef DFL_CORE_SPOD_GT_H_
 #define DFL_CORE_SPOD_GT_H_
@@ -46,8 +49,10 @@ class SpodGt : public MassRounds {
   double StepSize() const override { return plan().knobs.Number("eta"); }
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
-  // A probability that not every variant has as a knob.
-  double Probability(const char* knob) const;
+  // Whether probabilities are drawn instead of given.
+  bool Draws() const;
+  // p_i (`peer` is oneself) or p^_ji, which not every variant has as a knob.
+  double Probability(const char* knob, const NodeId& peer) const;
   // 1/p_i or 1: what v_i g_i is multiplied by.
   float Scale() const;
   // y = z + v g.

@@ -154,7 +154,8 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
         link, absl::FailedPreconditionError("the peer has this node's name"));
     return;
   }
-  Peer& peer = peers_[identity.node];
+  auto& entry = *peers_.try_emplace(identity.node).first;
+  Peer& peer = entry.second;
   const bool restarted =
       peer.incarnation != 0 && peer.incarnation != identity.incarnation;
   const bool replaces = peer.link != 0;
@@ -178,7 +179,7 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
   peer.since = loop_.Now();
   peer.address = dialled_by_us ? dialled_address : identity.advertised;
   peer.last_error.clear();
-  by_link_[link] = identity.node;
+  by_link_[link] = &entry;
   // Of a change from one link to another nothing is to be reported.
   if (!replaces || restarted) {
     events_.Report(ports::LinkUp{identity.node, dialled_address});
@@ -189,24 +190,22 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
 void Links::OnFrame(LinkId link, ports::Frame frame) {
   const auto it = by_link_.find(link);
   if (it == by_link_.end()) return;  // closed meanwhile
-  const NodeId node = it->second;
-  peers_[node].bytes_received += ports::EncodedSize(frame);
+  auto& [node, peer] = *it->second;
+  peer.bytes_received += ports::EncodedSize(frame);
   listener_.OnPeerFrame(node, std::move(frame));
 }
 
 void Links::OnWritable(LinkId link) {
   const auto it = by_link_.find(link);
   if (it == by_link_.end()) return;
-  const NodeId node = it->second;
-  listener_.OnPeerWritable(node);
+  listener_.OnPeerWritable(it->second->first);
 }
 
 void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
   const auto it = by_link_.find(link);
   if (it == by_link_.end()) return;  // one that was not kept
-  const NodeId node = it->second;
+  auto& [node, peer] = *it->second;
   by_link_.erase(it);
-  Peer& peer = peers_[node];
   peer.link = 0;
   peer.last_error = std::string(reason.message());
   events_.Report(ports::LinkDown{node, reason});

@@ -119,7 +119,8 @@ class Links : public ports::Transport::Handler {
   Listener& listener_;
   Rng rng_;
   std::map<NodeId, Peer> peers_;
-  std::map<ports::LinkId, NodeId> by_link_;
+  // Into peers_, which nothing leaves.
+  std::map<ports::LinkId, std::map<NodeId, Peer>::value_type*> by_link_;
   std::map<std::string, Address> addresses_;
 };
 

@@ -116,8 +116,10 @@ class Node : private Links::Listener, private Transfers::Listener {
 
   int64_t models_received() const { return models_received_; }
 
-  // The trained parameters, for tests on the loop.
+  // The trained parameters and the module's buffers, for simulator and tests, on
+  // the loop.
   absl::Span<const float> parameters() const { return parameters_; }
+  absl::Span<const float> buffers() const { return buffers_; }
   // For tests of its bounds.
   const Transfers& transfers() const { return transfers_; }
   // For tests of what it conserves; null before Start.

@@ -1,7 +1,5 @@
 #include "daemon/sim/dflsim.h"
 
-#include <sys/resource.h>
-
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <filesystem>
@@ -9,24 +7,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/console/catalogue.h"
 #include "daemon/console/command_line.h"
 #include "daemon/console/document.h"
-#include "daemon/console/interrupt.h"
-#include "daemon/console/table.h"
 #include "daemon/console/topology_text.h"
-#include "daemon/console/units.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/run_plan.h"
-#include "daemon/sim/plots.h"
+#include "daemon/sim/context.h"
 #include "daemon/sim/results.h"
+#include "daemon/sim/run_command.h"
 #include "daemon/sim/scenario.h"
-#include "daemon/sim/simulation.h"
 
 namespace dfl::sim {
 namespace {
@@ -46,196 +39,7 @@ constexpr char kExitCodes[] =
     "  70   a bug of dflsim\n"
     "  130  interrupted; what there was is written";
 
-// Between two signs of life.
-constexpr absl::Duration kDrawEvery = absl::Milliseconds(200);
-constexpr absl::Duration kSayEvery = absl::Seconds(5);
-
-// What every command works with.
-class Context {
- public:
-  Context(Io& io, const std::function<absl::Time()>& now) : io(io), now(now) {}
-
-  void Say(absl::string_view text) {
-    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-      io.err << "dflsim: " << console::Printable(std::string(line)) << "\n";
-    }
-  }
-  ExitCode Fail(const absl::Status& status, ExitCode code = kFailed) {
-    Say(status.message());
-    return code;
-  }
-  void Print(const Json& json, const std::function<std::string()>& table) {
-    io.out << (output == "json"   ? console::ToJson(json)
-               : output == "yaml" ? console::ToYaml(json)
-                                  : table());
-    io.out.flush();
-  }
-
-  Io& io;
-  const std::function<absl::Time()>& now;
-  std::string output = "table";
-};
-
 using Chosen = std::function<ExitCode(Context&)>;
-
-// --------------------------------------------------------------------- run ----
-
-struct RunCommand {
-  std::string file;
-  uint64_t seed = 0;
-  std::string out;
-  bool no_plots = false;
-};
-
-// A bar on a terminal, a line every few seconds elsewhere.
-class ProgressLine {
- public:
-  explicit ProgressLine(Context& context)
-      : context_(context), began_(context.now()), drawn_(began_) {}
-  ~ProgressLine() { Clear(); }
-
-  void Show(const Progress& progress) {
-    const absl::Time now = context_.now();
-    const bool terminal = context_.io.err_is_terminal;
-    if (now - drawn_ < (terminal ? kDrawEvery : kSayEvery)) return;
-    drawn_ = now;
-    const double seconds = absl::ToDoubleSeconds(now - began_);
-    std::string text = absl::StrFormat(
-        "step %d  loss %.4g  consensus %.3g  sent %s  %s steps/s",
-        progress.last.step, progress.last.loss_mean_model,
-        progress.last.consensus_error,
-        console::HumanBytes(progress.last.bytes_sent),
-        absl::StrFormat("%.0f", static_cast<double>(progress.steps) / seconds));
-    if (progress.share > 0.01) {
-      absl::StrAppend(&text, "  ",
-                      console::HumanSeconds(seconds * (1 - progress.share) /
-                                            progress.share),
-                      " left");
-    }
-    if (terminal) {
-      context_.io.err << "\r\x1b[K" << console::ProgressBar(progress.share, 24)
-                      << "  " << text << std::flush;
-      open_ = true;
-    } else {
-      context_.Say(absl::StrFormat(
-          "%3d%%  %s", static_cast<int>(progress.share * 100), text));
-    }
-  }
-
-  void Clear() {
-    if (open_) context_.io.err << "\r\x1b[K" << std::flush;
-    open_ = false;
-  }
-  absl::Duration elapsed() const { return context_.now() - began_; }
-
- private:
-  Context& context_;
-  const absl::Time began_;
-  absl::Time drawn_;
-  bool open_ = false;
-};
-
-std::string DefaultFolder(const Scenario& scenario) {
-  return absl::StrCat(std::filesystem::path(scenario.file).stem().string(),
-                      "-seed-", scenario.plan.seed);
-}
-
-// Of this process so far, in bytes.
-int64_t PeakMemory() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
-}
-
-std::string RunText(const Scenario& scenario, const Result& result,
-                    const std::string& folder, double seconds) {
-  std::vector<std::pair<std::string, std::string>> lines = {
-      {"end", absl::StrCat(Name(result.end), ": ", result.why)}};
-  if (!result.rows.empty()) {
-    const MetricsRow& row = result.rows.back();
-    lines.insert(
-        lines.end(),
-        {{"step", absl::StrCat(row.step, " (", row.lowest_step, " to ",
-                               row.highest_step, ") of ", row.nodes, " nodes")},
-         {"virtual time", absl::StrFormat("%.6g s", row.time_s)},
-         {"loss", absl::StrFormat("%.6g at the mean model, %.6g on average",
-                                  row.loss_mean_model, row.mean_loss)},
-         {"consensus error", absl::StrFormat("%.6g", row.consensus_error)},
-         {"sent", console::HumanBytes(row.bytes_sent)}});
-  }
-  const double a_step =
-      result.steps == 0 ? 0 : 1e6 * seconds / static_cast<double>(result.steps);
-  lines.insert(
-      lines.end(),
-      {{"took",
-        absl::StrFormat("%.1f s, %.2f us a step of a node, %s at most", seconds,
-                        a_step, console::HumanBytes(PeakMemory()))},
-       {"results", folder},
-       {"seed", absl::StrCat(scenario.plan.seed)},
-       {"digest", DigestText(result.digest)}});
-  return console::KeyValueLines(lines);
-}
-
-void Draw(Context& context, const std::string& folder,
-          absl::Span<const RecordedRun> runs) {
-  const absl::Status drawn = DrawPlots(folder, runs);
-  if (!drawn.ok()) context.Say(drawn.message());
-}
-
-ExitCode RunScenario(Context& context, const RunCommand& command) {
-  const absl::StatusOr<std::string> text =
-      config::ReadTextFile(command.file, config::kMaxPlanBytes);
-  if (!text.ok()) return context.Fail(text.status());
-  absl::StatusOr<Scenario> scenario =
-      ParseScenario(*text, command.file, command.seed);
-  if (!scenario.ok()) return context.Fail(scenario.status(), kUsage);
-  const std::string folder =
-      command.out.empty() ? DefaultFolder(*scenario) : command.out;
-  absl::StatusOr<std::unique_ptr<Simulation>> made =
-      Simulation::Create(*std::move(scenario));
-  if (!made.ok()) return context.Fail(made.status(), kUsage);
-  Simulation& simulation = **made;
-  // Before anything can go wrong.
-  context.Say(absl::StrCat(
-      simulation.size(), " nodes, seed ", simulation.scenario().plan.seed,
-      "; again by: ", ReplayCommand(simulation.scenario())));
-  for (const std::string& note : simulation.notes()) {
-    context.Say(absl::StrCat("warning: ", note, "; this has no effect"));
-  }
-  ProgressLine line(context);
-  const Result result = [&] {
-    const console::InterruptScope interrupt;
-    return simulation.Run([&line](const Progress& progress) {
-      line.Show(progress);
-      return !console::InterruptScope::Requested();
-    });
-  }();
-  const double seconds = absl::ToDoubleSeconds(line.elapsed());
-  line.Clear();
-  const absl::Status written =
-      WriteResults(folder, simulation.scenario(), result);
-  if (!written.ok()) return context.Fail(written);
-  if (!command.no_plots && result.rows.size() > 1) {
-    RecordedRun run;
-    run.title = std::filesystem::path(folder).filename().string();
-    run.rows = result.rows;
-    Draw(context, folder, {&run, 1});
-  }
-  Json json = SummaryJson(simulation.scenario(), result);
-  json["results"] = folder;
-  json["seconds"] = seconds;
-  json["peak_bytes"] = PeakMemory();
-  context.Print(json, [&] {
-    return RunText(simulation.scenario(), result, folder, seconds);
-  });
-  if (result.failed) {
-    context.Say(
-        absl::StrCat("the run failed (", Name(result.end), "): ", result.why,
-                     "; again by: ", ReplayCommand(simulation.scenario())));
-    return kFailed;
-  }
-  return result.end == End::kInterrupted ? kInterrupted : kOk;
-}
 
 // ----------------------------------------------------------------- compare ----
 
@@ -317,6 +121,14 @@ void AddRun(CLI::App& app, Chosen& chosen) {
       ->check(CLI::PositiveNumber);
   command->add_option("--out", run->out,
                       "Folder of the results; default: SCENARIO-seed-N");
+  command
+      ->add_option("--variant", run->variants,
+                   "Only this one of the file's variants; several times: these")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--jobs", run->jobs,
+                   "Variants at a time; default: one a processor")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--no-plots", run->no_plots, "Do not call gnuplot");
   command->callback([&chosen, run] {
     chosen = [run](Context& context) { return RunScenario(context, *run); };
@@ -373,14 +185,15 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
 }  // namespace
 
 int Dflsim(const std::vector<std::string>& arguments, Io& io,
-           const std::function<absl::Time()>& now) {
+           const std::function<absl::Time()>& now,
+           const OpenDataLearners& learners) {
   try {
     CLI::App app(kDescription, "dflsim");
     app.footer(kExitCodes);
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", absl::StrCat("dflsim ", DFL_VERSION));
-    Context context(io, now);
+    Context context(io, now, learners);
     Chosen chosen;
     app.add_option("-o,--output", context.output, "table, json or yaml")
         ->capture_default_str()

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/console/io.h"
+#include "daemon/sim/data_task.h"
 
 namespace dfl::sim {
 
@@ -21,9 +22,11 @@ enum ExitCode : int {
 };
 
 // `arguments` without the program's name; `now` is real time, only used for
-// progress. Returns the exit code.
+// progress; `learners` learn problems of data, null: they are refused. Returns
+// the exit code.
 int Dflsim(const std::vector<std::string>& arguments, console::Io& io,
-           const std::function<absl::Time()>& now);
+           const std::function<absl::Time()>& now,
+           const OpenDataLearners& learners = nullptr);
 
 }  // namespace dfl::sim
 

@@ -6,6 +6,9 @@
 #include "absl/time/clock.h"
 #include "daemon/console/io.h"
 #include "daemon/sim/dflsim.h"
+#ifdef DFL_HAVE_TORCH
+#include "daemon/sim/torch_data_learners.h"
+#endif
 
 int main(int argc, char** argv) {
   // A reader that left is noticed by the write.
@@ -14,5 +17,9 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   // Of a person at the terminal; the simulated nodes never see it.
   const auto now = [] { return absl::Now(); };  // NOLINT(dfl-layers)
-  return dfl::sim::Dflsim(arguments, io, now);
+  dfl::sim::OpenDataLearners learners;
+#ifdef DFL_HAVE_TORCH
+  learners = dfl::sim::OpenTorchDataLearners;
+#endif
+  return dfl::sim::Dflsim(arguments, io, now, learners);
 }

@@ -10,9 +10,22 @@ namespace {
 
 constexpr char kHeader[] =
     "step,time_s,loss_mean_model,mean_loss,consensus_error,bytes_sent,nodes,"
-    "lowest_step,highest_step";
+    "lowest_step,highest_step,accuracy,accuracy_mean_model,mass_drift";
+constexpr size_t kColumns = 12;
 
 std::string Number(double value) { return absl::StrFormat("%.17g", value); }
+
+std::string Number(const std::optional<double>& value) {
+  return value.has_value() ? Number(*value) : "";
+}
+
+bool ReadOptional(absl::string_view cell, std::optional<double>& out) {
+  if (cell.empty()) return true;
+  double value = 0;
+  if (!absl::SimpleAtod(cell, &value)) return false;
+  out = value;
+  return true;
+}
 
 }  // namespace
 
@@ -24,7 +37,9 @@ std::string ToCsv(absl::Span<const MetricsRow> rows) {
                     Number(row.mean_loss), ",", Number(row.consensus_error),
                     ",");
     absl::StrAppend(&out, row.bytes_sent, ",", row.nodes, ",", row.lowest_step);
-    absl::StrAppend(&out, ",", row.highest_step, "\n");
+    absl::StrAppend(&out, ",", row.highest_step, ",", Number(row.accuracy));
+    absl::StrAppend(&out, ",", Number(row.accuracy_mean_model), ",",
+                    Number(row.mass_drift), "\n");
   }
   return out;
 }
@@ -46,7 +61,7 @@ absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
     if (line.empty()) continue;
     const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
     MetricsRow row;
-    const bool good = cells.size() == 9 &&
+    const bool good = cells.size() == kColumns &&
                       absl::SimpleAtoi(cells[0], &row.step) &&
                       absl::SimpleAtod(cells[1], &row.time_s) &&
                       absl::SimpleAtod(cells[2], &row.loss_mean_model) &&
@@ -55,8 +70,15 @@ absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
                       absl::SimpleAtoi(cells[5], &row.bytes_sent) &&
                       absl::SimpleAtoi(cells[6], &row.nodes) &&
                       absl::SimpleAtoi(cells[7], &row.lowest_step) &&
-                      absl::SimpleAtoi(cells[8], &row.highest_step);
-    if (!good) return wrong("nine numbers, as in the first line");
+                      absl::SimpleAtoi(cells[8], &row.highest_step) &&
+                      ReadOptional(cells[9], row.accuracy) &&
+                      ReadOptional(cells[10], row.accuracy_mean_model) &&
+                      ReadOptional(cells[11], row.mass_drift);
+    if (!good) {
+      return wrong(
+          "twelve columns, as in the first line: numbers, of which the last "
+          "three may be missing");
+    }
     rows.push_back(row);
   }
   if (number < 2) {

@@ -3,6 +3,7 @@
 #define DFL_SIM_METRICS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,18 @@ struct MetricsRow {
   int64_t nodes = 0;           // in the run
   int64_t lowest_step = 0;
   int64_t highest_step = 0;
+  // Of test rows, in [0, 1]: the mean of each node's own model's, and that of the
+  // mean model. None where a problem has no classes.
+  std::optional<double> accuracy;
+  std::optional<double> accuracy_mean_model;
+  // core::MassDrift; none where an algorithm conserves nothing.
+  std::optional<double> mass_drift;
 
   friend bool operator==(const MetricsRow&, const MetricsRow&) = default;
 };
 
-// A header line and a line a row; numbers read back as they were.
+// A header line and a line a row; numbers read back as they were, and what there
+// is none of is empty.
 std::string ToCsv(absl::Span<const MetricsRow> rows);
 
 // Errors: INVALID_ARGUMENT "FILE:LINE: ..." for anything but ToCsv's form.

@@ -4,10 +4,14 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,15 +27,70 @@ namespace {
 constexpr char kScriptFile[] = "plot.gp";
 constexpr char kLogFile[] = "plot.log";
 
+struct Axis {
+  const char* label;
+  int column;
+};
+constexpr Axis kSteps = {"steps", 1};
+constexpr Axis kTime = {"virtual time (s)", 2};
+constexpr Axis kBytes = {"sent (MB)", 3};
+
 struct Figure {
   const char* file;
   const char* label;
-  double MetricsRow::* value;
+  std::optional<double> (*value)(const MetricsRow&);
+  std::vector<Axis> against;
+  // Over decades where all values allow it, or as it is.
+  bool logarithmic;
+  const char* key;  // where the runs' names stand
 };
-constexpr Figure kFigures[] = {
-    {"loss", "f(mean w)", &MetricsRow::loss_mean_model},
-    {"consensus", "mean |w_i - mean w|^2", &MetricsRow::consensus_error},
-};
+
+// What may be missing is drawn where a run has it.
+const std::vector<Figure>& Figures() {
+  using Value = std::optional<double>;
+  static const auto* const kFigures = new std::vector<Figure>{
+      {"loss",
+       "f(mean w)",
+       [](const MetricsRow& row) -> Value { return row.loss_mean_model; },
+       {kSteps, kTime, kBytes},
+       true,
+       "top right"},
+      {"consensus",
+       "mean |w_i - mean w|^2",
+       [](const MetricsRow& row) -> Value { return row.consensus_error; },
+       {kSteps, kTime, kBytes},
+       true,
+       "top right"},
+      {"bytes",
+       "sent (MB)",
+       [](const MetricsRow& row) -> Value {
+         return static_cast<double>(row.bytes_sent) / 1e6;
+       },
+       {kSteps, kTime},
+       false,
+       "top left"},
+      {"accuracy",
+       "accuracy, mean over nodes",
+       [](const MetricsRow& row) -> Value { return row.accuracy; },
+       {kSteps, kTime, kBytes},
+       false,
+       "bottom right"},
+      {"drift",
+       "|sum of trackers|",
+       [](const MetricsRow& row) -> Value { return row.mass_drift; },
+       {kSteps, kTime, kBytes},
+       true,
+       "top right"},
+  };
+  return *kFigures;
+}
+
+bool Has(const RecordedRun& run, const Figure& figure) {
+  return std::any_of(run.rows.begin(), run.rows.end(),
+                     [&figure](const MetricsRow& row) {
+                       return figure.value(row).has_value();
+                     });
+}
 
 // A text between single quotes, with nothing that a terminal would interpret.
 std::string Quoted(const std::string& text) {
@@ -45,8 +104,9 @@ std::string DataBlock(const RecordedRun& run) {
   for (const MetricsRow& row : run.rows) {
     absl::StrAppendFormat(&out, "%d %.9g %.9g", row.step, row.time_s,
                           static_cast<double>(row.bytes_sent) / 1e6);
-    for (const Figure& figure : kFigures) {
-      absl::StrAppendFormat(&out, " %.9g", row.*figure.value);
+    for (const Figure& figure : Figures()) {
+      const std::optional<double> value = figure.value(row);
+      out += value.has_value() ? absl::StrFormat(" %.9g", *value) : " ?";
     }
     out += "\n";
   }
@@ -58,12 +118,38 @@ bool AllPositive(absl::Span<const RecordedRun> runs, const Figure& figure) {
   bool any = false;
   for (const RecordedRun& run : runs) {
     for (const MetricsRow& row : run.rows) {
+      const double value = figure.value(row).value_or(0);
       // At the start all models are equal: 0, which is left out.
-      if (row.*figure.value < 0) return false;
-      any = any || row.*figure.value > 0;
+      if (value < 0) return false;
+      any = any || value > 0;
     }
   }
   return any;
+}
+
+// One picture; `column` holds the figure's values.
+std::string Picture(absl::Span<const RecordedRun> runs, const Figure& figure,
+                    int column, const std::string& ending) {
+  const bool decades = figure.logarithmic && AllPositive(runs, figure);
+  std::string out = absl::StrCat(
+      "set output '", figure.file, ".", ending, "'\n",
+      decades ? "set logscale y\n" : "unset logscale y\n", "set format y '",
+      figure.logarithmic ? "%.0e" : "%g", "'\nset key ", figure.key,
+      " noenhanced\nset multiplot layout 1,", figure.against.size(),
+      "\nset ylabel '", figure.label, "'\n");
+  for (const Axis& axis : figure.against) {
+    absl::StrAppend(&out, "set xlabel '", axis.label, "'\nplot ");
+    const char* comma = "";
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (!Has(runs[i], figure)) continue;
+      absl::StrAppend(&out, comma, "$run", i, " using ", axis.column, ":",
+                      column, " with lines linewidth 2 title ",
+                      Quoted(runs[i].title));
+      comma = ", \\\n     ";
+    }
+    out += "\n";
+  }
+  return absl::StrCat(out, "unset multiplot\nunset output\n");
 }
 
 }  // namespace
@@ -72,35 +158,23 @@ std::string PlotScript(absl::Span<const RecordedRun> runs) {
   std::string out =
       "# Drawn again by: gnuplot plot.gp\n"
       "set encoding utf8\nset grid back linecolor rgb '#dddddd'\n"
-      "set border linecolor rgb '#888888'\nset format y '%.0e'\n"
-      "set key top right noenhanced\nset linetype cycle 8\n";
+      "set border linecolor rgb '#888888'\nset datafile missing '?'\n"
+      "set linetype cycle 8\n";
   for (size_t i = 0; i < runs.size(); ++i) {
     absl::StrAppend(&out, "$run", i, " << END_OF_RUN\n", DataBlock(runs[i]),
                     "END_OF_RUN\n");
   }
-  const std::pair<const char*, int> axes[] = {
-      {"steps", 1}, {"virtual time (s)", 2}, {"sent (MB)", 3}};
   const std::pair<const char*, const char*> terminals[] = {
       {"pngcairo size 1500,460 font 'Sans,12'", "png"},
       {"svg size 1500,460 font 'Sans,12'", "svg"}};
   for (const auto& [terminal, ending] : terminals) {
+    absl::StrAppend(&out, "set terminal ", terminal, "\n");
     int column = 4;
-    for (const Figure& figure : kFigures) {
-      absl::StrAppend(
-          &out, "set terminal ", terminal, "\nset output '", figure.file, ".",
-          ending, "'\n",
-          AllPositive(runs, figure) ? "set logscale y\n" : "unset logscale y\n",
-          "set multiplot layout 1,3\nset ylabel '", figure.label, "'\n");
-      for (const auto& [label, x] : axes) {
-        absl::StrAppend(&out, "set xlabel '", label, "'\nplot ");
-        for (size_t i = 0; i < runs.size(); ++i) {
-          absl::StrAppend(
-              &out, i == 0 ? "" : ", \\\n     ", "$run", i, " using ", x, ":",
-              column, " with lines linewidth 2 title ", Quoted(runs[i].title));
-        }
-        out += "\n";
-      }
-      out += "unset multiplot\nunset output\n";
+    for (const Figure& figure : Figures()) {
+      const bool any = std::any_of(
+          runs.begin(), runs.end(),
+          [&figure](const RecordedRun& run) { return Has(run, figure); });
+      if (any) out += Picture(runs, figure, column, ending);
       ++column;
     }
   }

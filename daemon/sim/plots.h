@@ -1,5 +1,6 @@
-// Pictures of runs, drawn by gnuplot: loss and consensus error, each against
-// steps, virtual time and bytes sent, as PNG and SVG.
+// Pictures of runs, drawn by gnuplot: loss, consensus error, accuracy and drift,
+// each against steps, virtual time and bytes sent, and bytes against steps and
+// time, as PNG and SVG.
 #ifndef DFL_SIM_PLOTS_H_
 #define DFL_SIM_PLOTS_H_
 
@@ -15,8 +16,8 @@ namespace dfl::sim {
 // runs in.
 std::string PlotScript(absl::Span<const RecordedRun> runs);
 
-// Writes plot.gp, loss.{png,svg} and consensus.{png,svg} to `folder`, which
-// exists. `gnuplot` is the program's name or path.
+// Writes plot.gp and {loss,consensus,bytes}.{png,svg} to `folder`, which exists;
+// {accuracy,drift}.{png,svg} where a run has them. `gnuplot` is the program's name or path.
 // Errors: NOT_FOUND when there is no such program; INTERNAL when it fails.
 absl::Status DrawPlots(const std::string& folder,
                        absl::Span<const RecordedRun> runs,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -45,6 +46,19 @@ double Figure(const Json& summary, const char* key) {
   return found != last->end() && found->is_number() ? found->get<double>() : 0;
 }
 
+void AddIfThere(Json& object, const char* key,
+                const std::optional<double>& value) {
+  if (value.has_value()) object[key] = *value;
+}
+
+// A figure as text; "-" when it is not there.
+std::string FigureText(const Json& summary, const char* key) {
+  const auto last = summary.find("last");
+  const bool there = last != summary.end() && last->is_object() &&
+                     last->find(key) != last->end();
+  return there ? absl::StrFormat("%.4g", Figure(summary, key)) : "-";
+}
+
 std::string Text(const Json& summary, const char* key) {
   const auto found = summary.find(key);
   if (found == summary.end()) return "";
@@ -71,8 +85,9 @@ std::string DigestText(uint64_t digest) {
 }
 
 std::string ReplayCommand(const Scenario& scenario) {
-  return absl::StrCat("dflsim run ", ShellWord(scenario.file), " --seed ",
-                      scenario.plan.seed);
+  return absl::StrCat(
+      "dflsim run ", ShellWord(scenario.file), " --seed ", scenario.plan.seed,
+      scenario.variant.empty() ? "" : " --variant ", scenario.variant);
 }
 
 Json SummaryJson(const Scenario& scenario, const Result& result) {
@@ -88,8 +103,12 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
                 {"nodes", row.nodes},
                 {"lowest_step", row.lowest_step},
                 {"highest_step", row.highest_step}};
+    AddIfThere(last, "accuracy", row.accuracy);
+    AddIfThere(last, "accuracy_mean_model", row.accuracy_mean_model);
+    AddIfThere(last, "mass_drift", row.mass_drift);
   }
   return Json{{"scenario", scenario.file},
+              {"variant", scenario.variant},
               {"seed", scenario.plan.seed},
               {"digest", DigestText(result.digest)},
               {"end", Name(result.end)},
@@ -100,7 +119,7 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
               {"topology", scenario.plan.topology.kind},
               {"nodes", scenario.plan.members.size()},
               {"edges", result.edges},
-              {"parameters", scenario.problem.n},
+              {"parameters", result.parameters},
               {"steps", result.steps},
               {"events", result.events},
               {"crashes", result.crashes},
@@ -158,7 +177,8 @@ Json CompareJson(absl::Span<const RecordedRun> runs) {
 
 std::string CompareText(absl::Span<const RecordedRun> runs) {
   console::Table table({"RUN", "ALGORITHM", ">NODES", ">SEED", "END", ">STEP",
-                        ">TIME", ">LOSS", ">MEAN LOSS", ">CONSENSUS", ">SENT"});
+                        ">TIME", ">LOSS", ">MEAN LOSS", ">ACCURACY",
+                        ">CONSENSUS", ">SENT"});
   for (const RecordedRun& run : runs) {
     const Json& s = run.summary;
     table.Add(
@@ -166,7 +186,7 @@ std::string CompareText(absl::Span<const RecordedRun> runs) {
          Text(s, "end"), Short(Figure(s, "step")),
          absl::StrCat(Short(Figure(s, "time_s")), " s"),
          Short(Figure(s, "loss_mean_model")), Short(Figure(s, "mean_loss")),
-         Short(Figure(s, "consensus_error")),
+         FigureText(s, "accuracy"), Short(Figure(s, "consensus_error")),
          console::HumanBytes(static_cast<int64_t>(Figure(s, "bytes_sent")))});
   }
   return table.ToString();

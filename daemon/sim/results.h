@@ -4,7 +4,8 @@
 //   metrics.csv     metrics.h
 //   summary.json    seed, digest, how it ended, the last row, the command that
 //                   replays it
-//   loss.png, consensus.png, and the same as .svg (plots.h)
+//   loss.png, consensus.png, bytes.png, accuracy.png where there are classes,
+//   drift.png where something is conserved, and the same as .svg (plots.h)
 #ifndef DFL_SIM_RESULTS_H_
 #define DFL_SIM_RESULTS_H_
 

@@ -13,6 +13,7 @@
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/knobs.h"
+#include "daemon/sim/variants.h"
 
 namespace dfl::sim {
 namespace {
@@ -75,7 +76,10 @@ class NetworkReader {
     return count > 0 ? NumberedMembers(count) : std::vector<core::MemberSpec>();
   }
 
-  absl::Status status() const { return yaml_.status(); }
+  absl::Status status() const {
+    const absl::Status status = yaml_.status();
+    return status.ok() ? data_status_ : status;
+  }
 
   // All the rest; scenario.plan is read.
   void ReadRest() {
@@ -88,7 +92,8 @@ class NetworkReader {
     for (const core::MemberSpec& member : scenario_.plan.members) {
       names_.push_back(member.node.name());
     }
-    ReadProblem();
+    data_status_ =
+        ReadProblem(root_, *section_, yaml_, scenario_.plan, scenario_.problem);
     if (const YamlNode* links =
             yaml_.Section(*section_, kNetwork, "links",
                           {"delay", "jitter", "rate", "loss"})) {
@@ -238,45 +243,6 @@ class NetworkReader {
       return std::nullopt;
     }
     return std::make_pair(a, b);
-  }
-
-  void ReadProblem() {
-    ProblemSpec& problem = scenario_.problem;
-    const YamlNode* section = yaml_.Section(*section_, kNetwork, "problem",
-                                            {"kind", "n", "rows", "seed"});
-    const std::string path = "network.problem";
-    if (section != nullptr) {
-      yaml_.Scalar(
-          *section, path, "kind",
-          [](absl::string_view text) -> std::optional<ProblemSpec::Kind> {
-            if (text == "linear") return ProblemSpec::Kind::kLinear;
-            if (text == "logistic") return ProblemSpec::Kind::kLogistic;
-            return std::nullopt;
-          },
-          "linear or logistic", problem.kind);
-      Count(*section, path, "n", problem.n);
-      Count(*section, path, "rows", problem.rows);
-      yaml_.Unsigned(*section, path, "seed", problem.seed);
-    }
-    // The plan's model is what the problem is; another one would be ignored.
-    const bool linear = problem.kind == ProblemSpec::Kind::kLinear;
-    core::ModelSpec model;
-    model.kind = linear ? "linear" : "logistic";
-    model.classes = linear ? 0 : 2;
-    if (const YamlNode* written = root_.Find("model")) {
-      const core::ModelSpec& given = scenario_.plan.model;
-      if (given.kind != model.kind || given.classes != model.classes) {
-        yaml_.Add(
-            written->key_line, "model",
-            absl::StrCat("found {kind: ", given.kind,
-                         ", classes: ", given.classes, "}; allowed: {",
-                         "kind: ", model.kind, ", classes: ", model.classes,
-                         "}, since network.problem.kind is ", model.kind,
-                         "; leave the section out and it follows"));
-      }
-      return;
-    }
-    scenario_.plan.model = model;
   }
 
   void ReadPath(const YamlNode& section, const std::string& path,
@@ -482,6 +448,7 @@ class NetworkReader {
 
   const YamlNode& root_;
   YamlReader yaml_;
+  absl::Status data_status_;  // of network.problem
   Scenario& scenario_;
   const YamlNode* section_ = nullptr;
   std::vector<std::string> names_;  // of the members, sorted
@@ -491,16 +458,20 @@ class NetworkReader {
 
 absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
                                        absl::string_view file_name,
-                                       uint64_t seed) {
+                                       uint64_t seed,
+                                       absl::string_view variant) {
   if (text.size() > config::kMaxPlanBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_name, ":1: found ", text.size(),
                      " bytes; allowed: at most ", config::kMaxPlanBytes));
   }
-  DFL_ASSIGN_OR_RETURN(const YamlNode root, config::ParseYaml(text, file_name));
+  DFL_ASSIGN_OR_RETURN(YamlNode document, config::ParseYaml(text, file_name));
+  DFL_ASSIGN_OR_RETURN(const YamlNode root,
+                       ApplyVariant(std::move(document), file_name, variant));
   Scenario scenario;
   scenario.file = std::string(file_name);
   scenario.text = std::string(text);
+  scenario.variant = std::string(variant);
   NetworkReader network(root, file_name, scenario);
   config::PlanSurroundings around;
   around.keys = {kNetwork};
@@ -514,8 +485,12 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
   scenario.plan.version = std::max<uint64_t>(1, scenario.plan.version);
   network.ReadRest();
   DFL_RETURN_IF_ERROR(network.status());
+  const bool data = scenario.problem.kind == ProblemSpec::Kind::kData;
+  if (data && !scenario.problem.partition_seed_written) {
+    scenario.problem.data.partition.seed = scenario.plan.seed;
+  }
   for (core::MemberSpec& member : scenario.plan.members) {
-    member.rows = scenario.problem.rows;
+    member.rows = data ? 1 : scenario.problem.rows;
   }
   // Again with what was filled in: another seed is another random graph.
   const absl::Status valid = core::ValidatePlan(scenario.plan);

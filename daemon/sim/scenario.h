@@ -4,7 +4,7 @@
 //
 //   network:
 //     nodes: 20                # or [a, b, c]; left out: the plan's members
-//     problem: {kind: linear, n: 300, rows: 50, seed: 0}
+//     problem: {kind: linear, n: 300, rows: 50, seed: 0}  # problem_spec.h
 //     links: {delay: 1ms, jitter: 0s, rate: 0, loss: 0}
 //     paths:                   # single links, both directions
 //       - {between: [a, b], delay: 80ms}
@@ -21,6 +21,8 @@
 //     settled_below: 0
 //     limit: 1h
 //
+// and, if it is several runs, a section `variants` (variants.h).
+//
 // Times count from the moment the first node trains. docs/simulator.md tells
 // what each key means.
 #ifndef DFL_SIM_SCENARIO_H_
@@ -36,19 +38,10 @@
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/run_plan.h"
+#include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"
 
 namespace dfl::sim {
-
-// What the nodes learn: [PaME] Example 1 (linear) or 2 (logistic), each node
-// with rows of its own.
-struct ProblemSpec {
-  enum class Kind { kLinear, kLogistic };
-  Kind kind = Kind::kLinear;
-  int64_t n = 100;    // parameters, >= 1
-  int64_t rows = 50;  // of each node, >= 1
-  uint64_t seed = 0;  // of the data; 0: the run's seed
-};
 
 // A link that is not as the others are.
 struct PathSpec {
@@ -83,7 +76,10 @@ struct NetworkEvent {
 struct Scenario {
   std::string file;  // as it was called
   std::string text;
-  core::RunPlan plan;  // its seed is never 0
+  std::string variant;  // which of the file\'s (variants.h); "": it has none
+  // Its seed is never 0. Of a data problem the members' rows are 1 until the
+  // files are read.
+  core::RunPlan plan;
   ProblemSpec problem;
   simports::SimPath links;
   std::vector<PathSpec> paths;
@@ -98,12 +94,14 @@ struct Scenario {
   absl::Duration limit = absl::Hours(1);
 };
 
-// Reads and checks a scenario. `seed` != 0 takes the place of the plan's.
+// Reads and checks a scenario. `seed` != 0 takes the place of the plan's;
+// `variant` is one of variants.h, "" the document as it is without any.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes, as
-// config::ParsePlan.
+// config::ParsePlan; NOT_FOUND as ApplyVariant.
 absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
                                        absl::string_view file_name,
-                                       uint64_t seed = 0);
+                                       uint64_t seed = 0,
+                                       absl::string_view variant = "");
 
 }  // namespace dfl::sim
 

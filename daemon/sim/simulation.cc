@@ -10,8 +10,11 @@
 #include "daemon/base/distributions.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
+#include "daemon/core/mass_drift.h"
+#include "daemon/core/mass_rounds.h"
 #include "daemon/core/plan_topology.h"
 #include "daemon/core/topology.h"
+#include "daemon/sim/analytic_task.h"
 
 namespace dfl::sim {
 namespace {
@@ -23,17 +26,13 @@ constexpr int64_t kEventsAtOnce = 4096;
 // Of kLoss events together with links.loss.
 constexpr double kMostLoss = 0.99;
 
-core::ProblemSet MakeProblems(const Scenario& scenario) {
-  core::ExampleSpec spec;
-  spec.nodes = static_cast<int64_t>(scenario.plan.members.size());
-  spec.n = scenario.problem.n;
-  spec.rows_per_node = scenario.problem.rows;
-  spec.seed = scenario.problem.seed != 0
-                  ? scenario.problem.seed
-                  : DeriveSeed(scenario.plan.seed, "data");
-  return scenario.problem.kind == ProblemSpec::Kind::kLinear
-             ? core::LinearRegressionExample(spec)
-             : core::LogisticRegressionExample(spec);
+// All that differs between a problem made from a seed and data from files.
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(
+    const Scenario& scenario, const OpenDataLearners& learners) {
+  if (scenario.problem.kind == ProblemSpec::Kind::kData) {
+    return MakeDataTask(scenario.problem, scenario.plan, learners);
+  }
+  return MakeAnalyticTask(scenario.problem, scenario.plan);
 }
 
 // Who may have a link with whom: neighbours, and where the graph changes those
@@ -100,8 +99,9 @@ bool Simulation::Slot::done() const {
 
 // ------------------------------------------------------------------- setup ----
 
-Simulation::Simulation(Scenario scenario)
+Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task)
     : scenario_(std::move(scenario)),
+      task_(std::move(task)),
       plan_(std::make_shared<const core::RunPlan>(scenario_.plan)),
       owner_(scheduler_.NewOwner()) {
   simports::SimNetworkOptions options;
@@ -111,23 +111,29 @@ Simulation::Simulation(Scenario scenario)
 }
 
 absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
-    Scenario scenario) {
+    Scenario scenario, const OpenDataLearners& learners) {
+  DFL_ASSIGN_OR_RETURN(std::unique_ptr<Task> task,
+                       MakeTask(scenario, learners));
+  const std::vector<int64_t> rows = task->rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    scenario.plan.members[i].rows = rows[i];
+  }
   DFL_ASSIGN_OR_RETURN(std::vector<core::NodePlan> plans,
                        core::DeriveNodePlans(scenario.plan));
   DFL_ASSIGN_OR_RETURN(const core::AnyGraph graph,
                        core::PlanGraph(scenario.plan));
   DFL_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> contacts,
                        Contacts(scenario.plan));
-  std::unique_ptr<Simulation> made(new Simulation(std::move(scenario)));
+  std::unique_ptr<Simulation> made(
+      new Simulation(std::move(scenario), std::move(task)));
   Simulation& self = *made;
-  core::ProblemSet problems = MakeProblems(self.scenario_);
+  self.result_.parameters = self.task_->parameters();
   self.result_.edges = CountEdges(graph);
   self.slots_.resize(plans.size());
   for (size_t i = 0; i < plans.size(); ++i) {
     Slot& slot = self.slots_[i];
     slot.plan = std::move(plans[i]);
     slot.contacts = std::move(contacts[i]);
-    slot.problem = std::move(problems.nodes[i]);
     slot.ear = std::make_unique<Ear>(self, static_cast<int64_t>(i));
     slot.compute = Rng(DeriveSeed(self.plan_->seed, "compute", i));
   }
@@ -194,16 +200,15 @@ void Simulation::Boot(int64_t i) {
   runtime::NodeOptions options;
   options.self = slot.plan.self;
   options.incarnation = transport.incarnation;
-  runtime::AnalyticLearnerOptions learner;
-  learner.kind = plan_->model.kind;
-  learner.seed = transport.incarnation;
-  // Its own rows are what it evaluates on.
-  runtime::AnalyticTest test;
-  test.problem = slot.problem;
-  slot.learner = std::make_unique<runtime::AnalyticLearner>(
-      learner, slot.problem, std::move(test));
+  absl::StatusOr<std::unique_ptr<ports::Learner>> learner =
+      task_->MakeLearner(i, transport.incarnation);
+  if (!learner.ok()) {
+    EndBy(End::kStalled,
+          absl::StrCat(name(i), " cannot start: ", learner.status().message()));
+    return;
+  }
   auto trainer = std::make_unique<simports::SimTrainer>(
-      *slot.loop, *slot.learner,
+      *slot.loop, *std::move(learner),
       [this, i](const ports::GradientRequest&) { return GradientTime(i); },
       absl::ZeroDuration());
   Update(i, [&] {
@@ -232,7 +237,6 @@ void Simulation::Crash(int64_t i) {
   Update(i, [&] { node = std::move(slot.node); });
   node.reset();
   slot.transport.reset();
-  slot.learner.reset();
   slot.loop.reset();
 }
 
@@ -467,8 +471,69 @@ void Simulation::Apply(const Edge& edge, int64_t cuts, int64_t holes) {
 
 // ------------------------------------------------------------- measurement ----
 
+absl::Status Simulation::Measure(MetricsRow& row) {
+  const auto n = static_cast<size_t>(task_->parameters());
+  const auto b = static_cast<size_t>(task_->buffers());
+  std::vector<double> mean(n, 0.0);
+  std::vector<double> mean_buffers(b, 0.0);
+  for (const Slot& slot : slots_) {
+    if (!slot.in_run()) continue;
+    const absl::Span<const float> w = slot.node->parameters();
+    const absl::Span<const float> buffers = slot.node->buffers();
+    for (size_t l = 0; l < n; ++l) mean[l] += w[l];
+    for (size_t l = 0; l < b; ++l) mean_buffers[l] += buffers[l];
+  }
+  const auto count = static_cast<double>(in_run_);
+  std::vector<float> rounded(n);
+  std::vector<float> rounded_buffers(b);
+  for (size_t l = 0; l < n; ++l) {
+    mean[l] /= count;
+    rounded[l] = static_cast<float>(mean[l]);
+  }
+  for (size_t l = 0; l < b; ++l) {
+    rounded_buffers[l] = static_cast<float>(mean_buffers[l] / count);
+  }
+  DFL_ASSIGN_OR_RETURN(const Score of_mean,
+                       task_->ScoreForAll({rounded, rounded_buffers}));
+  row.loss_mean_model = of_mean.loss;
+  row.accuracy_mean_model = of_mean.accuracy;
+  double accuracies = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    const Slot& slot = slots_[static_cast<size_t>(i)];
+    if (!slot.in_run()) continue;
+    const absl::Span<const float> w = slot.node->parameters();
+    DFL_ASSIGN_OR_RETURN(const Score own,
+                         task_->ScoreForNode(i, {w, slot.node->buffers()}));
+    row.mean_loss += own.loss;
+    accuracies += own.accuracy.value_or(0);
+    for (size_t l = 0; l < n; ++l) {
+      row.consensus_error += (w[l] - mean[l]) * (w[l] - mean[l]);
+    }
+  }
+  row.mean_loss /= count;
+  row.consensus_error /= count;
+  if (task_->classifies()) row.accuracy = accuracies / count;
+  row.mass_drift = Drift();
+  return absl::OkStatus();
+}
+
+std::optional<double> Simulation::Drift() const {
+  std::map<NodeId, const core::MassRounds*> nodes;
+  uint64_t newest = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot.in_run()) continue;
+    const auto* rounds =
+        dynamic_cast<const core::MassRounds*>(slot.node->algorithm());
+    if (rounds == nullptr) continue;
+    const uint64_t epoch = slot.node->parcels().epoch();
+    if (epoch > newest) nodes.clear();
+    newest = std::max(newest, epoch);
+    if (epoch == newest) nodes[slot.plan.self] = rounds;
+  }
+  return core::MassDrift(nodes);
+}
+
 void Simulation::TakeRow() {
-  const auto n = static_cast<size_t>(scenario_.problem.n);
   MetricsRow row;
   row.time_s = absl::ToDoubleSeconds(scheduler_.Now() - zero_);
   row.bytes_sent = network_->sent().bytes;
@@ -476,32 +541,16 @@ void Simulation::TakeRow() {
   if (in_run_ > 0) {
     row.step = step_sum_ / in_run_;
     row.lowest_step = INT64_MAX;
-    std::vector<double> mean(n, 0.0);
     for (const Slot& slot : slots_) {
       if (!slot.in_run()) continue;
       row.lowest_step = std::min(row.lowest_step, slot.step);
       row.highest_step = std::max(row.highest_step, slot.step);
-      const absl::Span<const float> w = slot.node->parameters();
-      for (size_t l = 0; l < n; ++l) mean[l] += w[l];
     }
-    const auto count = static_cast<double>(in_run_);
-    std::vector<float> rounded(n);
-    for (size_t l = 0; l < n; ++l) {
-      mean[l] /= count;
-      rounded[l] = static_cast<float>(mean[l]);
+    const absl::Status measured = Measure(row);
+    if (!measured.ok()) {
+      EndBy(End::kDiverged, std::string(measured.message()));
+      return;
     }
-    for (const Slot& slot : slots_) {
-      row.loss_mean_model += slot.problem->Loss(rounded);
-      if (!slot.in_run()) continue;
-      const absl::Span<const float> w = slot.node->parameters();
-      row.mean_loss += slot.problem->Loss(w);
-      for (size_t l = 0; l < n; ++l) {
-        row.consensus_error += (w[l] - mean[l]) * (w[l] - mean[l]);
-      }
-    }
-    row.loss_mean_model /= static_cast<double>(size());
-    row.mean_loss /= count;
-    row.consensus_error /= count;
   }
   next_row_step_ =
       (row.step / scenario_.metrics_every + 1) * scenario_.metrics_every;

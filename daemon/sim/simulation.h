@@ -11,21 +11,23 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/problems.h"
 #include "daemon/core/run_plan.h"
 #include "daemon/ports/events.h"
-#include "daemon/runtime/analytic_learner.h"
 #include "daemon/runtime/node.h"
+#include "daemon/sim/data_task.h"
 #include "daemon/sim/metrics.h"
 #include "daemon/sim/scenario.h"
+#include "daemon/sim/task.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
@@ -52,6 +54,7 @@ struct Result {
   bool failed = false;  // the run did not get where its plan said
   uint64_t digest = 0;
   std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
+  int64_t parameters = 0;        // of a model
   int64_t edges = 0;  // directed ones by themselves; of the first round
   int64_t steps = 0;  // finished, of all nodes together
   int64_t events = 0;
@@ -77,9 +80,12 @@ struct Progress {
 
 class Simulation {
  public:
-  // Makes the data and the nodes; nothing runs yet.
-  // Errors: as core::DeriveNodePlans; all else ParseScenario has checked.
-  static absl::StatusOr<std::unique_ptr<Simulation>> Create(Scenario scenario);
+  // Makes or reads the data, and makes the nodes; nothing runs yet. `learners`
+  // are for a problem of data.
+  // Errors: as core::DeriveNodePlans and MakeDataTask; all else ParseScenario has
+  // checked.
+  static absl::StatusOr<std::unique_ptr<Simulation>> Create(
+      Scenario scenario, const OpenDataLearners& learners = nullptr);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -115,7 +121,6 @@ class Simulation {
     core::NodePlan plan;  // of the first round
     // Whom it may have a link with, by place, sorted.
     std::vector<int64_t> contacts;
-    std::shared_ptr<const core::Problem> problem;
     std::unique_ptr<Ear> ear;
     Rng compute{0};
     double slowness = 1;  // by kSlow events
@@ -125,7 +130,6 @@ class Simulation {
     absl::Time step_began;  // while it trains
     std::unique_ptr<simports::SimLoop> loop;
     std::unique_ptr<simports::SimTransport> transport;
-    std::unique_ptr<runtime::AnalyticLearner> learner;
     std::unique_ptr<runtime::Node> node;
 
     bool up() const { return node != nullptr; }
@@ -139,7 +143,7 @@ class Simulation {
   };
   using Edge = std::pair<int64_t, int64_t>;  // smaller place first
 
-  explicit Simulation(Scenario scenario);
+  Simulation(Scenario scenario, std::unique_ptr<Task> task);
 
   const std::string& name(int64_t i) const;
   void Boot(int64_t i);
@@ -166,11 +170,16 @@ class Simulation {
   void EndBy(End end, std::string why);
 
   void TakeRow();
+  // Losses, accuracies and consensus error of the models as they are now.
+  absl::Status Measure(MetricsRow& row);
+  // Of the nodes of the newest tracker epoch.
+  std::optional<double> Drift() const;
   bool HasSettled() const;
   Progress MakeProgress() const;
   uint64_t Digest() const;
 
   const Scenario scenario_;
+  const std::unique_ptr<Task> task_;
   std::shared_ptr<const core::RunPlan> plan_;
   simports::SimScheduler scheduler_;
   const simports::SimScheduler::OwnerId owner_;

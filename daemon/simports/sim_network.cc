@@ -34,15 +34,16 @@ SimNetwork::SimNetwork(SimScheduler& scheduler, uint64_t seed,
       rng_(DeriveSeed(seed, "network")) {}
 
 SimNetwork::~SimNetwork() {
-  DFL_CHECK(transports_.empty());
+  DFL_CHECK(std::all_of(transports_.begin(), transports_.end(),
+                        [](const SimTransport* t) { return t == nullptr; }));
   scheduler_.CancelOwned(owner_);
 }
 
 // Hosts and paths.
 
 SimNetwork::TransportId SimNetwork::Register(SimTransport* transport) {
-  const TransportId id = ++last_id_;
-  transports_.emplace(id, transport);
+  const TransportId id = transports_.size();
+  transports_.push_back(transport);
   const bool fresh =
       listeners_.emplace(transport->options().address, id).second;
   DFL_CHECK(fresh);
@@ -54,7 +55,7 @@ void SimNetwork::Unregister(TransportId id) {
   listeners_.erase(transport->options().address);
   const std::set<ConnectionId> theirs =
       std::exchange(transport->connections_, {});
-  transports_.erase(id);
+  transports_[id] = nullptr;
   for (const ConnectionId connection : theirs) {
     Connection* state = FindConnection(connection);
     for (int end = 0; end < 2; ++end) {
@@ -65,11 +66,6 @@ void SimNetwork::Unregister(TransportId id) {
     }
     EraseIfClosed(connection);
   }
-}
-
-SimTransport* SimNetwork::Find(TransportId id) const {
-  const auto found = transports_.find(id);
-  return found == transports_.end() ? nullptr : found->second;
 }
 
 SimTransport* SimNetwork::FindListener(const std::string& address) const {
@@ -166,15 +162,16 @@ void SimNetwork::Accept(TransportId dialler, const std::string& address,
     return;
   }
 
-  const ConnectionId id = ++last_id_;
-  Connection& connection = connections_[id];
+  const ConnectionId id = connections_.size();
+  connections_.push_back(std::make_unique<Connection>());
+  Connection& connection = *connections_.back();
   connection.id = id;
   connection.dialled_address = address;
   connection.ends[0].transport = dialler;
-  connection.ends[0].link = ++last_id_;
+  connection.ends[0].link = ++last_link_;
   connection.ends[0].route = &there;
   connection.ends[1].transport = to->id_;
-  connection.ends[1].link = ++last_id_;
+  connection.ends[1].link = ++last_link_;
   connection.ends[1].route = &back;
   from->connections_.insert(id);
   to->connections_.insert(id);
@@ -216,7 +213,7 @@ absl::Status SimNetwork::Send(SimTransport& from, ports::LinkId link,
     return valid;
   }
   const auto [id, index] = found->second;
-  End& end = connections_.at(id).ends[index];
+  End& end = connections_[id]->ends[index];
   const Stream stream =
       std::holds_alternative<ports::Chunk>(frame) ? kBulk : kControl;
   const int64_t size = ports::EncodedSize(frame);
@@ -228,7 +225,7 @@ absl::Status SimNetwork::Send(SimTransport& from, ports::LinkId link,
                      " bytes queued; at most ", bound, " are allowed"));
   }
   end.queued_bytes += size;
-  end.queue[stream].push_back(SizedFrame{std::move(frame), size});
+  end.queue[stream].push(SizedFrame{std::move(frame), size});
   Transmit(id, index);
   return absl::OkStatus();
 }
@@ -266,12 +263,11 @@ void SimNetwork::FrameLeft(ConnectionId id, int index, Stream stream) {
 
 // The first frame of a queue is on its way.
 void SimNetwork::Depart(ConnectionId id, int index, Stream stream, End& end) {
-  SizedFrame frame = std::move(end.queue[stream].front());
-  end.queue[stream].pop_front();
+  SizedFrame frame = end.queue[stream].pop();
   end.queued_bytes -= frame.size;
   ++sent_.frames;
   sent_.bytes += frame.size;
-  end.in_flight[stream].push_back(std::move(frame));
+  end.in_flight[stream].push(std::move(frame));
   absl::Time& last = end.last_arrival[stream];
   last = std::max(last, scheduler_.Now() + end.route->path.delay +
                             Uniform(end.route->path.jitter, rng_));
@@ -299,8 +295,7 @@ void SimNetwork::Deliver(ConnectionId id, int index, Stream stream) {
   End& from = connection->ends[index];
   const End& to = connection->ends[1 - index];
   if (from.in_flight[stream].empty()) return;
-  SizedFrame frame = std::move(from.in_flight[stream].front());
-  from.in_flight[stream].pop_front();
+  SizedFrame frame = from.in_flight[stream].pop();
   Route& route = *from.route;
   if (route.path.reset_probability > 0 &&
       rng_.Bernoulli(route.path.reset_probability)) {
@@ -326,7 +321,7 @@ void SimNetwork::CloseByUser(SimTransport& from, ports::LinkId link,
   const auto found = from.links_.find(link);
   if (found == from.links_.end()) return;
   const auto [id, index] = found->second;
-  Connection& connection = connections_.at(id);
+  Connection& connection = *connections_[id];
   CloseEnd(connection, index, reason);
   AnnounceClose(connection, index);
 }
@@ -395,12 +390,7 @@ void SimNetwork::EraseIfClosed(ConnectionId id) {
       transport->connections_.erase(id);
     }
   }
-  connections_.erase(id);
-}
-
-SimNetwork::Connection* SimNetwork::FindConnection(ConnectionId id) {
-  const auto found = connections_.find(id);
-  return found == connections_.end() ? nullptr : &found->second;
+  connections_[id].reset();
 }
 
 // Faults.
@@ -421,10 +411,10 @@ void SimNetwork::SetFault(const std::string& from, const std::string& to,
 void SimNetwork::KeepaliveExpired(Route* route, uint64_t epoch) {
   if (route->fault_epoch != epoch) return;
   std::vector<ConnectionId> dead;
-  for (const auto& [id, connection] : connections_) {
-    if (connection.ends[0].route == route ||
-        connection.ends[1].route == route) {
-      dead.push_back(id);
+  for (const std::unique_ptr<Connection>& connection : connections_) {
+    if (connection != nullptr && (connection->ends[0].route == route ||
+                                  connection->ends[1].route == route)) {
+      dead.push_back(connection->id);
     }
   }
   for (const ConnectionId id : dead) {
@@ -451,7 +441,7 @@ std::set<SimNetwork::ConnectionId> SimNetwork::ConnectionsBetween(
     const auto found = listeners_.find(host);
     if (found == listeners_.end()) continue;
     for (const ConnectionId id : Find(found->second)->connections_) {
-      const Route* route = connections_.at(id).ends[0].route;
+      const Route* route = connections_[id]->ends[0].route;
       if (route == there || route == back) between.insert(id);
     }
   }

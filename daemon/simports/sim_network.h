@@ -23,15 +23,16 @@
 #define DFL_SIMPORTS_SIM_NETWORK_H_
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "daemon/base/fifo.h"
 #include "daemon/base/rng.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/transport.h"
@@ -100,8 +101,9 @@ class SimNetwork {
 
  private:
   friend class SimTransport;
-  using TransportId = uint64_t;
-  using ConnectionId = uint64_t;
+  // Places in the lists below, which are never used again.
+  using TransportId = size_t;
+  using ConnectionId = size_t;
 
   enum class Fault { kNone, kCut, kBlackHole };
   // A directed path with its state.
@@ -125,8 +127,8 @@ class SimNetwork {
     ports::LinkId link = 0;
     EndState state = EndState::kPending;
     Route* route = nullptr;  // to the other end
-    std::deque<SizedFrame> queue[2];
-    std::deque<SizedFrame> in_flight[2];
+    Fifo<SizedFrame> queue[2];
+    Fifo<SizedFrame> in_flight[2];
     absl::Time last_arrival[2] = {absl::InfinitePast(), absl::InfinitePast()};
     int64_t queued_bytes = 0;
     bool refused = false;       // a Send since the queue was last below half
@@ -140,7 +142,9 @@ class SimNetwork {
 
   TransportId Register(SimTransport* transport);
   void Unregister(TransportId transport);
-  SimTransport* Find(TransportId transport) const;
+  SimTransport* Find(TransportId transport) const {
+    return transports_[transport];
+  }
   SimTransport* FindListener(const std::string& address) const;
   Route& RouteBetween(const std::string& from, const std::string& to);
 
@@ -166,7 +170,7 @@ class SimNetwork {
   void EraseIfClosed(ConnectionId id);
   void SetFault(const std::string& from, const std::string& to, Fault fault);
   void KeepaliveExpired(Route* route, uint64_t epoch);
-  Connection* FindConnection(ConnectionId id);
+  Connection* FindConnection(ConnectionId id) { return connections_[id].get(); }
   std::set<ConnectionId> ConnectionsBetween(const std::string& a,
                                             const std::string& b);
   void Trace(const char* what, ports::LinkId link, int64_t size);
@@ -175,11 +179,11 @@ class SimNetwork {
   const SimNetworkOptions options_;
   const SimScheduler::OwnerId owner_;
   Rng rng_;
-  uint64_t last_id_ = 0;  // of transports, connections and links
-  std::map<TransportId, SimTransport*> transports_;
+  ports::LinkId last_link_ = 0;
+  std::vector<SimTransport*> transports_;  // null: gone
   std::map<std::string, TransportId> listeners_;
   std::map<std::pair<std::string, std::string>, Route> routes_;
-  std::map<ConnectionId, Connection> connections_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // null: closed
   SimTraffic delivered_;
   SimTraffic sent_;
 };

@@ -24,6 +24,16 @@ SimTrainer::SimTrainer(ports::Loop& loop, ports::Learner& learner,
       gradient_delay_(std::move(gradient_delay)),
       evaluate_delay_(evaluate_delay) {}
 
+SimTrainer::SimTrainer(ports::Loop& loop,
+                       std::unique_ptr<ports::Learner> learner,
+                       GradientDelay gradient_delay,
+                       absl::Duration evaluate_delay)
+    : loop_(loop),
+      owned_(std::move(learner)),
+      learner_(*owned_),
+      gradient_delay_(std::move(gradient_delay)),
+      evaluate_delay_(evaluate_delay) {}
+
 SimTrainer::~SimTrainer() {
   if (timer_ != 0) loop_.Cancel(timer_);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,9 @@ class SimTrainer final : public ports::Trainer {
              absl::Duration evaluate_delay = absl::ZeroDuration());
   // A prediction takes as long as an evaluation.
   SimTrainer(ports::Loop& loop, ports::Learner& learner,
+             GradientDelay gradient_delay, absl::Duration evaluate_delay);
+  // The same, with a learner that lives as long as this.
+  SimTrainer(ports::Loop& loop, std::unique_ptr<ports::Learner> learner,
              GradientDelay gradient_delay, absl::Duration evaluate_delay);
   ~SimTrainer() override;
   SimTrainer(const SimTrainer&) = delete;
@@ -56,6 +60,7 @@ class SimTrainer final : public ports::Trainer {
   void Start(absl::Duration delay, std::function<void()> finish);
 
   ports::Loop& loop_;
+  const std::unique_ptr<ports::Learner> owned_;  // learner_, or null
   ports::Learner& learner_;
   GradientDelay gradient_delay_;
   absl::Duration evaluate_delay_;

@@ -1,5 +1,6 @@
 // dflsim as a user has it: the program itself, its folder, its exit codes.
 #include <csignal>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -127,6 +128,134 @@ TEST_F(Simulator, AWrongScenarioEndsWithTwo) {
                                      ":10: network.links.dealy: unknown "
                                      "key; did you mean delay?")));
 }
+
+#ifdef DFL_HAVE_TORCH
+
+void AppendBigEndian(uint32_t value, std::string* out) {
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    out->push_back(static_cast<char>((value >> shift) & 0xff));
+  }
+}
+
+// `count` images of 8 x 8 in the IDX format: of class c the c-th quarter is
+// bright, the rest dim noise.
+void WriteImages(const std::string& images, const std::string& labels,
+                 uint32_t count, uint32_t seed) {
+  std::string pixels;
+  std::string classes;
+  for (const uint32_t number : {0x803U, count, 8U, 8U}) {
+    AppendBigEndian(number, &pixels);
+  }
+  for (const uint32_t number : {0x801U, count}) {
+    AppendBigEndian(number, &classes);
+  }
+  uint32_t state = seed;
+  for (uint32_t image = 0; image < count; ++image) {
+    const uint32_t label = image % 4;
+    classes.push_back(static_cast<char>(label));
+    for (uint32_t pixel = 0; pixel < 64; ++pixel) {
+      state = state * 1664525U + 1013904223U;
+      const uint32_t noise = (state >> 24) % 100;
+      pixels.push_back(
+          static_cast<char>(noise + (pixel / 16 == label ? 120 : 0)));
+    }
+  }
+  WriteFile(images, pixels);
+  WriteFile(labels, classes);
+}
+
+class DataSimulator : public Simulator {
+ protected:
+  // A scenario of `problem`'s keys on four nodes.
+  void WriteScenario(const std::string& model, const std::string& problem) {
+    WriteFile(file_,
+              absl::StrCat("seed: 5\nbatch_size: 16\nmodel: ", model,
+                           "\nalgorithm: {name: pame, knobs: {p: 0.2, kappa: "
+                           "[2, 4], sigma0: 10}}\nstop: {steps: 150}\n"
+                           "network:\n  nodes: 4\n  metrics_every: 50\n"
+                           "  problem:\n    kind: data\n",
+                           problem));
+  }
+};
+
+TEST_F(DataSimulator, LearnsImagesWithANetwork) {
+  WriteImages(folder_.File("train-x"), folder_.File("train-y"), 400, 1);
+  WriteImages(folder_.File("test-x"), folder_.File("test-y"), 80, 2);
+  WriteScenario(
+      "{kind: mlp, hidden: [16], classes: 4}",
+      absl::StrCat("    train: {paths: [", folder_.File("train-x"), ", ",
+                   folder_.File("train-y"), "]}\n    test: {paths: [",
+                   folder_.File("test-x"), ", ", folder_.File("test-y"),
+                   "]}\n    partition: {kind: dirichlet, theta: "
+                   "0.5}\n"));
+  for (const char* run : {"a", "b"}) {
+    const Outcome outcome =
+        Run({"run", file_, "--no-plots", "--out", folder_.File(run)});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("accuracy"));
+  }
+  EXPECT_EQ(Summary("a"), Summary("b"));
+  EXPECT_EQ(Summary("a").at("parameters"), 64 * 16 + 16 + 16 * 4 + 4);
+  EXPECT_GT(Summary("a").at("last").at("accuracy"), 0.9);
+  EXPECT_GT(Summary("a").at("last").at("accuracy_mean_model"), 0.9);
+  const Outcome compared =
+      Run({"compare", folder_.File("a"), "--out", folder_.File("both")});
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("ACCURACY"));
+  EXPECT_THAT(ReadFile(folder_.File("both/plot.gp")),
+              HasSubstr("set output 'accuracy.png'"));
+}
+
+TEST_F(DataSimulator, LearnsARegressionFromLibsvmFiles) {
+  std::string text;
+  for (int row = 0; row < 200; ++row) {
+    const double a = row % 7 / 7.0;
+    const double b = row % 11 / 11.0;
+    absl::StrAppend(&text, 3 * a - 2 * b + 1, " 1:", a, " 3:", b, "\n");
+  }
+  WriteFile(folder_.File("rows"), text);
+  WriteScenario(
+      "{kind: linear, classes: 0}",
+      absl::StrCat("    format: libsvm\n    task: regression\n"
+                   "    train: {paths: [",
+                   folder_.File("rows"), "]}\n    partition: {kind: iid}\n"));
+  const Outcome outcome =
+      Run({"run", file_, "--no-plots", "--out", folder_.File("a")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json last = Summary("a").at("last");
+  EXPECT_EQ(last.count("accuracy"), 0U);
+  EXPECT_LT(last.at("loss_mean_model"), 0.02);
+  EXPECT_THAT(ReadFile(folder_.File("a/metrics.csv")), HasSubstr(",,,\n"));
+}
+
+TEST_F(DataSimulator, WhatIsWrongIsSaidAsInADaemon) {
+  WriteScenario("{kind: mlp, classes: 4}",
+                "    train: {paths: [/nowhere/x, /nowhere/y]}\n");
+  Outcome outcome = Run({"run", file_, "--out", folder_.File("a")});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("network.problem.train.paths: /nowhere/x"));
+  WriteImages(folder_.File("x"), folder_.File("y"), 40, 1);
+  WriteScenario("{kind: mlp, classes: 7}",
+                absl::StrCat("    train: {paths: [", folder_.File("x"), ", ",
+                             folder_.File("y"), "]}\n"));
+  outcome = Run({"run", file_, "--out", folder_.File("a")});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("model.classes: "));
+}
+
+#else
+
+TEST_F(Simulator, WithoutLibTorchDataIsRefused) {
+  WriteFile(file_, absl::StrReplaceAll(
+                       kScenario, {{"{kind: linear, n: 100, rows: 50}",
+                                    "{kind: data, train: {paths: [a, b]}}"}}));
+  const Outcome outcome = Run({"run", file_, "--out", folder_.File("a")});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("was built without LibTorch"));
+}
+
+#endif  // DFL_HAVE_TORCH
 
 }  // namespace
 }  // namespace dfl::testing_support

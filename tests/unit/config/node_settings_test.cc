@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/config/settings_table.h"
+#include "daemon/config/yaml_tree.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -348,6 +349,63 @@ std::string StartError(const std::string& text) {
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   const absl::Status status = CheckStartable(*loaded);
   return status.ok() ? "OK" : std::string(status.message());
+}
+
+// ------------------------------------------ a data section elsewhere ----
+
+absl::StatusOr<DataSettings> ReadProblem(const std::string& text,
+                                         int64_t parts = 4) {
+  const absl::StatusOr<YamlNode> root = ParseYaml(text, "s.yaml");
+  EXPECT_TRUE(root.ok()) << root.status();
+  DataSurroundings around;
+  around.path = "net.problem";
+  around.keys = {"kind", "eval_rows"};
+  around.parts = parts;
+  return ReadDataSettings(*root, "s.yaml", around);
+}
+
+std::string ErrorOfProblem(const std::string& text) {
+  return std::string(ReadProblem(text).status().message());
+}
+
+TEST(ReadDataSettings, TakesTheKeysOfTheSectionAndLeavesOthers) {
+  const auto data = ReadProblem(
+      "kind: data\neval_rows: x\nformat: csv\ntask: regression\n"
+      "train: {paths: [a.csv], rows: 7}\ntest: {paths: [b.csv]}\n"
+      "standardise: {per: feature}\npartition: {kind: iid, seed: 3}\n");
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->common.format, data::Format::kCsv);
+  EXPECT_EQ(data->common.task, data::Task::kRegression);
+  EXPECT_THAT(data->train_paths, ElementsAre("a.csv"));
+  EXPECT_EQ(data->train_rows, 7);
+  EXPECT_THAT(data->test_paths, ElementsAre("b.csv"));
+  EXPECT_EQ(data->standardise.per, StandardiseSettings::Per::kFeature);
+  EXPECT_EQ(data->partition.kind, "iid");
+  EXPECT_EQ(data->partition.seed, 3U);
+  EXPECT_EQ(data->partition.count, 4);
+}
+
+TEST(ReadDataSettings, NamesKeysAsTheDocumentHasThem) {
+  EXPECT_THAT(ErrorOfProblem("format: cvs\n"),
+              HasSubstr("s.yaml:1: net.problem.format: found \"cvs\"; allowed: "
+                        "idx, cifar10"));
+  EXPECT_THAT(ErrorOfProblem("kind: data\nformt: csv\n"),
+              HasSubstr("s.yaml:2: net.problem.formt: unknown setting; did you "
+                        "mean net.problem.format?"));
+  EXPECT_THAT(ErrorOfProblem("eval_row: 3\n"),
+              HasSubstr("did you mean net.problem.eval_rows?"));
+  EXPECT_THAT(ErrorOfProblem("partition: {index: 1}\n"),
+              HasSubstr("s.yaml:1: net.problem.partition.index: follows from "
+                        "the nodes; remove it"));
+  EXPECT_THAT(
+      ErrorOfProblem("standardise: {mean: [1], std: []}\n"),
+      HasSubstr("net.problem.standardise.std: found 0 numbers; allowed: as "
+                "many as in net.problem.standardise.mean, 1"));
+  EXPECT_THAT(ErrorOfProblem("format: idx\ntrain: {paths: [a]}\n"),
+              HasSubstr("net.problem.train.paths"));
+  EXPECT_THAT(
+      ErrorOfProblem("partition: {kind: explicit, sizes: [0.5, 0.5]}\n"),
+      HasSubstr("net.problem.partition.sizes"));
 }
 
 TEST(CheckStartable, PlainTextMustBeAskedForInSoManyWords) {

@@ -2,7 +2,9 @@
 // neighbours are late, silent or gone.
 #include "daemon/core/mass_ledger.h"
 
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -298,6 +300,81 @@ TEST(SpodGtTest, GradientsAreUnbiasedWhilePIsNotTiny) {
     EXPECT_EQ((*machine->Last<Give>().mass)[0],
               static_cast<float>(scale * 4 * 0.25))
         << unbias << " " << least;
+  }
+}
+
+// Says what probabilities are asked for, and yes.
+class NotedDecisions : public ScriptedDecisions {
+ public:
+  bool Happens(absl::string_view purpose, const NodeId& peer,
+               double probability) override {
+    asked[std::string(purpose)][peer].push_back(probability);
+    return true;
+  }
+  std::map<std::string, std::map<NodeId, std::vector<double>>> asked;
+};
+
+TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
+  std::vector<double> drawn;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Machine machine("spod-gt", {}, {});
+    NotedDecisions noted;
+    AlgorithmContext context;
+    context.plan = Directed(machine, {{"p_draw", std::string("beta")},
+                                      {"p", 0.7},
+                                      {"unbias", std::string("off")}});
+    context.plan.seed = seed;
+    context.vectors = NodeVectors{absl::MakeSpan(machine.parameters),
+                                  absl::MakeSpan(machine.gradient),
+                                  absl::MakeSpan(machine.buffers)};
+    auto algorithm = *CreateAlgorithm("spod-gt", std::move(context), noted);
+    Actions actions;
+    algorithm->Handle(Started{0}, actions);
+    for (const char* peer : {"a", "b", "c"}) {
+      algorithm->Handle(PeerUp{Id(peer)}, actions);
+    }
+    algorithm->Handle(StepBegins{}, actions);
+    algorithm->Handle(GradientReady{}, actions);
+    algorithm->Handle(Delivered{Id("b"), 1, 0}, actions);
+    algorithm->Handle(Delivered{Id("c"), 1, 0}, actions);
+    algorithm->Handle(PushArrived{Id("a"), Model({2, 2}, 0, {0})}, actions);
+    algorithm->Handle(Mass("a", {1, 1}, 0, 1), actions);
+    const std::vector<double>& p = noted.asked["compute"][Id("self")];
+    ASSERT_EQ(p.size(), 2U);
+    EXPECT_EQ(p[0], p[1]) << "drawn once; seed " << seed;
+    const double to_b = noted.asked["send"][Id("b")].at(0);
+    const double to_c = noted.asked["send"][Id("c")].at(0);
+    EXPECT_NE(to_b, to_c) << "seed " << seed;
+    drawn.insert(drawn.end(), {p[0], to_b, to_c});
+  }
+  // Beta(1/2, 1/2): mean 1/2, variance 1/8, a third below 1/4.
+  double sum = 0;
+  double squares = 0;
+  int64_t below = 0;
+  for (const double p : drawn) {
+    EXPECT_GE(p, 0.01);
+    EXPECT_LE(p, 1);
+    sum += p;
+    squares += (p - 0.5) * (p - 0.5);
+    below += p < 0.25;
+  }
+  EXPECT_NEAR(sum / 900, 0.5, 0.05);
+  EXPECT_NEAR(squares / 900, 0.125, 0.015);
+  EXPECT_NEAR(static_cast<double>(below) / 900, 1.0 / 3, 0.06);
+}
+
+// What is drawn may be tiny: it scales nothing unless asked to.
+TEST(SpodGtTest, DrawnProbabilitiesScaleNothingByThemselves) {
+  for (const auto& [unbias, scaled] :
+       {std::pair{"auto", false}, {"on", true}}) {
+    auto machine = MachineOnDigraph("spod-gt", {});
+    machine->Handle(
+        PlanChanged{Directed(*machine, {{"p_draw", std::string("beta")},
+                                        {"unbias", std::string(unbias)}})});
+    machine->Handle(StepBegins{});
+    machine->gradient = {4, 8};
+    machine->Handle(GradientReady{});
+    EXPECT_EQ((*machine->Last<Give>().mass)[0] > 1, scaled) << unbias;
   }
 }
 

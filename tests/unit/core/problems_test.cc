@@ -1,5 +1,6 @@
 #include "daemon/core/problems.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -214,6 +215,79 @@ TEST(LogisticRegressionExample, HasHalfTheTruthAndLabelsThatFollowIt) {
     EXPECT_NEAR(node->Loss(zero), std::log(2.0), 1e-12);
     EXPECT_LT(node->Loss(truth), 0.4);
   }
+}
+
+// Rows of each class that `problem` holds, seen by what moves its bias.
+std::vector<double> LabelShares(const Softmax& problem) {
+  const std::vector<float> zero(static_cast<size_t>(problem.n()), 0.0F);
+  std::vector<float> gradient(zero.size());
+  problem.Gradient(zero, {}, absl::MakeSpan(gradient));
+  std::vector<double> shares;
+  const double even = 1 / static_cast<double>(problem.classes());
+  for (size_t l = gradient.size() - static_cast<size_t>(problem.classes());
+       l < gradient.size(); ++l) {
+    shares.push_back(even - gradient[l]);
+  }
+  return shares;
+}
+
+TEST(SoftmaxExample, SkewsTheLabelsOfNodesAndNotOfTheTest) {
+  SoftmaxSpec spec;
+  spec.nodes = 20;
+  spec.rows_per_node = 200;
+  spec.test_rows = 4000;
+  const auto largest = [](const Softmax& problem) {
+    const std::vector<double> shares = LabelShares(problem);
+    return *std::max_element(shares.begin(), shares.end());
+  };
+  double even = 0;
+  for (const auto& node : SoftmaxExample(spec).nodes) even += largest(*node);
+  EXPECT_LT(even / 20, 0.2);
+  spec.skew = 0.1;
+  const SoftmaxSet skewed = SoftmaxExample(spec);
+  double one_sided = 0;
+  for (const auto& node : skewed.nodes) one_sided += largest(*node);
+  EXPECT_GT(one_sided / 20, 0.5);
+  EXPECT_LT(largest(*skewed.test), 0.13);
+  EXPECT_EQ(skewed.test_labels.size(), 4000U);
+}
+
+TEST(SoftmaxExample, ALinearModelTellsMostClassesApart) {
+  SoftmaxSpec spec;
+  spec.nodes = 1;
+  spec.rows_per_node = 2000;
+  const SoftmaxSet set = SoftmaxExample(spec);
+  const Softmax& train = *set.nodes[0];
+  EXPECT_EQ(train.n(), 10 * 21);
+  std::vector<float> w(static_cast<size_t>(train.n()), 0.0F);
+  std::vector<float> gradient(w.size());
+  for (int step = 0; step < 200; ++step) {
+    train.Gradient(w, {}, absl::MakeSpan(gradient));
+    for (size_t l = 0; l < w.size(); ++l) w[l] -= 0.5F * gradient[l];
+  }
+  int64_t hits = 0;
+  std::vector<double> p(10);
+  for (int64_t row = 0; row < 500; ++row) {
+    set.test->Predict(w, row, absl::MakeSpan(p));
+    hits += std::max_element(p.begin(), p.end()) - p.begin() ==
+            set.test_labels[static_cast<size_t>(row)];
+  }
+  EXPECT_GT(hits, 350);
+  EXPECT_LT(hits, 490);
+}
+
+TEST(SoftmaxExample, DependsOnSeedAndNodeAlone) {
+  SoftmaxSpec spec;
+  spec.skew = 0.3;
+  const SoftmaxSet first = SoftmaxExample(spec);
+  const std::vector<float> w = Point(first.test->n());
+  spec.nodes = 2;
+  const SoftmaxSet fewer = SoftmaxExample(spec);
+  EXPECT_EQ(first.nodes[1]->Loss(w), fewer.nodes[1]->Loss(w));
+  EXPECT_EQ(first.test->Loss(w), fewer.test->Loss(w));
+  EXPECT_NE(first.nodes[0]->Loss(w), first.nodes[1]->Loss(w));
+  spec.seed = 2;
+  EXPECT_NE(SoftmaxExample(spec).test->Loss(w), first.test->Loss(w));
 }
 
 TEST(Examples, DependOnSeedAndNodeAlone) {

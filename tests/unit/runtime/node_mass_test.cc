@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/core/mass_drift.h"
 #include "daemon/core/mass_rounds.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
@@ -125,6 +128,33 @@ TEST_P(MassOnNodes, ConservesThroughLostLinks) {
       EXPECT_EQ(c.node(i).parcels().epoch(), 1U) << "nobody crashed";
       EXPECT_LT(c.node(i).Status().gauges.at("mass_imbalance"), 1e-3);
     }
+  });
+}
+
+// At any moment, whatever is out, held or unacknowledged: what all nodes see
+// together needs no settling. What is taken away without a parcel is seen.
+TEST_P(MassOnNodes, TheDriftIsNothingAtAnyMoment) {
+  ClusterOptions options = LeastSquaresCluster(problems_, 44);
+  options.network.path.jitter = absl::Milliseconds(20);
+  options.network.path.reset_probability = 0.01;
+  RunTwice(options, [&](SimCluster& c) {
+    c.Run(Plan(c));
+    std::map<NodeId, const core::MassRounds*> nodes;
+    for (int moment = 0; moment < 300; ++moment) {
+      c.RunFor(absl::Milliseconds(7));
+      nodes.clear();
+      bool all = true;
+      for (int64_t i = 0; i < c.size(); ++i) {
+        all = all && c.node(i).algorithm() != nullptr;
+        if (all) nodes[c.id(i)] = &RoundsOf(c, i);
+      }
+      if (!all) continue;
+      const std::optional<double> drift = core::MassDrift(nodes);
+      ASSERT_TRUE(drift.has_value());
+      ASSERT_LE(*drift, 1e-4) << "moment " << moment;
+    }
+    nodes.erase(nodes.begin());
+    EXPECT_GT(core::MassDrift(nodes).value_or(1), 1e-3);
   });
 }
 

@@ -181,5 +181,55 @@ TEST_F(DflsimTest, ComparesRuns) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/both/plot.gp"));
 }
 
+constexpr char kTwoVariants[] =
+    "variants:\n"
+    "  all: {algorithm: {knobs: {nu: 1.0, p: 1.0}}}\n"
+    "  d-psgd: {algorithm: {name: d-psgd}}\n";
+
+TEST_F(DflsimTest, RunsEveryVariantIntoAFolderOfItsOwn) {
+  const std::string file = Write("s.yaml", SmallScenario() + kTwoVariants);
+  const std::string out = folder_ + "/out";
+  ASSERT_EQ(Call({"run", file, "--out", out, "--no-plots", "-o", "json"}), kOk)
+      << err_;
+  const Json runs = Json::parse(out_)["runs"];
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0]["run"], "all");
+  EXPECT_EQ(runs[1]["summary"]["algorithm"], "d-psgd");
+  EXPECT_NE(runs[0]["summary"]["digest"], runs[1]["summary"]["digest"]);
+  EXPECT_TRUE(std::filesystem::exists(out + "/all/metrics.csv"));
+  EXPECT_TRUE(std::filesystem::exists(out + "/d-psgd/summary.json"));
+
+  // One by itself, as the command of the summary has it.
+  EXPECT_THAT(std::string(runs[1]["summary"]["replay"]),
+              testing::EndsWith("--variant d-psgd"));
+  ASSERT_EQ(Call({"run", file, "--variant", "d-psgd", "--out", folder_ + "/one",
+                  "--no-plots", "-o", "json"}),
+            kOk);
+  EXPECT_EQ(Json::parse(out_)["runs"][0]["summary"]["digest"],
+            runs[1]["summary"]["digest"]);
+}
+
+TEST_F(DflsimTest, AVariantThatFailsLeavesTheOthersAlone) {
+  const std::string file =
+      Write("s.yaml", SmallScenario() +
+                          "variants:\n"
+                          "  wild: {algorithm: {name: d-psgd, knobs: {eta: "
+                          "1e9}}}\n"
+                          "  tame: {}\n");
+  ASSERT_EQ(Call({"run", file, "--out", folder_ + "/out", "--no-plots", "-o",
+                  "json", "--jobs", "1"}),
+            kFailed)
+      << err_;
+  EXPECT_THAT(err_, HasSubstr("the run failed (diverged)"));
+  const Json runs = Json::parse(out_)["runs"];
+  EXPECT_EQ(runs[1]["summary"]["end"], "finished");
+}
+
+TEST_F(DflsimTest, AVariantThatThereIsNotIsNamedWithThoseThereAre) {
+  const std::string file = Write("s.yaml", SmallScenario() + kTwoVariants);
+  EXPECT_EQ(Call({"run", file, "--variant", "dpsgd"}), kUsage);
+  EXPECT_THAT(err_, AllOf(HasSubstr("\"dpsgd\""), HasSubstr("all, d-psgd")));
+}
+
 }  // namespace
 }  // namespace dfl::sim

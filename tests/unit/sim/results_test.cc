@@ -16,6 +16,7 @@ namespace dfl::sim {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ResultsTest : public testing::Test {
  protected:
@@ -85,9 +86,14 @@ TEST(Metrics, HaveAHeaderAndALineARow) {
   const std::string csv = ToCsv({&row, 1});
   EXPECT_EQ(csv,
             "step,time_s,loss_mean_model,mean_loss,consensus_error,bytes_sent,"
-            "nodes,lowest_step,highest_step\n"
-            "5,0.25,0.10000000000000001,0,0,1234,2,0,0\n");
+            "nodes,lowest_step,highest_step,accuracy,accuracy_mean_model,"
+            "mass_drift\n"
+            "5,0.25,0.10000000000000001,0,0,1234,2,0,0,,,\n");
   EXPECT_EQ(ParseCsv(csv, "m.csv")->front(), row);
+  row.accuracy = 0.5;
+  row.accuracy_mean_model = 0.75;
+  row.mass_drift = 0;
+  EXPECT_EQ(ParseCsv(ToCsv({&row, 1}), "m.csv")->front(), row);
 }
 
 TEST(Metrics, RefuseAnotherForm) {
@@ -95,7 +101,7 @@ TEST(Metrics, RefuseAnotherForm) {
               HasSubstr("m.csv:1: allowed: step,"));
   EXPECT_THAT(
       ParseCsv(absl::StrCat(ToCsv({}), "1,2\n"), "m.csv").status().message(),
-      HasSubstr("m.csv:2: allowed: nine numbers"));
+      HasSubstr("m.csv:2: allowed: twelve columns"));
 }
 
 TEST_F(ResultsTest, WhatIsNoRunIsSaid) {
@@ -125,15 +131,35 @@ TEST(Plots, DrawEveryRunAgainstStepsTimeAndBytes) {
   other.title = "two";
   const RecordedRun runs[] = {run, other};
   const std::string script = PlotScript(runs);
-  EXPECT_THAT(script, HasSubstr("$run1 << END_OF_RUN\n5 0.25 2 0.5 0.125\n"));
+  EXPECT_THAT(script,
+              HasSubstr("$run1 << END_OF_RUN\n5 0.25 2 0.5 0.125 2 ? ?\n"));
   EXPECT_THAT(script, HasSubstr("title 'it''s one'"));
   for (const char* part :
        {"$run1 using 1:4", "$run1 using 2:4", "$run1 using 3:4",
         "$run1 using 1:5", "$run1 using 2:5", "$run1 using 3:5",
         "set output 'loss.png'", "set output 'loss.svg'",
-        "set output 'consensus.png'", "set output 'consensus.svg'"}) {
+        "set output 'consensus.png'", "set output 'consensus.svg'",
+        "set output 'bytes.png'", "$run1 using 2:6"}) {
     EXPECT_THAT(script, HasSubstr(part));
   }
+  EXPECT_THAT(script, Not(HasSubstr("accuracy")));
+  EXPECT_THAT(script, Not(HasSubstr("drift")));
+}
+
+TEST(Plots, DrawWhatOnlySomeRunsHaveOfThose) {
+  RecordedRun without;
+  without.rows.resize(1);
+  RecordedRun with = without;
+  with.rows[0].accuracy = 0.5;
+  with.rows[0].mass_drift = 1e-6;
+  const RecordedRun runs[] = {without, with};
+  const std::string script = PlotScript(runs);
+  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 0.5 1e-06\n"));
+  EXPECT_THAT(script, HasSubstr("set output 'accuracy.png'"));
+  EXPECT_THAT(script, HasSubstr("set output 'drift.svg'"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 3:7"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 1:8"));
+  EXPECT_THAT(script, Not(HasSubstr("$run0 using 3:7")));
 }
 
 TEST_F(ResultsTest, WithoutGnuplotThereAreNoPlots) {

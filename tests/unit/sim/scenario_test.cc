@@ -179,6 +179,69 @@ TEST(Scenario, RefusesAModelThatIsNotTheProblem) {
                         "allowed: {kind: linear, classes: 0}"));
 }
 
+std::string WithProblem(const std::string& problem) {
+  return absl::StrReplaceAll(SmallScenario(),
+                             {{"{kind: linear, n: 20, rows: 30}", problem}});
+}
+
+TEST(Scenario, ReadsASoftmaxProblem) {
+  const Scenario scenario = Parse(WithProblem(
+      "{kind: softmax, n: 12, classes: 5, skew: 0.3, test_rows: 70}"));
+  EXPECT_EQ(scenario.problem.kind, ProblemSpec::Kind::kSoftmax);
+  EXPECT_EQ(scenario.problem.classes, 5);
+  EXPECT_EQ(scenario.problem.skew, 0.3);
+  EXPECT_EQ(scenario.problem.test_rows, 70);
+  EXPECT_EQ(scenario.plan.model.kind, "logistic");
+  EXPECT_EQ(scenario.plan.model.classes, 5);
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: softmax, classes: 1}")),
+              HasSubstr("network.problem.classes: found \"1\"; allowed: an "
+                        "integer >= 2"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: softmax, skew: -1}")),
+              HasSubstr("allowed: a number >= 0"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: linear, skew: 1}")),
+              HasSubstr("network.problem.skew: unknown key"));
+  EXPECT_THAT(
+      ErrorOf(WithProblem("{kind: image}")),
+      HasSubstr("found \"image\"; allowed: linear, logistic, softmax or data"));
+}
+
+TEST(Scenario, ReadsDataAsADaemonDoes) {
+  const std::string data =
+      "{kind: data, format: csv, train: {paths: [a.csv]}, partition: {kind: "
+      "iid}, standardise: {per: feature}}";
+  const Scenario scenario = Parse(
+      absl::StrCat("model: {kind: svm, classes: 3}\n", WithProblem(data)), 9);
+  EXPECT_EQ(scenario.problem.kind, ProblemSpec::Kind::kData);
+  EXPECT_EQ(scenario.problem.data.common.format, data::Format::kCsv);
+  EXPECT_THAT(scenario.problem.data.train_paths, ElementsAre("a.csv"));
+  EXPECT_EQ(scenario.problem.data.partition.count, 8);
+  // The run's, as all that is random.
+  EXPECT_EQ(scenario.problem.data.partition.seed, 9U);
+  // The plan's model is what is learned, and its evaluation what is looked at.
+  EXPECT_EQ(scenario.plan.model.kind, "svm");
+  EXPECT_EQ(scenario.problem.eval_rows, 2000);
+  const Scenario seeded =
+      Parse(WithProblem("{kind: data, train: {paths: [a, b]}, eval_rows: 0, "
+                        "partition: {kind: iid, seed: 4}}"));
+  EXPECT_EQ(seeded.problem.data.partition.seed, 4U);
+  EXPECT_EQ(seeded.problem.eval_rows, 0);
+}
+
+TEST(Scenario, RefusesMistakesOfTheDataWithTheirLine) {
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: data}")),
+              HasSubstr("s.yaml:9: network.problem: `train: {paths: [...]}` is "
+                        "missing"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: data, formt: idx}")),
+              HasSubstr("s.yaml:9: network.problem.formt: unknown setting; did "
+                        "you mean network.problem.format?"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: data, train: {paths: [a, b]}, "
+                                  "partition: {count: 3}}")),
+              HasSubstr("network.problem.partition.count: follows from the "
+                        "nodes"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: data, eval_rows: -1}")),
+              HasSubstr("network.problem.eval_rows: found \"-1\""));
+}
+
 TEST(Scenario, RefusesMembersInBothPlaces) {
   EXPECT_THAT(ErrorOf(absl::StrCat("members: [a]\n", SmallScenario())),
               HasSubstr("the plan names its members in line 1"));

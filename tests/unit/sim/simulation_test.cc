@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "daemon/core/algorithm.h"
+#include "daemon/core/problems.h"
+#include "daemon/runtime/analytic_learner.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {
@@ -120,23 +125,163 @@ std::string GraphFor(const core::AlgorithmInfo& algorithm) {
   return algorithm.star_graph ? "kind: star" : "kind: ring";
 }
 
-// Everything the catalogue has, each on a graph and with messages it takes; but
-// for what compares predicted classes, which these problems have not.
+// Eight nodes with labels of their own mixture.
+std::string SoftmaxScenario(absl::string_view network,
+                            absl::string_view algorithm) {
+  return absl::StrReplaceAll(
+      SmallScenario(network, algorithm),
+      {{"{kind: linear, n: 20, rows: 30}",
+        "{kind: softmax, n: 10, rows: 60, classes: 4, skew: 0.3, test_rows: "
+        "300}"}});
+}
+
+TEST(Simulation, LearnsClassesAndTellsTheAccuracy) {
+  const Result result =
+      RunTwice(SoftmaxScenario("", "{name: d-psgd, knobs: {eta: 0.3}}"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.parameters, 4 * 11);
+  const MetricsRow& first = result.rows.front();
+  const MetricsRow& last = result.rows.back();
+  // ln 4 at zero parameters, where one class is predicted.
+  EXPECT_NEAR(first.loss_mean_model, 1.3863, 1e-4);
+  EXPECT_NEAR(first.accuracy.value(), 0.25, 0.1);
+  EXPECT_GT(last.accuracy.value(), 0.7);
+  EXPECT_GT(last.accuracy_mean_model.value(), 0.7);
+  EXPECT_LT(last.accuracy_mean_model.value(), 1);
+}
+
+// Regression has none, and nothing is conserved by pushing models.
+TEST(Simulation, WhatIsNotThereIsNotMeasured) {
+  const Result result = RunTwice(SmallScenario("", "{name: d-psgd}"));
+  EXPECT_FALSE(result.rows.back().accuracy.has_value());
+  EXPECT_FALSE(result.rows.back().accuracy_mean_model.has_value());
+  EXPECT_FALSE(result.rows.back().mass_drift.has_value());
+  EXPECT_THAT(ToCsv(result.rows), HasSubstr(",,,\n"));
+}
+
+// Through lost links and a crash, which begins everybody's trackers anew; all
+// the time with parcels in flight.
+TEST(Simulation, WhatIsConservedDoesNotDrift) {
+  for (const char* name : {"spod-gt", "beer", "sgp", "nids", "k-gt"}) {
+    SCOPED_TRACE(name);
+    const Result result = RunTwice(absl::StrReplaceAll(
+        SmallScenario("  links: {delay: 3ms, jitter: 2ms, loss: 0.0005}\n"
+                      "  events: [{at: 500ms, crash: n3, for: 300ms}]\n",
+                      absl::StrCat("{name: ", name, "}")),
+        {{"coordinates: random", "coordinates: dense"}}));
+    EXPECT_EQ(result.end, End::kFinished) << result.why;
+    EXPECT_EQ(result.crashes, 1);
+    for (const MetricsRow& row : result.rows) {
+      ASSERT_TRUE(row.mass_drift.has_value()) << row.step;
+      EXPECT_LE(*row.mass_drift, 1e-4) << row.step;
+    }
+  }
+}
+
+// ------------------------------------------------------------------- data ----
+
+// Learners of a plan's "svm" of two classes, as LibTorch's would be: rows of
+// node i are a problem of its own, the test one for all.
+class FakeDataLearners : public DataLearners {
+ public:
+  explicit FakeDataLearners(int64_t nodes) : rows_(nodes, 40) {
+    core::SoftmaxSpec spec;
+    spec.nodes = nodes;
+    spec.features = 5;
+    spec.classes = 3;
+    spec.rows_per_node = 40;
+    core::SoftmaxSet set = core::SoftmaxExample(spec);
+    for (auto& node : set.nodes) nodes_.push_back(std::move(node));
+    test_ = runtime::SoftmaxTest(std::move(set.test),
+                                 std::move(set.test_labels), 3);
+  }
+  absl::Span<const int64_t> rows() const override { return rows_; }
+  absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
+      int64_t i, const core::ModelSpec& spec, uint64_t data_seed) override {
+    if (spec.kind != "svm") {
+      return absl::InvalidArgumentError("model.kind: allowed: svm");
+    }
+    runtime::AnalyticLearnerOptions options;
+    options.seed = data_seed;
+    return std::make_unique<runtime::AnalyticLearner>(
+        options, nodes_[static_cast<size_t>(i)], test_);
+  }
+
+ private:
+  std::vector<int64_t> rows_;
+  std::vector<std::shared_ptr<const core::Problem>> nodes_;
+  runtime::AnalyticTest test_;
+};
+
+std::string DataScenario(absl::string_view network = "",
+                         absl::string_view model = "svm") {
+  return absl::StrCat(
+      "model: {kind: ", model, ", classes: 3}\n",
+      absl::StrReplaceAll(
+          SmallScenario(network, "{name: d-psgd, knobs: {eta: 0.3}}"),
+          {{"{kind: linear, n: 20, rows: 30}",
+            "{kind: data, train: {paths: [a, b]}, eval_rows: 100}"}}));
+}
+
+absl::StatusOr<std::unique_ptr<DataLearners>> OpenFake(
+    const config::DataSettings& settings) {
+  EXPECT_EQ(settings.partition.count, 8);
+  EXPECT_EQ(settings.train_paths.size(), 2U);
+  return std::make_unique<FakeDataLearners>(settings.partition.count);
+}
+
+TEST(DataProblem, IsLearnedByTheLearnersThatAreBrought) {
+  std::string csv;
+  for (int again = 0; again < 2; ++again) {
+    auto made = Simulation::Create(
+        *ParseScenario(
+            DataScenario("  events: [{at: 300ms, crash: n3, for: 300ms}]\n"),
+            "s.yaml"),
+        OpenFake);
+    ASSERT_TRUE(made.ok()) << made.status();
+    const Result result = (*made)->Run([](const Progress&) { return true; });
+    EXPECT_EQ(result.end, End::kFinished) << result.why;
+    EXPECT_EQ(result.parameters, 3 * 6);
+    EXPECT_EQ(result.crashes, 1);
+    // How many rows each has is known once they are read.
+    EXPECT_EQ((*made)->scenario().plan.members[7].rows, 40);
+    const MetricsRow& last = result.rows.back();
+    EXPECT_GT(last.accuracy.value(), 0.7);
+    EXPECT_LT(last.loss_mean_model, result.rows.front().loss_mean_model);
+    // Of 100 rows.
+    const double hits = 100 * last.accuracy_mean_model.value();
+    EXPECT_NEAR(hits, std::round(hits), 1e-9);
+    if (again == 1) {
+      EXPECT_EQ(ToCsv(result.rows), csv);
+    }
+    csv = ToCsv(result.rows);
+  }
+}
+
+TEST(DataProblem, IsRefusedWhereNothingLearnsIt) {
+  const auto made =
+      Simulation::Create(*ParseScenario(DataScenario(), "s.yaml"));
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(made.status().message(),
+              HasSubstr("network.problem.kind: found data; this program was "
+                        "built without LibTorch"));
+}
+
+TEST(DataProblem, AModelThatDoesNotFitIsToldBeforeAnythingRuns) {
+  const auto made = Simulation::Create(
+      *ParseScenario(DataScenario("", "mlp"), "s.yaml"), OpenFake);
+  EXPECT_THAT(made.status().message(), HasSubstr("model.kind: allowed: svm"));
+}
+
+// Everything the catalogue has, each on a graph and with messages it takes.
 TEST(Simulation, RunsEveryAlgorithm) {
   for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
     SCOPED_TRACE(info.name);
-    const std::string text =
-        SmallScenario("  compute: {time: 8ms, extra: 4ms}\n",
-                      absl::StrCat("{name: ", info.name, "}"));
-    if (info.predicts) {
-      const absl::StatusOr<Scenario> refused = ParseScenario(
-          absl::StrReplaceAll(text,
-                              {{"coordinates: random", "coordinates: dense"}}),
-          "s.yaml");
-      EXPECT_THAT(refused.status().message(),
-                  testing::HasSubstr("model.classes"));
-      continue;
-    }
+    constexpr char kCompute[] = "  compute: {time: 8ms, extra: 4ms}\n";
+    const std::string algorithm = absl::StrCat("{name: ", info.name, "}");
+    const std::string text = info.predicts
+                                 ? SoftmaxScenario(kCompute, algorithm)
+                                 : SmallScenario(kCompute, algorithm);
     const Result result = RunTwice(absl::StrReplaceAll(
         text,
         {{"kind: ring", GraphFor(info)},

@@ -1,0 +1,46 @@
+// From the data section of settings to the rows of a node: the files are read
+// once, and any number of nodes take their parts of what is in memory.
+#ifndef DFL_NODE_DATA_NODE_DATA_H_
+#define DFL_NODE_DATA_NODE_DATA_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "daemon/config/node_settings.h"
+#include "daemon/data/dataset.h"
+#include "daemon/data/standardizer.h"
+
+namespace dfl::node_data {
+
+// All rows of the files. Copies share them.
+struct DataFiles {
+  data::DatasetView train;
+  std::optional<data::DatasetView> test;  // its classes numbered as train's
+};
+
+// Reads both sets and checks them. Blocks on the disk.
+// Errors: as data::Load; `section` ("data") is the path of the settings, for
+// errors: "data.train.paths: ...".
+absl::StatusOr<DataFiles> ReadDataFiles(const config::DataSettings& settings,
+                                        absl::string_view section);
+
+// What one node learns from.
+struct NodeData {
+  data::DatasetView train;
+  std::optional<data::DatasetView> test;
+  data::Standardizer standardizer;  // of both
+};
+
+// Part `index` of settings.partition.count parts of the training rows, the whole
+// test set, and the standardisation that goes with that part. Costs an index
+// list.
+// Errors: as core::Partition and data::Standardizer, with the key in front.
+absl::StatusOr<NodeData> TakePart(const DataFiles& files,
+                                  const config::DataSettings& settings,
+                                  int64_t index, absl::string_view section);
+
+}  // namespace dfl::node_data
+
+#endif  // DFL_NODE_DATA_NODE_DATA_H_

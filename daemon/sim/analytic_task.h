@@ -1,0 +1,20 @@
+// Generated problems: each node has rows of its own, and its loss is over all of
+// them. Accuracy, where there are classes, is on one test set for all nodes.
+#ifndef DFL_SIM_ANALYTIC_TASK_H_
+#define DFL_SIM_ANALYTIC_TASK_H_
+
+#include <memory>
+
+#include "daemon/core/run_plan.h"
+#include "daemon/sim/problem_spec.h"
+#include "daemon/sim/task.h"
+
+namespace dfl::sim {
+
+// `problem` is none of data; the nodes are the plan's members.
+std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
+                                       const core::RunPlan& plan);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_ANALYTIC_TASK_H_

@@ -1,0 +1,54 @@
+// Data from files: the plan's model, learned as dfld does. What learns it is
+// brought by the program (torch_data_learners.h), so that the room needs no
+// LibTorch.
+//
+// Scores are of test rows, the same for all nodes, or of training rows where
+// there is no test set.
+#ifndef DFL_SIM_DATA_TASK_H_
+#define DFL_SIM_DATA_TASK_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/config/node_settings.h"
+#include "daemon/core/run_plan.h"
+#include "daemon/ports/learner.h"
+#include "daemon/sim/problem_spec.h"
+#include "daemon/sim/task.h"
+
+namespace dfl::sim {
+
+// Learners of all nodes on one data set. Thread-compatible.
+class DataLearners {
+ public:
+  virtual ~DataLearners() = default;
+
+  // Training rows of each node.
+  virtual absl::Span<const int64_t> rows() const = 0;
+
+  // A learner for `spec` on node `i`'s rows; `data_seed` is of its mini-batches.
+  // Outlives this object.
+  // Errors: as learner::CreateTorchLearner.
+  virtual absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
+      int64_t i, const core::ModelSpec& spec, uint64_t data_seed) = 0;
+};
+
+// Reads the data and splits it among partition.count nodes. Null where a program
+// has no learners for it.
+// Errors: as node_data::ReadDataFiles and TakePart.
+using OpenDataLearners =
+    std::function<absl::StatusOr<std::unique_ptr<DataLearners>>(
+        const config::DataSettings& settings)>;
+
+// `problem` is of data; the nodes are the plan's members.
+// Errors: as `open` and DataLearners::Build; UNIMPLEMENTED when `open` is null.
+absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
+    const ProblemSpec& problem, const core::RunPlan& plan,
+    const OpenDataLearners& open);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_DATA_TASK_H_

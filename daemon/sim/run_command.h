@@ -1,0 +1,36 @@
+// `dflsim run`: a scenario, or each of its variants, to a folder of results.
+#ifndef DFL_SIM_RUN_COMMAND_H_
+#define DFL_SIM_RUN_COMMAND_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "daemon/sim/context.h"
+#include "daemon/sim/dflsim.h"
+#include "daemon/sim/results.h"
+
+namespace dfl::sim {
+
+struct RunCommand {
+  std::string file;
+  uint64_t seed = 0;                  // 0: the plan's
+  std::vector<std::string> variants;  // empty: all there are
+  std::string out;                    // "": SCENARIO-seed-N
+  int64_t jobs = 0;                   // variants at a time; 0: one a processor
+  bool no_plots = false;
+};
+
+// A file without variants is one run, whose results are in the folder itself.
+// Variants have a folder each in it, and it has the plots that lay them over
+// each other. One that fails does not keep the others from running.
+ExitCode RunScenario(Context& context, const RunCommand& command);
+
+// plots.h; what goes wrong is said and no failure.
+void Draw(Context& context, const std::string& folder,
+          absl::Span<const RecordedRun> runs);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_SIM_RUN_COMMAND_H_
