@@ -162,6 +162,12 @@ const Drawing kDrawings[] = {
                            draw.Local("B", 1, 3),
                            absl::StrFormat(", P: %.1f", draw.Between(5, 20)));
      }},
+    {"kd-pdfl",
+     [](KnobDraw& draw) {
+       return absl::StrCat(draw.Step("eta", 0.3, 0.6),
+                           ", T_ex: ", draw.From(3, 8),
+                           ", subset: ", draw.From(1, 4));
+     }},
     {"nids", [](KnobDraw& draw) { return draw.Step("alpha", 0.5, 1); }},
     {"anq-nids",
      [](KnobDraw& draw) {
@@ -267,14 +273,29 @@ Outcome Play(const std::string& text, double least_loss) {
   return outcome;
 }
 
-core::ProblemSet Problems(const CampaignNetwork& network) {
+Problems MakeProblems(const CampaignNetwork& network) {
+  Problems problems;
+  if (network.problem == "softmax") {
+    core::SoftmaxSpec spec;
+    spec.nodes = network.nodes;
+    spec.features = network.n;
+    spec.classes = network.classes;
+    spec.rows_per_node = network.rows;
+    spec.seed = network.seed;
+    for (auto& node : core::SoftmaxExample(spec).nodes) {
+      problems.push_back(std::move(node));
+    }
+    return problems;
+  }
   core::ExampleSpec spec;
   spec.nodes = network.nodes;
   spec.n = network.n;
   spec.rows_per_node = network.rows;
   spec.seed = network.seed;
-  return network.linear ? core::LinearRegressionExample(spec)
-                        : core::LogisticRegressionExample(spec);
+  core::ProblemSet set = network.problem == "linear"
+                             ? core::LinearRegressionExample(spec)
+                             : core::LogisticRegressionExample(spec);
+  return std::move(set.nodes);
 }
 
 // Of the present test.
@@ -343,7 +364,7 @@ Calm DrawCalm(const core::AlgorithmInfo& info, const Drawing& drawing,
               Rng& rng) {
   Calm calm;
   calm.network = DrawNetwork(rng, info);
-  const Optimum optimum = FindOptimum(Problems(calm.network));
+  const Optimum optimum = FindOptimum(MakeProblems(calm.network));
   EXPECT_LT(optimum.gradient, 1e-5) << "f* is not exact";
   calm.least_loss = optimum.loss;
   KnobDraw draw{rng, calm.network, 1 / optimum.smoothness};
@@ -440,9 +461,6 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
 
 TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
   const core::AlgorithmInfo& info = **core::FindAlgorithm(GetParam());
-  if (info.predicts) {
-    GTEST_SKIP() << "dflsim's problems have no classes to predict yet";
-  }
   const Drawing* drawing = FindDrawing(info.name);
   ASSERT_NE(drawing, nullptr)
       << info.name << " has no line in kDrawings: say how it is drawn there";

@@ -207,10 +207,12 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
   CampaignNetwork network;
   network.seed = 1 + rng.Below(1'000'000);
   network.nodes = From(rng, 4, 8);
-  network.linear = rng.Bernoulli(0.5);
+  network.problem = info.predicts        ? "softmax"
+                    : rng.Bernoulli(0.5) ? "linear"
+                                         : "logistic";
   // With many parameters logistic regression has directions that are too flat for
   // a few hundred steps.
-  network.n = From(rng, 2, network.linear ? 20 : 6);
+  network.n = From(rng, 2, network.problem == "linear" ? 20 : 6);
   network.rows = From(rng, 8 * network.n, 16 * network.n);
   network.batch = network.rows;
   network.steps = From(rng, 200, 400);
@@ -221,7 +223,7 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
   network.delay = absl::Milliseconds(From(rng, 1, 40));
   DrawGraph(rng, info, network);
   network.codec = "{coordinates: dense, values: fp32}";
-  if (!info.dense_only && rng.Bernoulli(0.5)) {
+  if (!info.dense_only && !info.predicts && rng.Bernoulli(0.5)) {
     network.codec =
         absl::StrFormat("{coordinates: random, values: fp32, rate: %.2f}",
                         Between(rng, 0.3, 1));
@@ -260,7 +262,10 @@ std::string ScenarioText(const CampaignNetwork& network,
         }
         return absl::StrJoin(names, ", ");
       }(),
-      "]\n  problem: {kind: ", network.linear ? "linear" : "logistic",
+      "]\n  problem: {kind: ", network.problem,
+      network.problem == "softmax"
+          ? absl::StrCat(", classes: ", network.classes)
+          : "",
       ", n: ", network.n, ", rows: ", network.rows, ", seed: ", network.seed,
       "}\n  links: {delay: ", Millis(network.delay),
       "}\n  compute: {time: ", Millis(network.gradient),

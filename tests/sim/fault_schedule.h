@@ -21,7 +21,8 @@ struct CampaignNetwork {
   int64_t nodes = 4;
   int64_t n = 2;
   int64_t rows = 50;
-  bool linear = true;
+  std::string problem = "linear";  // logistic, softmax
+  int64_t classes = 3;             // softmax
   int64_t batch = 50;
   int64_t steps = 150;
   absl::Duration gradient;  // of the fastest node

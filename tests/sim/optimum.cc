@@ -12,9 +12,9 @@ namespace {
 
 using Vector = std::vector<double>;
 using Matrix = std::vector<Vector>;
-using Problems = std::vector<std::unique_ptr<core::Problem>>;
 
 constexpr int kMostIterations = 60;
+constexpr double kRidge = 1e-6;
 constexpr double kDifference = 1.0 / 64;
 
 std::vector<float> Rounded(const Vector& w) {
@@ -86,9 +86,11 @@ double LargestEigenvalue(const Matrix& a) {
   return value;
 }
 
-// Gauss-Jordan with the largest pivot.
+// (a + kRidge I)^-1 b by Gauss-Jordan with the largest pivot: softmax regression
+// has directions in which nothing changes.
 Vector Solve(Matrix a, Vector b) {
   const size_t n = b.size();
+  for (size_t k = 0; k < n; ++k) a[k][k] += kRidge;
   for (size_t k = 0; k < n; ++k) {
     size_t pivot = k;
     for (size_t i = k; i < n; ++i) {
@@ -109,8 +111,7 @@ Vector Solve(Matrix a, Vector b) {
 
 }  // namespace
 
-Optimum FindOptimum(const core::ProblemSet& problems) {
-  const Problems& nodes = problems.nodes;
+Optimum FindOptimum(const Problems& nodes) {
   const auto n = static_cast<size_t>(nodes.front()->n());
   Optimum optimum;
   for (const auto& node : nodes) {

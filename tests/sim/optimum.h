@@ -3,6 +3,9 @@
 #ifndef DFL_TESTS_SIM_OPTIMUM_H_
 #define DFL_TESTS_SIM_OPTIMUM_H_
 
+#include <memory>
+#include <vector>
+
 #include "daemon/core/problems.h"
 
 namespace dfl::sim {
@@ -15,9 +18,11 @@ struct Optimum {
 
 // Newton's method with Hessians from differences of gradients and a step that is
 // halved until f falls: exact for least squares, and to the last digits of a
-// float for logistic regression. The problems are convex and of one n >= 1.
+// float for logistic and softmax regression. The problems are convex and of one
+// n >= 1.
 // O(n m rows n) an iteration.
-Optimum FindOptimum(const core::ProblemSet& problems);
+using Problems = std::vector<std::unique_ptr<core::Problem>>;
+Optimum FindOptimum(const Problems& nodes);
 
 }  // namespace dfl::sim
 
