@@ -40,14 +40,18 @@
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
 #include "gtest/gtest.h"
+#include "tests/sim/fault_knobs.h"
 #include "tests/sim/fault_schedule.h"
 #include "tests/sim/optimum.h"
 
 namespace dfl::sim {
 namespace {
 
-// The share of a run's steps in which it must converge, with and without faults.
+// The share of a run in which there are no faults any more, at its end. Links come
+// back some steps into it, and the gap is a mean over the last tenth; so a scenario
+// must have converged, without faults, within
 constexpr double kTail = 1.0 / 3;
+constexpr double kConverged = 0.2;
 constexpr int64_t kMostDraws = 50;
 // NodeOptions::join_stall, seconds: a node that began anew and then hears of one
 // that is ahead stands still for its model, which may be lost without a word.
@@ -57,174 +61,6 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   const char* text = std::getenv(name);
   int64_t value = 0;
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
-
-// ------------------------------------------------------------- algorithms ----
-
-// Draws what the knobs of one schedule are.
-struct KnobDraw {
-  Rng& rng;
-  const CampaignNetwork& network;
-  double step;            // 1/L, L the largest curvature of any node's f_i
-  int64_t gradients = 1;  // of a step; set by what takes more
-
-  double Between(double low, double high) {
-    return low + (high - low) * rng.Uniform();
-  }
-  int64_t From(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(
-                     rng.Below(static_cast<uint64_t>(high - low + 1)));
-  }
-  // "name: x" with x from [low, high] / L.
-  std::string Step(const char* name, double low, double high) {
-    return absl::StrFormat("%s: %.6g", name, step * Between(low, high));
-  }
-  // "name: x" with x from [low, high], gradients of a step.
-  std::string Local(const char* name, int64_t low, int64_t high) {
-    gradients = From(low, high);
-    return absl::StrCat(name, ": ", gradients);
-  }
-};
-
-struct Drawing {
-  const char* algorithm;
-  std::string (*knobs)(KnobDraw& draw);
-};
-
-std::string LocalForm(KnobDraw& draw) {
-  return absl::StrCat(draw.Step("eta", 0.3, 0.6), ", ", draw.Local("E", 1, 2));
-}
-
-const Drawing kDrawings[] = {
-    {"pame",
-     [](KnobDraw& draw) {
-       const int64_t kappa = draw.From(1, 3);
-       return absl::StrFormat(
-           "nu: %.2f, p: %.2f, kappa: [%d, %d], sigma0: %.4g, gamma: %.4f, "
-           "lookahead: %d",
-           draw.Between(0.5, 1), draw.Between(0.5, 0.9), kappa,
-           kappa + draw.From(0, 2), 1 / draw.step, draw.Between(1.002, 1.005),
-           draw.From(0, 1));
-     }},
-    {"d-psgd", [](KnobDraw& draw) { return draw.Step("eta", 0.3, 0.8); }},
-    {"decefl",
-     [](KnobDraw& draw) {
-       return draw.rng.Bernoulli(0.5)
-                  ? absl::StrCat("form: local, ", LocalForm(draw))
-                  : draw.Step("eta", 0.3, 0.8);
-     }},
-    {"dfedavgm",
-     [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("eta", 0.15, 0.3), ", theta: 0.5, ",
-                           draw.Local("K", 1, 4));
-     }},
-    {"dfedsam",
-     [](KnobDraw& draw) {
-       const std::string knobs = absl::StrCat(
-           draw.Step("eta", 0.15, 0.3), ", rho: 0.01, ", draw.Local("K", 1, 3));
-       draw.gradients *= 2;
-       return knobs;
-     }},
-    {"epidemic",
-     [](KnobDraw& draw) {
-       return absl::StrCat(
-           draw.Step("eta", 0.3, 0.7), ", s: ", draw.From(1, 3),
-           ", step_first: ", draw.rng.Bernoulli(0.5) ? "on" : "off");
-     }},
-    {"fedavg", LocalForm},
-    {"fedavg+",
-     [](KnobDraw& draw) {
-       return absl::StrCat(LocalForm(draw),
-                           ", fine_tune_from: ", draw.network.steps * 4 / 5);
-     }},
-    {"swarm", LocalForm},
-    {"async-dsgd",
-     [](KnobDraw& draw) {
-       return absl::StrFormat(
-           "%s, gamma_max: %.3f", draw.Step("eta", 0.5, 0.9),
-           draw.Between(1.1, 2) * absl::ToDoubleSeconds(draw.network.gradient));
-     }},
-    {"barrier-dsgd",
-     [](KnobDraw& draw) {
-       return absl::StrFormat(
-           "%s, gamma_max: %.3f", draw.Step("eta", 0.5, 0.9),
-           draw.Between(1.5, 2) * absl::ToDoubleSeconds(draw.network.gradient));
-     }},
-    {"sync-dsgd", [](KnobDraw& draw) { return draw.Step("eta", 0.3, 0.8); }},
-    {"fedmid",
-     [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("eta_c", 0.2, 0.4), ", ",
-                           draw.Local("K", 1, 3));
-     }},
-    {"draco",
-     [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("eta", 0.05, 0.15), ", ",
-                           draw.Local("B", 1, 3),
-                           absl::StrFormat(", P: %.1f", draw.Between(5, 20)));
-     }},
-    {"kd-pdfl",
-     [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("eta", 0.3, 0.6),
-                           ", T_ex: ", draw.From(3, 8),
-                           ", subset: ", draw.From(1, 4));
-     }},
-    {"nids", [](KnobDraw& draw) { return draw.Step("alpha", 0.5, 1); }},
-    {"anq-nids",
-     [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("alpha", 0.5, 1), ", R0: 8");
-     }},
-    {"choco-sgd",
-     [](KnobDraw& draw) {
-       return absl::StrFormat("%s, gamma: 0.2, rate: %.2f, compressor: %s",
-                              draw.Step("eta", 0.1, 0.25),
-                              draw.Between(0.2, 0.5),
-                              draw.rng.Bernoulli(0.5) ? "topk" : "mask");
-     }},
-    {"beer",
-     [](KnobDraw& draw) {
-       return absl::StrFormat("%s, gamma: 0.2, rate: %.2f, compressor: %s",
-                              draw.Step("eta", 0.06, 0.1),
-                              draw.Between(0.2, 0.5),
-                              draw.rng.Bernoulli(0.5) ? "topk" : "mask");
-     }},
-    {"depositum",
-     [](KnobDraw& draw) {
-       return absl::StrFormat(
-           "%s, gamma: %.2f, option: %s, T0: %d",
-           draw.Step("alpha", 0.08, 0.15), draw.Between(0, 0.5),
-           draw.rng.Bernoulli(0.5) ? "polyak" : "nesterov", draw.From(1, 4));
-     }},
-    {"spod-gt",
-     [](KnobDraw& draw) {
-       return absl::StrFormat("%s, p: %.2f, p_hat: %.2f",
-                              draw.Step("eta", 0.06, 0.1), draw.Between(0.5, 1),
-                              draw.Between(0.5, 1));
-     }},
-    {"push-pull", [](KnobDraw& draw) { return draw.Step("eta", 0.06, 0.1); }},
-    {"g-push-pull",
-     [](KnobDraw& draw) {
-       return absl::StrFormat("%s, p_hat: %.2f", draw.Step("eta", 0.06, 0.1),
-                              draw.Between(0.5, 1));
-     }},
-    {"sporadic-k-gt",
-     [](KnobDraw& draw) {
-       return absl::StrFormat("%s, p: %.2f", draw.Step("eta", 0.06, 0.1),
-                              draw.Between(0.5, 1));
-     }},
-    {"k-gt",
-     [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("eta_c", 0.06, 0.1), ", ",
-                           draw.Local("K", 1, 4));
-     }},
-    {"sgp", [](KnobDraw& draw) { return draw.Step("eta", 0.1, 0.25); }},
-    {"local", [](KnobDraw& draw) { return draw.Step("eta", 0.3, 0.8); }},
-};
-
-const Drawing* FindDrawing(const std::string& algorithm) {
-  for (const Drawing& drawing : kDrawings) {
-    if (algorithm == drawing.algorithm) return &drawing;
-  }
-  return nullptr;
 }
 
 // ------------------------------------------------------------------- runs ----
@@ -333,8 +169,7 @@ std::string Replay(const std::string& name, const std::string& text) {
   return path;
 }
 
-// A scenario without faults that has converged within a third of its steps: what
-// is left when the last fault has ended.
+// A scenario without faults.
 struct Calm {
   CampaignNetwork network;
   std::string algorithm;
@@ -346,6 +181,7 @@ struct Calm {
 // What the gap under faults may be.
 double Allowed(double gap) { return 2 * std::max(gap, 0.0) + 1e-3; }
 
+// From `share` of its steps on the gap was what it may be at the end.
 bool ConvergedIn(double share, const Calm& calm) {
   const std::vector<MetricsRow>& rows = calm.outcome.result.rows;
   for (const MetricsRow& row : rows) {
@@ -408,7 +244,7 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   const int failures = FailuresSoFar();
   Rng rng(DeriveSeed(seed, info.name));
   Calm drawn = DrawCalm(info, drawing, rng);
-  for (int64_t i = 1; !ConvergedIn(kTail, drawn) && i < kMostDraws; ++i) {
+  for (int64_t i = 1; !ConvergedIn(kConverged, drawn) && i < kMostDraws; ++i) {
     ++worst_.redrawn;
     drawn = DrawCalm(info, drawing, rng);
   }
@@ -416,8 +252,8 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   const Outcome& calm = drawn.outcome;
   ASSERT_EQ(calm.result.end, End::kFinished) << calm.result.why << "\n"
                                              << drawn.text;
-  ASSERT_TRUE(ConvergedIn(kTail, drawn))
-      << "the knobs of its line in kDrawings are too slow";
+  ASSERT_TRUE(ConvergedIn(kConverged, drawn))
+      << "the knobs of its line in fault_knobs.cc are too slow";
   const Schedule schedule = DrawSchedule(drawn, rng);
   const std::string& text = schedule.text;
   const Outcome& faulty = schedule.outcome;
@@ -463,7 +299,8 @@ TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
   const core::AlgorithmInfo& info = **core::FindAlgorithm(GetParam());
   const Drawing* drawing = FindDrawing(info.name);
   ASSERT_NE(drawing, nullptr)
-      << info.name << " has no line in kDrawings: say how it is drawn there";
+      << info.name
+      << " has no line in fault_knobs.cc: say how it is drawn there";
   const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 3);
   const int64_t first = FromEnvironment("DFL_CAMPAIGN_SEED", 1);
   for (int64_t seed = first; seed < first + runs; ++seed) {

@@ -215,7 +215,7 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
   network.n = From(rng, 2, network.problem == "linear" ? 20 : 6);
   network.rows = From(rng, 8 * network.n, 16 * network.n);
   network.batch = network.rows;
-  network.steps = From(rng, 200, 400);
+  network.steps = From(rng, 250, 400);
   network.gradient = absl::Milliseconds(From(rng, 300, 600));
   network.extra =
       rng.Bernoulli(0.5) ? 0.2 * network.gradient : absl::ZeroDuration();
