@@ -341,6 +341,16 @@ void Draco::HearUnification(PushArrived push, Actions& actions) {
   const auto period = static_cast<int64_t>(said);
   // A joiner may be far behind; after that nobody gets that far ahead.
   const int64_t believed = std::max(period_, unified_) + kPeriodsAhead;
+  if (period < unified_ && push.from == HubOf(period)) {
+    // A hub that has lost count, since it restarted: nobody would hear it until
+    // it is told where the others are.
+    actions.push_back(Push{{push.from},
+                           step_,
+                           vectors_.parameters,
+                           {kUnification, static_cast<double>(unified_)},
+                           true});
+    return;
+  }
   if (period <= unified_ || (unified_ > 0 && period > believed)) return;
   unified_ = period;
   if (period > period_) {

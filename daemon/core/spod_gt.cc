@@ -86,7 +86,8 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.source = "[Spod-GT] Alg. 1, eq. (2), (3)";
   info.caveats =
       "A step that is too large for the graph diverges; halve eta on sparse or "
-      "unbalanced digraphs.";
+      "unbalanced digraphs. A node steps by its own gradient while all its "
+      "out-neighbours are away.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
@@ -168,6 +169,11 @@ FlatVector SpodGt::Tracker() const {
   return y;
 }
 
+bool SpodGt::CanGive() const {
+  const std::vector<Neighbour>& to = plan().out_neighbours;
+  return to.empty() || !Up(to).empty();
+}
+
 void SpodGt::BeginRound(Actions& actions) {
   phase_ = Phase::kFirstGradient;
   if (begun_) {
@@ -223,7 +229,12 @@ void SpodGt::Send(Actions& actions) {
 void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   ledger().AddTo(step(), absl::MakeSpan(z_));
-  AddScaled(static_cast<float>(-StepSize()), Tracker(), vectors().parameters);
+  const auto eta = static_cast<float>(StepSize());
+  if (CanGive()) {
+    AddScaled(-eta, Tracker(), vectors().parameters);
+  } else if (scale_ != 0) {
+    AddScaled(-eta * scale_, vectors().gradient, vectors().parameters);
+  }
   phase_ = Phase::kGradient;
   MayCompute(actions);
 }

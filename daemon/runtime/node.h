@@ -114,6 +114,8 @@ class Node : private Links::Listener, private Transfers::Listener {
     return trainer_ ? &trainer_->model() : nullptr;
   }
 
+  int64_t models_received() const { return models_received_; }
+
   // The trained parameters and the module's buffers, for simulator and tests, on
   // the loop.
   absl::Span<const float> parameters() const { return parameters_; }

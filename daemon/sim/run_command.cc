@@ -6,8 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>   // NOLINT(dfl-layers): of whole runs, which share nothing
-#include <thread>  // NOLINT(dfl-layers)
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +15,7 @@
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/console/interrupt.h"
+#include "daemon/console/side_by_side.h"
 #include "daemon/console/units.h"
 #include "daemon/sim/plots.h"
 #include "daemon/sim/scenario.h"
@@ -54,30 +53,30 @@ class ProgressLine {
   ~ProgressLine() { Clear(); }
 
   void Show(size_t run, const std::string& variant, const Progress& progress) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    shares_[run] = progress.share;
-    steps_ += progress.steps - steps_of_[run];
-    steps_of_[run] = progress.steps;
-    const absl::Time now = context_.now();
-    const bool terminal = context_.io.err_is_terminal;
-    if (now - drawn_ < (terminal ? kDrawEvery : kSayEvery)) return;
-    drawn_ = now;
-    Write(variant, progress, absl::ToDoubleSeconds(now - began_));
+    one_at_a_time_([&] {
+      shares_[run] = progress.share;
+      steps_ += progress.steps - steps_of_[run];
+      steps_of_[run] = progress.steps;
+      const absl::Time now = context_.now();
+      const bool terminal = context_.io.err_is_terminal;
+      if (now - drawn_ < (terminal ? kDrawEvery : kSayEvery)) return;
+      drawn_ = now;
+      Write(variant, progress, absl::ToDoubleSeconds(now - began_));
+    });
   }
 
   absl::Time Now() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return context_.now();
+    return one_at_a_time_([&] { return context_.now(); });
   }
   void Finish(size_t run) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    shares_[run] = 1;
+    one_at_a_time_([&] { shares_[run] = 1; });
   }
   // A line of its own.
   void Say(const std::string& text) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    Clear();
-    context_.Say(text);
+    one_at_a_time_([&] {
+      Clear();
+      context_.Say(text);
+    });
   }
 
  private:
@@ -112,7 +111,7 @@ class ProgressLine {
     open_ = false;
   }
 
-  std::mutex mutex_;
+  console::Turnstile one_at_a_time_;
   Context& context_;
   std::vector<double> shares_;
   std::map<size_t, int64_t> steps_of_;
@@ -186,30 +185,16 @@ void RunOne(const Context& context, Run& run, size_t place,
   }
 }
 
-// In order, `jobs` at a time.
 void RunAll(Context& context, std::vector<Run>& runs, size_t jobs) {
   const console::InterruptScope interrupt;
   ProgressLine line(context, runs.size());
-  std::mutex mutex;
-  size_t next = 0;
-  const auto work = [&] {
-    for (;;) {
-      size_t place = 0;
-      {
-        const std::lock_guard<std::mutex> lock(mutex);
-        if (next == runs.size() || console::InterruptScope::Requested()) return;
-        place = next++;
-      }
-      RunOne(context, runs[place], place, line);
-      line.Finish(place);
-    }
-  };
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < std::min(jobs, runs.size()); ++i) {
-    others.emplace_back(work);
-  }
-  work();
-  for (std::thread& other : others) other.join();
+  console::SideBySide(
+      runs.size(), jobs,
+      [&](size_t place) {
+        RunOne(context, runs[place], place, line);
+        line.Finish(place);
+      },
+      [] { return !console::InterruptScope::Requested(); });
 }
 
 std::string RunText(const Run& run) {
@@ -310,9 +295,8 @@ ExitCode RunScenario(Context& context, const RunCommand& command) {
   if (!text.ok()) return context.Fail(text.status());
   absl::StatusOr<std::vector<Run>> runs = ReadRuns(command, *text);
   if (!runs.ok()) return context.Fail(runs.status(), kUsage);
-  const size_t jobs = command.jobs > 0
-                          ? static_cast<size_t>(command.jobs)
-                          : std::max(1U, std::thread::hardware_concurrency());
+  const size_t jobs = command.jobs > 0 ? static_cast<size_t>(command.jobs)
+                                       : console::Processors();
   RunAll(context, *runs, jobs);
   Report(context, command, *runs);
   ExitCode code = kOk;

@@ -174,6 +174,30 @@ class NetworkReader {
         "a number >= 0", out);
   }
 
+  void AboveZero(const YamlNode& section, absl::string_view path,
+                 absl::string_view key, double& out) {
+    yaml_.Scalar(
+        section, path, key,
+        [](absl::string_view text) -> std::optional<double> {
+          const std::optional<double> number = config::ReadNumber(text);
+          return number.has_value() && *number > 0 ? number : std::nullopt;
+        },
+        "a number > 0", out);
+  }
+  void Probability(const YamlNode& section, absl::string_view path,
+                   absl::string_view key, double& out) {
+    yaml_.Scalar(
+        section, path, key,
+        [](absl::string_view text) -> std::optional<double> {
+          const std::optional<double> number = config::ReadNumber(text);
+          if (!number.has_value() || *number < 0 || *number >= 1) {
+            return std::nullopt;
+          }
+          return number;
+        },
+        "a probability in [0, 1)", out);
+  }
+
   // The place of the member that is named; -1 (and a mistake) when it is none.
   int64_t Member(const YamlNode& node, const std::string& path) {
     const std::optional<NodeId> name = yaml_.Name(node, path);
@@ -233,16 +257,7 @@ class NetworkReader {
           return static_cast<double>(*bytes);
         },
         "bytes a second, such as 125kB or 10MB; 0: no limit", out.rate);
-    yaml_.Scalar(
-        section, path, "loss",
-        [](absl::string_view text) -> std::optional<double> {
-          const std::optional<double> number = config::ReadNumber(text);
-          if (!number.has_value() || *number < 0 || *number >= 1) {
-            return std::nullopt;
-          }
-          return number;
-        },
-        "a probability in [0, 1)", out.reset_probability);
+    Probability(section, path, "loss", out.reset_probability);
   }
 
   void ReadPaths() {
@@ -285,13 +300,7 @@ class NetworkReader {
       const std::string own = YamlReader::Join(key, item.key);
       const int64_t place = Place(item.key, item.key_line, key);
       double factor = 1;
-      yaml_.Scalar(
-          *factors, key, item.key,
-          [](absl::string_view text) -> std::optional<double> {
-            const std::optional<double> number = config::ReadNumber(text);
-            return number.has_value() && *number > 0 ? number : std::nullopt;
-          },
-          "a number > 0", factor);
+      AboveZero(*factors, key, item.key, factor);
       if (place >= 0) scenario_.compute.factor[place] = factor;
     }
   }
@@ -299,9 +308,9 @@ class NetworkReader {
   void ReadEvent(const YamlNode& node, const std::string& path) {
     if (!yaml_.IsSection(node, path)) return;
     static const std::vector<std::string>* const kKinds =
-        new std::vector<std::string>{"crash", "join", "cut", "black_hole",
-                                     "partition"};
-    std::vector<std::string> keys = {"at", "for"};
+        new std::vector<std::string>{"crash",     "join", "cut", "black_hole",
+                                     "partition", "slow", "loss"};
+    std::vector<std::string> keys = {"at", "for", "factor"};
     keys.insert(keys.end(), kKinds->begin(), kKinds->end());
     yaml_.TakeKeys(node, path, keys);
     NetworkEvent event;
@@ -329,6 +338,9 @@ class NetworkReader {
       return;
     }
     const std::string own = YamlReader::Join(path, what->key);
+    if (event.kind != NetworkEvent::Kind::kSlow && node.Find("factor")) {
+      yaml_.Add(node.line, path, "`factor` goes with slow alone");
+    }
     switch (event.kind) {
       case NetworkEvent::Kind::kJoin:
         if (node.Find("for") != nullptr) {
@@ -352,6 +364,21 @@ class NetworkReader {
       }
       case NetworkEvent::Kind::kPartition:
         if (!ReadGroups(*what, own, event.group)) return;
+        break;
+      case NetworkEvent::Kind::kSlow: {
+        const int64_t place = Member(*what, own);
+        if (place < 0) return;
+        event.members = {place};
+        if (node.Find("factor") == nullptr) {
+          yaml_.Add(node.line, path,
+                    "`factor` is missing; e.g. {at: 2s, slow: a, factor: 4}");
+          return;
+        }
+        AboveZero(node, path, "factor", event.amount);
+        break;
+      }
+      case NetworkEvent::Kind::kLoss:
+        Probability(node, path, "loss", event.amount);
         break;
     }
     scenario_.events.push_back(std::move(event));

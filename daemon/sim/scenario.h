@@ -15,6 +15,8 @@
 //       - {at: 2s, cut: [a, b], for: 3s}
 //       - {at: 2s, black_hole: [a, b], for: 3s}
 //       - {at: 2s, partition: [[a, b], [c]], for: 3s}
+//       - {at: 2s, slow: a, factor: 4, for: 3s}
+//       - {at: 2s, loss: 0.01, for: 3s}
 //     metrics_every: 10
 //     settled_below: 0
 //     limit: 1h
@@ -57,15 +59,18 @@ struct ComputeSpec {
 };
 
 struct NetworkEvent {
-  enum class Kind { kCrash, kJoin, kCut, kBlackHole, kPartition };
+  enum class Kind { kCrash, kJoin, kCut, kBlackHole, kPartition, kSlow, kLoss };
   Kind kind = Kind::kCrash;
   absl::Duration at;
   // After this it is undone (a crashed node restarts); infinite: never.
   absl::Duration lasts = absl::InfiniteDuration();
-  // kCrash, kJoin: the member. kCut, kBlackHole: both ends.
+  // kCrash, kJoin, kSlow: the member. kCut, kBlackHole: both ends.
   std::vector<int64_t> members;
   // kPartition: the group of each member.
   std::vector<int64_t> group;
+  // kSlow: its gradients take this many times longer, > 0. kLoss: added to the
+  // reset probability of every link, in [0, 1).
+  double amount = 0;
 };
 
 struct Scenario {

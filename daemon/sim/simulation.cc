@@ -146,9 +146,8 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
                                          " are no neighbours"));
       continue;
     }
-    self.network_->SetPathBothWays(self.name(spec.a), self.name(spec.b),
-                                   spec.path);
   }
+  self.SetPaths();
   for (const NetworkEvent& event : self.scenario_.events) {
     const bool pair = event.kind == NetworkEvent::Kind::kCut ||
                       event.kind == NetworkEvent::Kind::kBlackHole;
@@ -230,6 +229,8 @@ void Simulation::Crash(int64_t i) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   if (!slot.up()) return;
   ++result_.crashes;
+  result_.models_received += slot.node->models_received();
+  if (slot.phase == Phase::kTraining) NoteStepGap(slot);
   slot.loop->Stop();
   std::unique_ptr<runtime::Node> node;
   Update(i, [&] { node = std::move(slot.node); });
@@ -248,6 +249,7 @@ absl::Duration Simulation::GradientTime(int64_t i) {
   }
   const auto factor = compute.factor.find(i);
   if (factor != compute.factor.end()) nanos *= factor->second;
+  nanos *= slots_[static_cast<size_t>(i)].slowness;
   return absl::Nanoseconds(
       std::max<int64_t>(1, static_cast<int64_t>(std::floor(nanos))));
 }
@@ -279,10 +281,17 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   if (const auto* step = std::get_if<ports::StepFinished>(&event)) {
     trace.Add(static_cast<uint64_t>(step->step));
     ++result_.steps;
+    NoteStepGap(slot);
+    result_.reachable += Reachable(i);
     Update(i, [&] { slot.step = step->step; });
     if (in_run_ > 0 && step_sum_ / in_run_ >= next_row_step_) TakeRow();
   } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
     trace.Add(static_cast<uint64_t>(phase->to));
+    if (phase->to == Phase::kTraining) {
+      slot.step_began = scheduler_.Now();
+    } else if (phase->from == Phase::kTraining) {
+      NoteStepGap(slot);
+    }
     Update(i, [&] { slot.phase = phase->to; });
     if (phase->to == Phase::kTraining && !training_began_) OnFirstTraining();
   } else if (const auto* taken = std::get_if<ports::StateTaken>(&event)) {
@@ -300,110 +309,31 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   }
 }
 
+int64_t Simulation::Reachable(int64_t i) const {
+  int64_t count = 0;
+  for (const int64_t j : slots_[static_cast<size_t>(i)].contacts) {
+    if (!slots_[static_cast<size_t>(j)].in_run()) continue;
+    const auto trouble = troubles_.find(std::minmax(i, j));
+    if (trouble == troubles_.end() ||
+        (trouble->second.cuts == 0 && trouble->second.holes == 0)) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+void Simulation::NoteStepGap(Slot& slot) {
+  result_.longest_step_gap_s =
+      std::max(result_.longest_step_gap_s,
+               absl::ToDoubleSeconds(scheduler_.Now() - slot.step_began));
+  slot.step_began = scheduler_.Now();
+}
+
 void Simulation::EndBy(End end, std::string why) {
   if (ended_) return;
   ended_ = true;
   result_.end = end;
   result_.why = std::move(why);
-}
-
-// ------------------------------------------------------------------ faults ----
-
-// In events of their own: the first node is in the middle of its own, and the
-// others begin at the same time.
-void Simulation::OnFirstTraining() {
-  training_began_ = true;
-  zero_ = scheduler_.Now();
-  scheduler_.At(zero_, owner_, [this] { TakeRow(); });
-  ScheduleEvents();
-  scheduler_.At(zero_ + scenario_.limit, owner_, [this] {
-    EndBy(End::kLimit,
-          absl::StrCat("network.limit, ",
-                       config::WriteDuration(scenario_.limit), ", has passed"));
-  });
-}
-
-void Simulation::ScheduleEvents() {
-  for (const NetworkEvent& event : scenario_.events) {
-    scheduler_.At(zero_ + event.at, owner_, [this, &event] { Begin(event); });
-    if (event.lasts == absl::InfiniteDuration()) continue;
-    scheduler_.At(zero_ + event.at + event.lasts, owner_,
-                  [this, &event] { Undo(event); });
-  }
-}
-
-std::vector<Simulation::Edge> Simulation::EdgesOf(
-    const NetworkEvent& event) const {
-  if (event.kind != NetworkEvent::Kind::kPartition) {
-    return {std::minmax(event.members[0], event.members[1])};
-  }
-  std::vector<Edge> edges;
-  for (int64_t a = 0; a < size(); ++a) {
-    for (const int64_t b : slots_[static_cast<size_t>(a)].contacts) {
-      if (a < b && event.group[static_cast<size_t>(a)] !=
-                       event.group[static_cast<size_t>(b)]) {
-        edges.emplace_back(a, b);
-      }
-    }
-  }
-  return edges;
-}
-
-void Simulation::Begin(const NetworkEvent& event) {
-  switch (event.kind) {
-    case NetworkEvent::Kind::kCrash:
-      Crash(event.members[0]);
-      return;
-    case NetworkEvent::Kind::kJoin:
-      --returns_;
-      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
-        Boot(event.members[0]);
-      }
-      return;
-    case NetworkEvent::Kind::kBlackHole:
-      for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, 1);
-      return;
-    case NetworkEvent::Kind::kCut:
-    case NetworkEvent::Kind::kPartition:
-      for (const Edge& edge : EdgesOf(event)) Apply(edge, 1, 0);
-      return;
-  }
-}
-
-void Simulation::Undo(const NetworkEvent& event) {
-  switch (event.kind) {
-    case NetworkEvent::Kind::kCrash:
-      --returns_;
-      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
-        Boot(event.members[0]);
-      }
-      return;
-    case NetworkEvent::Kind::kJoin:
-      return;
-    case NetworkEvent::Kind::kBlackHole:
-      for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, -1);
-      return;
-    case NetworkEvent::Kind::kCut:
-    case NetworkEvent::Kind::kPartition:
-      for (const Edge& edge : EdgesOf(event)) Apply(edge, -1, 0);
-      return;
-  }
-}
-
-// What began twice must end twice.
-void Simulation::Apply(const Edge& edge, int64_t cuts, int64_t holes) {
-  Trouble& trouble = troubles_[edge];
-  trouble.cuts += cuts;
-  trouble.holes += holes;
-  const std::string& a = name(edge.first);
-  const std::string& b = name(edge.second);
-  if (trouble.cuts > 0) {
-    network_->Cut(a, b);
-  } else if (trouble.holes > 0) {
-    network_->BlackHole(a, b);
-  } else {
-    network_->Heal(a, b);
-  }
 }
 
 // --------------------------------------------------------------------- run ----
@@ -437,6 +367,9 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
     }
   }
   if (training_began_) TakeRow();
+  for (const Slot& slot : slots_) {
+    if (slot.up()) result_.models_received += slot.node->models_received();
+  }
   result_.events = scheduler_.events_run();
   result_.digest = Digest();
   const core::StopRule& stop = plan_->stop;

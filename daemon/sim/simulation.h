@@ -74,6 +74,14 @@ struct Result {
   int64_t neighbours_missed = 0;  // deadlines that passed without an answer
   int64_t messages_rejected = 0;
   int64_t crashes = 0;
+  // Models and parcels that nodes took: answers, pushes, mass.
+  int64_t models_received = 0;
+  // For each finished step, the node's contacts that were in the run and that no
+  // event had cut off from it: whom it could have exchanged with.
+  int64_t reachable = 0;
+  // The longest time, in virtual seconds, that a node that trained took from
+  // one finished step to the next, or to the first.
+  double longest_step_gap_s = 0;
 };
 
 struct Progress {
@@ -127,9 +135,11 @@ class Simulation {
     std::vector<int64_t> contacts;
     std::unique_ptr<Ear> ear;
     Rng compute{0};
+    double slowness = 1;  // by kSlow events
     int64_t boots = 0;
     ports::Phase phase = ports::Phase::kIdle;
     int64_t step = 0;
+    absl::Time step_began;  // while it trains
     std::unique_ptr<simports::SimLoop> loop;
     std::unique_ptr<simports::SimTransport> transport;
     std::unique_ptr<runtime::Node> node;
@@ -163,6 +173,12 @@ class Simulation {
   void Begin(const NetworkEvent& event);
   void Undo(const NetworkEvent& event);
   void Apply(const Edge& edge, int64_t cuts, int64_t holes);
+  // All links' paths, as they are now.
+  void SetPaths();
+  // Contacts of `i` in the run, with nothing between them and it.
+  int64_t Reachable(int64_t i) const;
+  // `slot` has finished a step, or does not train any more.
+  void NoteStepGap(Slot& slot);
   void EndBy(End end, std::string why);
 
   void TakeRow();
@@ -183,6 +199,8 @@ class Simulation {
   std::vector<Slot> slots_;
   std::vector<std::string> notes_;
   std::map<Edge, Trouble> troubles_;
+  double extra_loss_ = 0;   // by kLoss events
+  bool paths_set_ = false;  // one by one, not by the network's default
 
   bool training_began_ = false;
   absl::Time zero_;  // when it did

@@ -275,6 +275,33 @@ TEST(DracoTest, AUnificationReplacesTheModelAndIsPassedOnOnce) {
   EXPECT_EQ(m.parameters, (Floats{8, 9}));
 }
 
+// Its periods begin anew, and nobody would heed them.
+TEST(DracoTest, AHubThatRestartedIsToldWhichPeriodItIs) {
+  const std::vector<Neighbour> two = {{Id("a"), 0}, {Id("h"), 0}};
+  const KnobValues knobs = WithKnobs({{"P", 5.0}});
+  Machine m("draco", knobs, two);
+  NodePlan plan = m.Plan(knobs, two);
+  plan.hubs = {Id("h")};
+  m.Handle(PlanChanged{std::move(plan)});
+  m.Handle(StepBegins{});
+  m.Handle(Unification("h", {7, 8}, 20));
+  // Another's old one is as good as none.
+  EXPECT_EQ(m.Handle(Unification("a", {1, 1}, 1)), "");
+  EXPECT_EQ(m.Handle(Unification("h", {1, 1}, 1)), "push");
+  EXPECT_EQ(m.Last<Push>().peers, (std::vector<NodeId>{Id("h")}));
+  EXPECT_EQ(m.Last<Push>().scalars, (Vector{1, 20}));
+  EXPECT_EQ(Values(m), (Floats{7, 8}));
+  EXPECT_EQ(m.parameters, (Floats{7, 8}));
+  // The hub goes on from there.
+  Machine hub("draco", knobs, two);
+  hub.Handle(StepBegins{});
+  hub.Handle(TimerFired{kPeriodTimer});  // leads period 1
+  hub.Handle(Unification("a", {7, 8}, 20));
+  EXPECT_EQ(hub.Gauge("period"), 20);
+  hub.Handle(TimerFired{kPeriodTimer});
+  EXPECT_EQ(hub.Last<Push>().scalars, (Vector{1, 21}));
+}
+
 TEST(DracoTest, AUnificationThatCameBeforeTheHubsTimerReplacesItsOwn) {
   const KnobValues knobs = WithKnobs({{"P", 5.0}});
   Machine m("draco", knobs, Two());  // the only hub

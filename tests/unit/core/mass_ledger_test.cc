@@ -273,6 +273,25 @@ TEST(SpodGtTest, PushesToOutNeighboursAndHearsInNeighbours) {
   EXPECT_EQ(machine->Gauge("send_share"), 1);
 }
 
+// What comes together where it cannot be handed on is of nodes that do not move.
+TEST(SpodGtTest, WithoutOutNeighboursItStepsByItsOwnGradient) {
+  auto machine = MachineOnDigraph("push-pull", {{"eta", 0.5}});
+  machine->Handle(PeerDown{Id("b")});
+  machine->Handle(PeerDown{Id("c")});
+  machine->Handle(StepBegins{});
+  machine->gradient = {4, 8};
+  machine->Handle(GradientReady{});
+  machine->Handle(PushArrived{Id("a"), Model({2, 2}, 0, {0})});
+  EXPECT_EQ(machine->Handle(Mass("a", {100, 100}, 0, 1)), "cancel gradient");
+  EXPECT_EQ(machine->parameters, (std::vector<float>{1 - 2, 1 - 4}));
+  // It is kept, and counts as soon as it can be handed on.
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], 100);
+  machine->Handle(GradientReady{});
+  machine->Handle(PeerUp{Id("b")});
+  EXPECT_EQ(machine->Handle(StepBegins{}), "push give wake");
+  EXPECT_EQ((*machine->Last<Give>().mass)[0], 0.25F * (100 + 4));
+}
+
 TEST(SpodGtTest, WhoIsNotSentToIsTold) {
   auto machine = MachineOnDigraph("spod-gt", {{"p_hat", 0.5}});
   machine->decisions.happens = false;

@@ -55,6 +55,8 @@ TEST(Scenario, ReadsLinksSpeedsAndEvents) {
                     "    - {at: 3s, cut: [n5, n6]}\n"
                     "    - {at: 3s, black_hole: [n5, n6], for: 1s}\n"
                     "    - {at: 4s, partition: [[n0, n1], [n2]], for: 1s}\n"
+                    "    - {at: 5s, slow: n3, factor: 2.5, for: 1s}\n"
+                    "    - {at: 6s, loss: 0.25}\n"
                     "  settled_below: 0.001\n"
                     "  limit: 10m\n"));
   EXPECT_EQ(scenario.links.delay, absl::Milliseconds(5));
@@ -70,7 +72,7 @@ TEST(Scenario, ReadsLinksSpeedsAndEvents) {
   EXPECT_EQ(scenario.compute.time, absl::Milliseconds(2));
   EXPECT_EQ(scenario.compute.extra, absl::Milliseconds(1));
   EXPECT_EQ(scenario.compute.factor.at(3), 4);
-  ASSERT_EQ(scenario.events.size(), 5);
+  ASSERT_EQ(scenario.events.size(), 7);
   EXPECT_EQ(scenario.events[0].kind, NetworkEvent::Kind::kCrash);
   EXPECT_EQ(scenario.events[0].at, absl::Seconds(1));
   EXPECT_EQ(scenario.events[0].lasts, absl::Milliseconds(500));
@@ -79,6 +81,11 @@ TEST(Scenario, ReadsLinksSpeedsAndEvents) {
   EXPECT_EQ(scenario.events[2].lasts, absl::InfiniteDuration());
   EXPECT_EQ(scenario.events[3].kind, NetworkEvent::Kind::kBlackHole);
   EXPECT_THAT(scenario.events[4].group, ElementsAre(0, 0, 1, 2, 2, 2, 2, 2));
+  EXPECT_EQ(scenario.events[5].kind, NetworkEvent::Kind::kSlow);
+  EXPECT_THAT(scenario.events[5].members, ElementsAre(3));
+  EXPECT_EQ(scenario.events[5].amount, 2.5);
+  EXPECT_EQ(scenario.events[6].kind, NetworkEvent::Kind::kLoss);
+  EXPECT_EQ(scenario.events[6].amount, 0.25);
   EXPECT_EQ(scenario.settled_below, 0.001);
   EXPECT_EQ(scenario.limit, absl::Minutes(10));
 }
@@ -155,6 +162,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "found n1 a second time"},
         Mistake{"JoinFor", "  events: [{at: 1s, join: n1, for: 1s}]\n",
                 "`for` goes with what ends by itself"},
+        Mistake{"Slow", "  events: [{at: 1s, slow: n1}]\n",
+                "network.events[0]: `factor` is missing"},
+        Mistake{"SlowBy", "  events: [{at: 1s, slow: n1, factor: 0}]\n",
+                "network.events[0].factor: found \"0\"; allowed: a number > 0"},
+        Mistake{"Faster", "  events: [{at: 1s, crash: n1, factor: 2}]\n",
+                "`factor` goes with slow alone"},
+        Mistake{"Lossy", "  events: [{at: 1s, loss: 1}]\n",
+                "network.events[0].loss: found \"1\"; allowed: a probability"},
         Mistake{"Twice", "  metrics_every: 5\n", "given twice"},
         Mistake{"Limit", "  limit: 0s\n", "network.limit: found \"0s\""}),
     [](const testing::TestParamInfo<Mistake>& info) {

@@ -396,6 +396,49 @@ TEST(Simulation, LostFramesHoldNobodyUp) {
             0.3 * result.rows.front().loss_mean_model);
 }
 
+TEST(Simulation, LinksMayBeLossyForAWhile) {
+  const Result result =
+      RunTwice(SmallScenario("  events: [{at: 200ms, loss: 0.1, for: 300ms}, "
+                             "{at: 10s, loss: 0.9}]\n"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_GT(result.links_lost, 5);
+  // Not throughout, nor by what comes after the end.
+  EXPECT_LT(result.links_lost,
+            RunTwice(SmallScenario("  links: {loss: 0.1}\n")).links_lost / 2);
+}
+
+TEST(Simulation, ANodeMayBeSlowForAWhile) {
+  const Result result = RunTwice(SmallScenario(
+      "  events: [{at: 100ms, slow: n3, factor: 20, for: 1s}]\n"));
+  // Five steps of 200 ms in the place of 100, and as fast as ever after that.
+  EXPECT_NEAR(result.rows.back().time_s, 1.2 + 1 - 0.05, 0.3);
+  EXPECT_NEAR(result.longest_step_gap_s, 0.2, 0.01);
+  EXPECT_LT(RunTwice(SmallScenario()).longest_step_gap_s, 0.03);
+}
+
+// On a ring with one push a neighbour and round.
+TEST(Simulation, CountsWhatWasReceivedAndWhatCouldHaveBeen) {
+  const std::string algorithm = "{name: d-psgd}";
+  const Result calm = RunTwice(SmallScenario("", algorithm));
+  EXPECT_EQ(calm.reachable, 8 * 120 * 2);
+  EXPECT_GE(calm.models_received, 8 * 119 * 2);
+  EXPECT_LE(calm.models_received, 8 * 120 * 2);
+  // Neither end of a link that is cut could have got anything over it, nor
+  // anybody from a node that is not there.
+  const Result cut = RunTwice(
+      SmallScenario("  events: [{at: 1ms, cut: [n0, n1]}]\n", algorithm));
+  EXPECT_EQ(cut.reachable, 8 * 120 * 2 - 2 * 120);
+  EXPECT_LE(cut.models_received, cut.reachable);
+  const Result gone =
+      RunTwice(SmallScenario("  events: [{at: 1ms, crash: n4}]\n", algorithm));
+  EXPECT_EQ(gone.reachable, 7 * 120 * 2 - 2 * 120);
+  // A black hole takes what could have been as well.
+  const Result hole = RunTwice(SmallScenario(
+      "  events: [{at: 1ms, black_hole: [n0, n1], for: 60s}]\n", algorithm));
+  EXPECT_LT(hole.reachable, calm.reachable);
+  EXPECT_GT(hole.longest_step_gap_s, 2);  // deadline.exchange
+}
+
 TEST(Simulation, ACutAndAPartitionHeal) {
   const Result cut = RunTwice(
       SmallScenario("  events:\n"

@@ -1,0 +1,63 @@
+// Random scenarios for dflsim, twice: without faults, and with a schedule of
+// everything that a network does to its nodes. All of it is the text of a
+// scenario file, so `dflsim run` plays the very same run.
+#ifndef DFL_TESTS_SIM_FAULT_SCHEDULE_H_
+#define DFL_TESTS_SIM_FAULT_SCHEDULE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/algorithm.h"
+
+namespace dfl::sim {
+
+// What a scenario is but for its faults.
+struct CampaignNetwork {
+  uint64_t seed = 1;
+  int64_t nodes = 4;
+  int64_t n = 2;
+  int64_t rows = 50;
+  std::string problem = "linear";  // logistic, softmax
+  int64_t classes = 3;             // softmax
+  int64_t batch = 50;
+  int64_t steps = 150;
+  absl::Duration gradient;  // of the fastest node
+  absl::Duration extra;     // mean of what is drawn on top
+  absl::Duration deadline;
+  absl::Duration delay;
+  std::string graph;  // "{kind: ...}"
+  std::string codec;
+  // Whom a link may join, by place, smaller first.
+  std::vector<std::pair<int64_t, int64_t>> edges;
+};
+
+// 4 to 8 nodes with 2 to 20 parameters, a connected graph of a kind that `info`
+// takes, and gradients that take long against the time-outs of links: 150 to
+// 400 steps are minutes.
+CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info);
+
+// The slowest that a slow node gets.
+constexpr double kSlowestFactor = 4;
+
+// "n3".
+std::string CampaignNode(int64_t i);
+
+// A list of events: links that lose frames, cuts, black holes, partitions, crashes
+// with a restart (never of more than half of the nodes at a time), joins, slow
+// nodes. Every one has ended by `last`.
+std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
+                                    absl::Duration last);
+
+// The scenario file. `algorithm`: "{name: ..., knobs: ...}".
+std::string ScenarioText(const CampaignNetwork& network,
+                         const std::string& algorithm,
+                         const std::vector<std::string>& faults,
+                         absl::Duration limit);
+
+}  // namespace dfl::sim
+
+#endif  // DFL_TESTS_SIM_FAULT_SCHEDULE_H_
