@@ -86,8 +86,8 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.source = "[Spod-GT] Alg. 1, eq. (2), (3)";
   info.caveats =
       "A step that is too large for the graph diverges; halve eta on sparse or "
-      "unbalanced digraphs. A node steps by its own gradient while all its "
-      "out-neighbours are away.";
+      "unbalanced digraphs. A node mixes but does not step while all its "
+      "out-neighbours are away and others still send to it.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
@@ -169,9 +169,9 @@ FlatVector SpodGt::Tracker() const {
   return y;
 }
 
-bool SpodGt::CanGive() const {
+bool SpodGt::IsSink() const {
   const std::vector<Neighbour>& to = plan().out_neighbours;
-  return to.empty() || !Up(to).empty();
+  return !to.empty() && Up(to).empty() && !Up(plan().in_neighbours).empty();
 }
 
 void SpodGt::BeginRound(Actions& actions) {
@@ -229,11 +229,9 @@ void SpodGt::Send(Actions& actions) {
 void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   ledger().AddTo(step(), absl::MakeSpan(z_));
-  const auto eta = static_cast<float>(StepSize());
-  if (CanGive()) {
-    AddScaled(-eta, Tracker(), vectors().parameters);
-  } else if (scale_ != 0) {
-    AddScaled(-eta * scale_, vectors().gradient, vectors().parameters);
+  if (!IsSink()) {
+    AddScaled(static_cast<float>(-StepSize()), Tracker(),
+              vectors().parameters);
   }
   phase_ = Phase::kGradient;
   MayCompute(actions);

@@ -14,7 +14,7 @@
 //
 // A node all of whose out-neighbours are down keeps what it is given: the
 // gradients of all nodes upstream come together in its y, which no move of its
-// own brings to 0, and it would walk away. Until one is back it steps by v g.
+// own brings to 0, and it would walk away. Until one is back it does not step.
 //
 // Given by knobs, or (p_draw) drawn once by node and by link from Beta(1/2, 1/2),
 // as in the paper's experiments.
@@ -59,8 +59,8 @@ class SpodGt : public MassRounds {
   double Probability(const char* knob, const NodeId& peer) const;
   // 1/p_i or 1: what v_i g_i is multiplied by.
   float Scale() const;
-  // Whether y can be handed on: an out-neighbour is up, or there are none.
-  bool CanGive() const;
+  // Whether mass comes in and none can be handed on.
+  bool IsSink() const;
   // y = z + v g.
   FlatVector Tracker() const;
   // Draws v_i; computes, or goes on without.
