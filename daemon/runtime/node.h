@@ -215,6 +215,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   // Tells the algorithm when Active(peer) has changed.
   void RefreshActive(const NodeId& peer);
   bool HasSentThisRound(const NodeId& peer) const;
+  bool AwaitsStart();
 
   // Phases.
   void SetPhase(ports::Phase phase, const std::string& reason);
@@ -350,6 +351,9 @@ class Node : private Links::Listener, private Transfers::Listener {
   std::string last_error_;
   bool at_boundary_ = true;  // parameters hold w^k and nothing is running
   bool boundary_posted_ = false;
+  // Until then the first round waits for neighbours that are about to train.
+  absl::Time start_until_ = absl::InfinitePast();
+  ports::TimerId start_timer_ = 0;
   std::optional<ports::Evaluation> evaluation_;
   int64_t evaluated_step_ = -1;
   int64_t evaluated_rows_ = -1;    // asked for; 0: all

@@ -132,6 +132,7 @@ void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
   }
   FollowEpoch(peer, state.state.tracker_epoch);
   RefreshActive(peer);
+  if (start_until_ != absl::InfinitePast() && at_boundary_) ScheduleBoundary();
   if (MayGive(peer)) parcels_.Resume(peer);
   ContinueJoin();
 }

@@ -160,7 +160,40 @@ void Node::StartFresh() {
   }
   unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
                        node_plan_.member_count - 1;
+  start_until_ = loop_.Now() + plan_->deadline.exchange;
   BeginTraining("started fresh");
+}
+
+// A run begins together: before the first round a node waits, for one deadline
+// at most, for neighbours that are in the run and do not train yet. Otherwise
+// those that begin first would be through it without the others, whose gradients
+// are then missing in what trackers must keep.
+bool Node::AwaitsStart() {
+  if (start_until_ == absl::InfinitePast()) return false;
+  loop_.Cancel(start_timer_);
+  start_timer_ = 0;
+  auto info = core::FindAlgorithm(plan_->algorithm.name);
+  const bool waits =
+      info.ok() && (*info)->lock_step && algorithm_->step() == 0 &&
+      loop_.Now() < start_until_ &&
+      std::any_of(
+          peers_.begin(), peers_.end(),
+          [this](const auto& entry) {
+            const auto& [peer, state] = entry;
+            const Phase phase = state.state.phase;
+            return state.known && links_.IsUp(peer) && MayPush(peer) &&
+                   !Mismatch(peer, true) &&
+                   (phase == Phase::kIdle || phase == Phase::kJoining);
+          });
+  if (!waits) {
+    start_until_ = absl::InfinitePast();
+    return false;
+  }
+  start_timer_ = loop_.After(start_until_ - loop_.Now(), [this] {
+    start_timer_ = 0;
+    ScheduleBoundary();
+  });
+  return true;
 }
 
 void Node::BeginTraining(const std::string& reason) {

@@ -64,6 +64,7 @@ void Node::OnBoundary() {
     return;
   }
   FollowTopology();
+  if (AwaitsStart()) return;
   LeaveBoundary();
   Handle(core::StepBegins{});
 }
@@ -231,6 +232,8 @@ void Node::StopAlgorithm() {
 
 void Node::RestartAlgorithm(int64_t step) {
   StopAlgorithm();
+  start_until_ = absl::InfinitePast();
+  loop_.Cancel(std::exchange(start_timer_, 0));
   ++epoch_;
   auto info = core::FindAlgorithm(plan_->algorithm.name);
   if (info.ok() && (*info)->computes_on_copy) ComputeOnCopy();

@@ -23,7 +23,6 @@ namespace {
 constexpr int64_t kNodes = 8;
 constexpr int64_t kRounds = 200;
 
-// On a complete graph nobody's first round is over before all have begun.
 constexpr char kPlan[] =
     "run: beside\n"
     "seed: 11\n"
@@ -31,7 +30,7 @@ constexpr char kPlan[] =
     "model: {kind: linear, classes: 0}\n"
     "topology: {kind: complete}\n"
     "batch_size: 10\n"
-    // No machine is so slow that it is missed.
+    // No machine is so slow that it is missed. Round 0 waits for all to begin.
     "deadline: {exchange: 60s}\n"
     "evaluation: {every_steps: 0}\n";
 constexpr char kNetwork[] =
