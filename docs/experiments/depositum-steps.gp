@@ -1,5 +1,5 @@
 # gnuplot -e "run='depositum-steps-seed-1'" depositum-steps.gp
-set terminal pngcairo size 1000,420 font ",10"
+set terminal pngcairo size 940,400 font ",10"
 set output "depositum-steps.png"
 set datafile separator ","
 set grid back lc rgb "#dddddd"
