@@ -44,6 +44,40 @@ Result RunTwice(const std::string& text, uint64_t seed = 0) {
   return second;
 }
 
+// Who waits for all that a round needs learns the same, however fast nodes and
+// links are.
+TEST(Simulation, SpeedsChangeNothingOfRoundsInStep) {
+  for (const char* algorithm :
+       {"{name: d-psgd}", "{name: depositum, knobs: {T0: 5}}", "{name: k-gt}",
+        "{name: push-pull}", "{name: beer}"}) {
+    std::vector<std::vector<float>> ends;
+    for (const char* speeds :
+         {"  compute: {time: 10ms}\n",
+          "  links: {delay: 4ms, jitter: 9ms}\n"
+          "  compute: {time: 1ms, extra: 7ms, factor: {n2: 6}}\n"}) {
+      auto scenario = ParseScenario(
+          absl::StrReplaceAll(SmallScenario(speeds, algorithm),
+                              {{"coordinates: random", "coordinates: dense"},
+                               {"stop:", "deadline: {exchange: 10s}\nstop:"}}),
+          "s.yaml");
+      ASSERT_TRUE(scenario.ok()) << scenario.status();
+      auto simulation = Simulation::Create(*scenario);
+      ASSERT_TRUE(simulation.ok()) << simulation.status();
+      const Result result =
+          (*simulation)->Run([](const Progress&) { return true; });
+      EXPECT_EQ(result.end, End::kFinished) << result.why;
+      EXPECT_EQ(result.neighbours_missed, 0);
+      std::vector<float> all;
+      for (int64_t i = 0; i < (*simulation)->size(); ++i) {
+        const absl::Span<const float> w = (*simulation)->parameters(i);
+        all.insert(all.end(), w.begin(), w.end());
+      }
+      ends.push_back(std::move(all));
+    }
+    EXPECT_EQ(ends[0], ends[1]) << algorithm;
+  }
+}
+
 TEST(Simulation, LearnsAndMeasures) {
   const Result result = RunTwice(SmallScenario());
   EXPECT_EQ(result.end, End::kFinished) << result.why;
