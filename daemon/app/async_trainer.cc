@@ -28,7 +28,7 @@ void AsyncTrainer::Gradient(
   auto result = std::make_shared<absl::StatusOr<ports::GradientResult>>();
   thread_.Run(
       [this, request, result] { *result = learner_->Gradient(request); },
-      [result, done = std::move(done)] { done(*std::move(result)); });
+      [result, done = std::move(done)] { done(std::move(*result)); });
 }
 
 void AsyncTrainer::Predict(
@@ -36,7 +36,7 @@ void AsyncTrainer::Predict(
     std::function<void(absl::StatusOr<ports::Predictions>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::Predictions>>();
   thread_.Run([this, request, result] { *result = learner_->Predict(request); },
-              [result, done = std::move(done)] { done(*std::move(result)); });
+              [result, done = std::move(done)] { done(std::move(*result)); });
 }
 
 void AsyncTrainer::Evaluate(
@@ -45,7 +45,7 @@ void AsyncTrainer::Evaluate(
   auto result = std::make_shared<absl::StatusOr<ports::Evaluation>>();
   thread_.Run(
       [this, max_rows, result] { *result = learner_->Evaluate(max_rows); },
-      [result, done = std::move(done)] { done(*std::move(result)); });
+      [result, done = std::move(done)] { done(std::move(*result)); });
 }
 
 void AsyncTrainer::RunWithLearner(std::function<void(ports::Learner&)> work,

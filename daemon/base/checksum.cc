@@ -84,8 +84,8 @@ DFL_CRC_TARGET inline uint32_t Step1(uint32_t crc, unsigned char byte) {
 }
 
 bool HasHardware() {
-  static const bool has = __builtin_cpu_supports("sse4.2") != 0;
-  return has;
+  static const bool kHas = __builtin_cpu_supports("sse4.2") != 0;
+  return kHas;
 }
 #elif defined(__ARM_FEATURE_CRC32)
 #define DFL_CRC_TARGET

@@ -183,7 +183,7 @@ class Node : private Links::Listener, private Transfers::Listener {
                     const std::string& text) override;
 
   // Frames of peers.
-  void OnState(const NodeId& peer, ports::StateFrame state);
+  void OnState(const NodeId& peer, ports::StateFrame frame);
   void OnAsk(const NodeId& peer, const ports::AskFrame& ask);
   void OnRefuse(const NodeId& peer, const ports::RefuseFrame& refuse);
   // Why `peer` may not mix with us; nullopt: it may.

@@ -156,6 +156,12 @@ absl::StatusOr<std::vector<Run>> ReadRuns(const RunCommand& command,
   return runs;
 }
 
+double MicrosecondsAStep(const Run& run) {
+  return run.result.steps == 0
+             ? 0
+             : 1e6 * run.seconds / static_cast<double>(run.result.steps);
+}
+
 void RunOne(const Context& context, Run& run, size_t place,
             ProgressLine& line) {
   const absl::Time began = line.Now();
@@ -178,6 +184,11 @@ void RunOne(const Context& context, Run& run, size_t place,
   });
   run.seconds = absl::ToDoubleSeconds(line.Now() - began);
   run.status = WriteResults(run.folder, run.scenario, run.result);
+  if (!run.scenario.variant.empty()) {
+    line.Say(absl::StrFormat("%s: %s after %.1f s, %.2f us a step of a node",
+                             run.scenario.variant, Name(run.result.end),
+                             run.seconds, MicrosecondsAStep(run)));
+  }
   if (run.result.failed) {
     line.Say(absl::StrCat("the run failed (", Name(run.result.end),
                           "): ", run.result.why,
@@ -219,13 +230,10 @@ std::string RunText(const Run& run) {
                            *row.accuracy_mean_model, *row.accuracy)});
     }
   }
-  const double a_step =
-      result.steps == 0 ? 0
-                        : 1e6 * run.seconds / static_cast<double>(result.steps);
   lines.insert(
       lines.end(),
       {{"took", absl::StrFormat("%.1f s, %.2f us a step of a node, %s at most",
-                                run.seconds, a_step,
+                                run.seconds, MicrosecondsAStep(run),
                                 console::HumanBytes(PeakMemory()))},
        {"results", run.folder},
        {"seed", absl::StrCat(run.scenario.plan.seed)},

@@ -24,8 +24,6 @@ namespace dfl::testing_support {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::TestWithParam;
 using ::testing::Values;
 
 constexpr int kFailed = 1;

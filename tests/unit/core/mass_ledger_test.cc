@@ -414,7 +414,7 @@ TEST(SgpTest, TheRatioIsTheModel) {
   mass.model.scalars = {1.5};
   EXPECT_EQ(machine->Handle(std::move(mass)), "cancel done");
   EXPECT_EQ(machine->Gauge("omega"), 2);
-  EXPECT_EQ(machine->parameters, (std::vector<float>{(4 - 2 + 4) / 2, 2}));
+  EXPECT_EQ(machine->parameters, (std::vector<float>{(4 - 2 + 4) / 2.0F, 2}));
   // A new epoch keeps the model.
   machine->Handle(EpochBegins{});
   EXPECT_EQ(machine->Gauge("omega"), 1);

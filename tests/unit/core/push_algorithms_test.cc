@@ -733,11 +733,11 @@ TEST(SeededDecisionsTest, ChooseTogetherIsUniformAndDistinct) {
   }
   // Five standard deviations.
   for (const auto& [place, count] : counts) {
-    EXPECT_NEAR(count, kRounds / 2, 5 * std::sqrt(kRounds / 4.0));
+    EXPECT_NEAR(count, kRounds / 2.0, 5 * std::sqrt(kRounds / 4.0));
   }
   EXPECT_EQ(pairs.size(), 6U);
   for (const auto& [pair, count] : pairs) {
-    EXPECT_NEAR(count, kRounds / 6, 5 * std::sqrt(kRounds / 6.0));
+    EXPECT_NEAR(count, kRounds / 6.0, 5 * std::sqrt(kRounds / 6.0));
   }
   SeededDecisions decisions(0);
   EXPECT_NE(decisions.ChooseTogether(7, "purpose", 0, 1000, 5),
