@@ -10,6 +10,7 @@
 #include "cli/diff.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_yaml.h"
+#include "daemon/console/topology_text.h"
 
 namespace dfl::cli {
 namespace {
@@ -149,6 +150,8 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   if (changed) {
     next.version = highest + 1;
     ShowDiff(context, fleet, next);
+    const std::string graph = console::TopologyLine(next);
+    if (!graph.empty()) context.Say(graph);
   } else {
     context.Say(absl::StrCat("nothing changes in plan version ", highest));
   }

@@ -12,6 +12,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
+#include "daemon/console/topology_text.h"
 
 namespace dfl::cli {
 namespace {
@@ -48,6 +49,9 @@ ExitCode Validate(Context& context, const std::string& file) {
   context.Print(json, [&] {
     return plan.ok() ? absl::StrCat(file, ": valid\n") : std::string();
   });
+  const std::string graph =
+      plan.ok() ? console::TopologyLine(*plan) : std::string();
+  if (!graph.empty()) context.Say(graph);
   for (const std::string& warning : warnings) context.Warn(warning);
   return plan.ok() ? kOk : context.Fail(plan.status());
 }

@@ -213,4 +213,37 @@ std::string TopologyText(const core::RunPlan& plan,
   return absl::StrCat(KeyValueLines(lines), "\n", DirectedTable(topology));
 }
 
+std::string TopologyLine(const core::RunPlan& plan) {
+  constexpr size_t kMostNodes = 1000;
+  if (plan.members.size() > kMostNodes) return "";
+  const absl::StatusOr<TopologyReport> report = ReportTopology(plan, 0);
+  if (!report.ok()) return "";
+  const core::PlanTopology& topology = report->topology;
+  const bool directed = topology.directed;
+  std::string line = absl::StrCat("graph: ", plan.topology.kind, " of ",
+                                  plan.members.size(), ", ", report->edges,
+                                  directed ? " directed edges, " : " edges, ",
+                                  report->connected ? "" : "not ",
+                                  directed ? "strongly " : "", "connected");
+  if (report->varies) {
+    absl::StrAppend(&line, " in round 0, ",
+                    report->window_connected ? "" : "not ",
+                    "connected over all rounds");
+  }
+  if (report->bipartite) line += ", bipartite";
+  if (!directed) {
+    absl::StrAppend(&line, ", ", plan.topology.weights,
+                    " weights, spectral gap ",
+                    Fixed(core::SpectralGap(topology.weights), 4));
+    return line;
+  }
+  const core::DirectedWeights& w = topology.directed_weights;
+  absl::StrAppend(&line, ", spectral gaps ",
+                  Fixed(1 - core::SecondLargestModulus(w.a), 4), " of A and ",
+                  Fixed(1 - core::SecondLargestModulus(w.b), 4),
+                  " of B, sums of A in rows ", Range(core::RowSums(w.a)),
+                  ", of B in columns ", Range(core::ColumnSums(w.b)));
+  return line;
+}
+
 }  // namespace dfl::console

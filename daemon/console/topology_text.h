@@ -35,6 +35,12 @@ Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report);
 std::string TopologyText(const core::RunPlan& plan,
                          const TopologyReport& report);
 
+// What somebody should know of a plan's graph before accepting it, in a line:
+// "graph: ring of 4, 4 edges, connected, bipartite, metropolis weights, spectral
+// gap 0.6667". "" for a plan whose graph cannot be made, or of more than 1,000
+// nodes, whose matrices would take too long.
+std::string TopologyLine(const core::RunPlan& plan);
+
 }  // namespace dfl::console
 
 #endif  // DFL_CONSOLE_TOPOLOGY_TEXT_H_

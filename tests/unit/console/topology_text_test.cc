@@ -45,6 +45,31 @@ TEST(TopologyText, OfARing) {
                                Not(HasSubstr("round"))));
 }
 
+std::string Line(const std::string& algorithm, const std::string& topology) {
+  const absl::StatusOr<core::RunPlan> plan = config::ParsePlan(
+      "members: [a, b, c, d]\ncodec: {coordinates: dense}\n"
+      "algorithm: {name: " +
+          algorithm + "}\ntopology: " + topology + "\n",
+      "p.yaml");
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? TopologyLine(*plan) : "";
+}
+
+TEST(TopologyLine, SaysWhatMattersBeforeAPlanIsAccepted) {
+  EXPECT_EQ(Line("d-psgd", "{kind: ring}"),
+            "graph: ring of 4, 4 edges, connected, bipartite, metropolis "
+            "weights, spectral gap 0.6667");
+  EXPECT_THAT(Line("d-psgd",
+                   "{kind: time-varying, edge_sets: [[[a, b], [c, "
+                   "d]], [[b, c]]]}"),
+              HasSubstr("not connected in round 0, connected over all rounds"));
+  EXPECT_THAT(Line("push-pull",
+                   "{kind: explicit, directed: true, edges: [[a, "
+                   "b], [b, c], [c, d], [d, a], [a, c]]}"),
+              AllOf(HasSubstr("5 directed edges, strongly connected"),
+                    HasSubstr("of A in rows 1.000")));
+}
+
 TEST(TopologyText, OfARoundWhereTheGraphChanges) {
   const std::string topology =
       "{kind: time-varying, edge_sets: [[[a, b], [c, d]], [[b, c]]]}";
