@@ -230,8 +230,7 @@ void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   ledger().AddTo(step(), absl::MakeSpan(z_));
   if (!IsSink()) {
-    AddScaled(static_cast<float>(-StepSize()), Tracker(),
-              vectors().parameters);
+    AddScaled(static_cast<float>(-StepSize()), Tracker(), vectors().parameters);
   }
   phase_ = Phase::kGradient;
   MayCompute(actions);
