@@ -36,6 +36,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
 Node::~Node() {
   for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
   if (join_) loop_.Cancel(join_->timer);
+  loop_.Cancel(start_timer_);
 }
 
 void Node::SetPhase(Phase phase, const std::string& reason) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -48,6 +47,7 @@ class ProgressLine {
   ProgressLine(Context& context, size_t runs)
       : context_(context),
         shares_(runs, 0),
+        steps_of_(runs, 0),
         began_(context.now()),
         drawn_(began_) {}
   ~ProgressLine() { Clear(); }
@@ -114,7 +114,7 @@ class ProgressLine {
   console::Turnstile one_at_a_time_;
   Context& context_;
   std::vector<double> shares_;
-  std::map<size_t, int64_t> steps_of_;
+  std::vector<int64_t> steps_of_;
   int64_t steps_ = 0;
   const absl::Time began_;
   absl::Time drawn_;

@@ -163,38 +163,34 @@ class NetworkReader {
                      " with its unit, such as 500ms, 2s or 1h30m"),
         out);
   }
+  // A number of which `fits` holds.
+  void Bounded(const YamlNode& section, absl::string_view path,
+               absl::string_view key, bool (*fits)(double),
+               absl::string_view allowed, double& out) {
+    yaml_.Scalar(
+        section, path, key,
+        [fits](absl::string_view text) -> std::optional<double> {
+          const std::optional<double> number = config::ReadNumber(text);
+          return number.has_value() && fits(*number) ? number : std::nullopt;
+        },
+        allowed, out);
+  }
   void AtLeastZero(const YamlNode& section, absl::string_view path,
                    absl::string_view key, double& out) {
-    yaml_.Scalar(
-        section, path, key,
-        [](absl::string_view text) -> std::optional<double> {
-          const std::optional<double> number = config::ReadNumber(text);
-          return number.has_value() && *number >= 0 ? number : std::nullopt;
-        },
-        "a number >= 0", out);
+    Bounded(
+        section, path, key, [](double x) { return x >= 0; }, "a number >= 0",
+        out);
   }
-
   void AboveZero(const YamlNode& section, absl::string_view path,
                  absl::string_view key, double& out) {
-    yaml_.Scalar(
-        section, path, key,
-        [](absl::string_view text) -> std::optional<double> {
-          const std::optional<double> number = config::ReadNumber(text);
-          return number.has_value() && *number > 0 ? number : std::nullopt;
-        },
-        "a number > 0", out);
+    Bounded(
+        section, path, key, [](double x) { return x > 0; }, "a number > 0",
+        out);
   }
   void Probability(const YamlNode& section, absl::string_view path,
                    absl::string_view key, double& out) {
-    yaml_.Scalar(
-        section, path, key,
-        [](absl::string_view text) -> std::optional<double> {
-          const std::optional<double> number = config::ReadNumber(text);
-          if (!number.has_value() || *number < 0 || *number >= 1) {
-            return std::nullopt;
-          }
-          return number;
-        },
+    Bounded(
+        section, path, key, [](double x) { return x >= 0 && x < 1; },
         "a probability in [0, 1)", out);
   }
 

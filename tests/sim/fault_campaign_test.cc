@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -29,7 +28,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -40,6 +38,7 @@
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
 #include "gtest/gtest.h"
+#include "tests/sim/campaign.h"
 #include "tests/sim/fault_knobs.h"
 #include "tests/sim/fault_schedule.h"
 #include "tests/sim/optimum.h"
@@ -56,12 +55,6 @@ constexpr int64_t kMostDraws = 50;
 // NodeOptions::join_stall, seconds: a node that began anew and then hears of one
 // that is ahead stands still for its model, which may be lost without a word.
 constexpr double kJoinStall = 10;
-
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  int64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
 
 // ------------------------------------------------------------------- runs ----
 

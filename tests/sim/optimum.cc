@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/sim/campaign.h"
+
 namespace dfl::sim {
 namespace {
 
@@ -86,27 +88,10 @@ double LargestEigenvalue(const Matrix& a) {
   return value;
 }
 
-// (a + kRidge I)^-1 b by Gauss-Jordan with the largest pivot: softmax regression
-// has directions in which nothing changes.
-Vector Solve(Matrix a, Vector b) {
-  const size_t n = b.size();
-  for (size_t k = 0; k < n; ++k) a[k][k] += kRidge;
-  for (size_t k = 0; k < n; ++k) {
-    size_t pivot = k;
-    for (size_t i = k; i < n; ++i) {
-      if (std::fabs(a[i][k]) > std::fabs(a[pivot][k])) pivot = i;
-    }
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (size_t i = 0; i < n; ++i) {
-      if (i == k) continue;
-      const double factor = a[i][k] / a[k][k];
-      for (size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
-      b[i] -= factor * b[k];
-    }
-  }
-  for (size_t k = 0; k < n; ++k) b[k] /= a[k][k];
-  return b;
+// a + kRidge I: softmax regression has directions in which nothing changes.
+Matrix Ridged(Matrix a) {
+  for (size_t k = 0; k < a.size(); ++k) a[k][k] += kRidge;
+  return a;
 }
 
 }  // namespace
@@ -124,7 +109,7 @@ Optimum FindOptimum(const Problems& nodes) {
   optimum.loss = Loss(nodes, w);
   for (int i = 0; i < kMostIterations; ++i) {
     const auto gradient = [&](const Vector& at) { return Gradient(nodes, at); };
-    const Vector step = Solve(Hessian(gradient, w), gradient(w));
+    const Vector step = Solve(Ridged(Hessian(gradient, w)), gradient(w));
     bool better = false;
     for (double length = 1; length > 1e-4 && !better; length /= 2) {
       Vector next = w;

@@ -8,20 +8,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/problems.h"
 #include "daemon/core/run_plan.h"
 #include "gtest/gtest.h"
+#include "tests/sim/campaign.h"
 #include "tests/sim/lossy_network.h"
 
 namespace dfl::core {
@@ -30,39 +29,11 @@ namespace {
 constexpr int64_t kMostRounds = 5000;
 constexpr int64_t kRoundsAtOnce = 100;
 
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  int64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
-
 // Least squares, different at every node, and the minimiser of their mean.
 struct Task {
   std::vector<std::unique_ptr<Problem>> problems;
   std::vector<double> minimiser;
 };
-
-// Gauss-Jordan with the largest pivot.
-std::vector<double> Solve(std::vector<std::vector<double>> a,
-                          std::vector<double> b) {
-  const size_t n = b.size();
-  for (size_t k = 0; k < n; ++k) {
-    size_t pivot = k;
-    for (size_t i = k; i < n; ++i) {
-      if (std::fabs(a[i][k]) > std::fabs(a[pivot][k])) pivot = i;
-    }
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (size_t i = 0; i < n; ++i) {
-      if (i == k) continue;
-      const double factor = a[i][k] / a[k][k];
-      for (size_t j = k; j < n; ++j) a[i][j] -= factor * a[k][j];
-      b[i] -= factor * b[k];
-    }
-  }
-  for (size_t k = 0; k < n; ++k) b[k] /= a[k][k];
-  return b;
-}
 
 double Normal(Rng& rng) {  // near enough: the sum of 12 uniforms
   double sum = -6;
