@@ -279,7 +279,9 @@ class PlanReader : private YamlReader {
           if (!value.ok()) return std::nullopt;
           return *value;
         },
-        "fp32, fp16, bf16 or int8", format.values);
+        "fp32, fp16, bf16 or int8; one sign bit is for differences, never for "
+        "model values: choco-sgd and beer have the knob compressor: sign",
+        format.values);
     Number(*section, "codec", "rate", plan_.codec.rate);
   }
 

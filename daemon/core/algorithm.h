@@ -41,6 +41,8 @@
 
 namespace dfl::core {
 
+struct StepCodes;  // step_codes.h
+
 // ---------------------------------------------------------------- events ----
 
 // The run starts, or is taken up again, at step `step` (0 = fresh). The
@@ -102,6 +104,8 @@ struct MassArrived {
   NodeId from;
   uint64_t sequence = 0;
   RemoteModel model;
+  // Of replicas: it is added to entries, which are not set to it.
+  bool increments = false;
 };
 
 // The parcel Give{to, sequence} was taken. `taken` is the taker's sum of probes
@@ -208,6 +212,8 @@ struct Give {
   std::shared_ptr<const FlatVector> mass;
   int64_t nonzeros = 0;  // entries of `mass` that are not 0; 0: not counted
   std::vector<double> scalars = {};  // as Push::scalars
+  // Not null: `mass` is of increments, these ones.
+  std::shared_ptr<const StepCodes> steps = nullptr;
 };
 
 // Tell `peers` that nothing is sent to them in `round`, or they would wait.
@@ -396,6 +402,9 @@ struct AlgorithmInfo {
   // True: something is given away that must arrive exactly once
   // (mass_ledger.h), so its state is bound to a tracker epoch.
   bool gives_mass = false;
+  // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
+  // increments in steps.
+  bool keeps_replicas = false;
   // True: it compares predictions, so a plan needs a model that tells classes.
   bool predicts = false;
   // Costs: vectors of length n kept beside parameters and gradient, and a

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/step_codes.h"
 
 namespace dfl::core {
 namespace {
@@ -47,8 +48,9 @@ void MassLedger::Add(Share& sum, const Share& mass) const {
 }
 
 void MassLedger::Give(const NodeId& to, int64_t round, const Share& mass,
-                      double scalar) {
+                      double scalar, const Steps& steps) {
   Parcel& pending = giving_[to].pending;
+  pending.steps = pending.mass ? nullptr : steps;
   Add(pending.mass, mass);
   pending.scalar += scalar;
   pending.round = round;
@@ -59,6 +61,9 @@ void MassLedger::Send(Actions& actions) {
     if (giving.out.mass || !giving.pending.mass) continue;
     giving.out = std::exchange(giving.pending, Parcel());
     giving.out.sequence = ++giving.last_sequence;
+    if (const Steps& steps = giving.out.steps) {
+      giving.out.mass = Share(steps, &steps->values);
+    }
     core::Give give;
     give.to = to;
     give.sequence = giving.out.sequence;
@@ -68,6 +73,7 @@ void MassLedger::Send(Actions& actions) {
         give.mass->size() -
         std::count(give.mass->begin(), give.mass->end(), 0.0F));
     if (giving.out.scalar != 0) give.scalars = {giving.out.scalar};
+    give.steps = giving.out.steps;
     actions.push_back(std::move(give));
   }
 }
@@ -104,6 +110,7 @@ bool MassLedger::Take(MassArrived arrived) {
   held.taken.mass.assign(static_cast<size_t>(mass.size()), 0.0F);
   AddValues(mass, 1, absl::MakeSpan(held.taken.mass));
   held.taken.scalar = ScalarOf(arrived.model);
+  held.taken.increments = arrived.increments;
   taking.newest_round = std::max(taking.newest_round, held.round);
   taking.taken += Probe(held.taken.mass);
   if (merge_ == Merge::kSum && taking.held.size() == kMostHeld) {
@@ -200,8 +207,8 @@ std::vector<MassLedger::OutParcel> MassLedger::out() const {
   std::vector<OutParcel> all;
   for (const auto& [to, giving] : giving_) {
     if (!giving.out.mass) continue;
-    all.push_back(
-        {to, giving.out.sequence, giving.out.mass.get(), giving.out.scalar});
+    all.push_back({to, giving.out.sequence, giving.out.mass.get(),
+                   giving.out.scalar, giving.out.steps != nullptr});
   }
   return all;
 }

@@ -14,7 +14,8 @@
 //   sum over nodes of (vector + given, not delivered + taken, not added) = 0
 //
 // Replicas (replica_rounds.h) travel in the same books: a parcel then says what
-// its entries are set to, not what is added, and 0 says nothing (Merge).
+// its entries are set to, and 0 says nothing (Merge); or, where nothing waited
+// for it, what is added to them in a few bits each (step_codes.h).
 //
 // A new tracker epoch (runtime/parcels.h) empties the ledger at every node.
 // Memory: n floats an edge for what is out and n for what is pending; edges with
@@ -57,8 +58,11 @@ class MassLedger {
 
   // Notes `mass` [n] and `scalar`, which the caller has deducted from its own,
   // as given to `to` in `round`.
+  // `steps`, of kReplace: travel in the place of `mass`, unless something waits,
+  // and lead to the same entries.
+  using Steps = std::shared_ptr<const StepCodes>;
   void Give(const NodeId& to, int64_t round, const Share& mass,
-            double scalar = 0);
+            double scalar = 0, const Steps& steps = nullptr);
   // Sends what waits, for each edge with nothing out.
   void Send(Actions& actions);
   // The parcel `sequence` was taken. `taken`: the taker's probe sum of the edge.
@@ -80,6 +84,7 @@ class MassLedger {
     NodeId from;
     FlatVector mass;
     double scalar = 0;
+    bool increments = false;  // kReplace: else what entries are set to
   };
   std::vector<Taken> TakeOut(int64_t round);
   // kReplace: parcels that wait here are not merged. The oldest, where `from`
@@ -110,6 +115,7 @@ class MassLedger {
     uint64_t sequence = 0;
     const FlatVector* mass = nullptr;
     double scalar = 0;
+    bool increments = false;
   };
   std::vector<OutParcel> out() const;
   // The number of the newest parcel that was taken from `from`; 0: none.
@@ -121,6 +127,7 @@ class MassLedger {
     int64_t round = 0;
     Share mass;
     double scalar = 0;
+    Steps steps;  // not null: `mass` is theirs, once it is out
   };
   struct Giving {
     uint64_t last_sequence = 0;

@@ -203,6 +203,9 @@ class Node : private Links::Listener, private Transfers::Listener {
                  Transfers::Refusal* refusal);
   // Mass. The present algorithm gives some.
   bool GivesMass() const;
+  // It announces steps (core/step_codes.h) where they have no business.
+  std::optional<Transfers::Refusal> MisplacedSteps(
+      const ports::TransferBegin& begin) const;
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
   // Our trackers begin anew, and so shall everybody's.

@@ -152,6 +152,7 @@ void LossyNetwork::Transmit(size_t from, size_t to) {
     arrived.from = names_[from];
     arrived.sequence = give.sequence;
     arrived.model = Remote(*give.mass, give.round, give.scalars);
+    arrived.increments = give.steps != nullptr;
     AddEvent(rng_.Uniform() * options_.longest_delay, to, std::move(arrived));
   }
   Happening resend;

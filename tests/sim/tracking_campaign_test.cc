@@ -234,6 +234,18 @@ INSTANTIATE_TEST_SUITE_P(
                            {"compressor",
                             std::string(rng.Bernoulli(0.5) ? "topk" : "mask")}};
                  }},
+        Campaign{"choco_sgd_sign", "choco-sgd", false, false,
+                 [](Rng&) -> KnobValues {
+                   return {{"eta", 0.02},
+                           {"gamma", 0.2},
+                           {"compressor", std::string("sign")}};
+                 }},
+        Campaign{"beer_sign", "beer", false, true,
+                 [](Rng&) -> KnobValues {
+                   return {{"eta", 0.02},
+                           {"gamma", 0.2},
+                           {"compressor", std::string("sign")}};
+                 }},
         Campaign{"sgp", "sgp", true, false,
                  [](Rng&) -> KnobValues { return {{"eta", 0.02}}; }}),
     [](const auto& info) { return info.param.name; });

@@ -246,6 +246,9 @@ TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
           Case{"members: [a, b]\ncodec:\n  values: fp8\n",
                {"plan.yaml:3: codec.values: found \"fp8\"; allowed: fp32, "
                 "fp16, bf16 or int8"}},
+          Case{"members: [a, b]\ncodec:\n  values: sign\n",
+               {"plan.yaml:3: codec.values: found \"sign\"; allowed: fp32, "
+                "fp16, bf16 or int8; one sign bit is for differences"}},
           Case{"members: [a, b]\ncodec:\n  rate: 2\n",
                {"plan.yaml:3: codec.rate: 2 is not allowed; allowed: (0, "
                 "1]"}},

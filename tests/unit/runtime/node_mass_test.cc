@@ -12,6 +12,7 @@
 
 #include "daemon/core/mass_drift.h"
 #include "daemon/core/mass_rounds.h"
+#include "daemon/core/replica_rounds.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"
@@ -188,7 +189,12 @@ INSTANTIATE_TEST_SUITE_P(
         MassCase{"k_gt", "k-gt", {{"eta_c", 0.02}, {"K", int64_t{3}}}},
         MassCase{"nids", "nids", {{"alpha", 0.1}}},
         MassCase{
-            "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}}),
+            "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}},
+        MassCase{"beer_sign",
+                 "beer",
+                 {{"eta", 0.03},
+                  {"gamma", 0.3},
+                  {"compressor", std::string("sign")}}}),
     [](const auto& info) { return info.param.name; });
 
 // D-PSGD and CHOCO-SGD with a constant step stall where the nodes' data differ;
@@ -247,6 +253,62 @@ TEST(MassOnNodesTest, CompressedDifferencesCostLittle) {
         {"eta", 0.01}, {"rate", 0.1}, {"compressor", std::string(compressor)}};
     EXPECT_LT(bytes("choco-sgd", knobs), whole / 6) << compressor;
     EXPECT_LT(bytes("beer", knobs), 2 * whole / 6) << compressor;
+  }
+  // A bit is a thirty-second, a step for each 256 comes on top, and here frames
+  // of 100 bytes a parcel do: 1,000 parameters are 125 bytes.
+  const core::KnobValues sign = {{"eta", 0.01},
+                                 {"compressor", std::string("sign")}};
+  EXPECT_LT(bytes("choco-sgd", sign), whole / 10);
+  EXPECT_LT(bytes("beer", sign), 2 * whole / 12);
+  const auto anq = [&](int64_t bits) {
+    return bytes("anq-nids", {{"alpha", 0.01}, {"bits", bits}});
+  };
+  const double four = anq(4);
+  const double eight = anq(8);
+  const double twelve = anq(12);
+  // Four bits more are 500 bytes a parcel more, an eighth of the whole.
+  EXPECT_NEAR(eight - four, whole / 8, whole / 80);
+  EXPECT_NEAR(twelve - eight, whole / 8, whole / 80);
+  EXPECT_LT(four, whole / 5);
+}
+
+// Every copy of a replica is its owner's to the last bit, through lost links.
+TEST(MassOnNodesTest, ReplicasOfIncrementsAreTheSameEverywhere) {
+  const Problems problems;
+  for (const auto& [algorithm, knobs] :
+       std::vector<std::pair<std::string, core::KnobValues>>{
+           {"choco-sgd", {{"eta", 0.03}, {"compressor", std::string("sign")}}},
+           {"beer", {{"eta", 0.03}, {"compressor", std::string("sign")}}},
+           {"anq-nids", {{"alpha", 0.05}, {"bits", int64_t{3}}}}}) {
+    SCOPED_TRACE(algorithm);
+    ClusterOptions options = LeastSquaresCluster(problems, 49);
+    options.network.path.jitter = absl::Milliseconds(20);
+    options.network.path.reset_probability = 0.01;
+    RunTwice(options, [&](SimCluster& c) {
+      core::RunPlan plan = FullBatches(c.MakePlan(algorithm, knobs));
+      plan.deadline.exchange = absl::Milliseconds(300);
+      c.Run(plan);
+      c.RunFor(absl::Seconds(20));
+      Settle(c);
+      c.RunFor(absl::Seconds(1));
+      EXPECT_GT(c.log(0).Count<ports::LinkDown>(), 3);
+      for (int64_t i = 0; i < c.size(); ++i) {
+        const auto& own =
+            dynamic_cast<const core::ReplicaRounds&>(RoundsOf(c, i));
+        for (int64_t j = 0; j < c.size(); ++j) {
+          if (j == i) continue;
+          const auto& taker =
+              dynamic_cast<const core::ReplicaRounds&>(RoundsOf(c, j));
+          FlatVector copy = *taker.replica_of(c.id(i));
+          for (const core::MassLedger::Taken* held : taker.ledger().held()) {
+            if (held->from != c.id(i)) continue;
+            core::ApplyParcel(held->mass, held->increments,
+                              absl::MakeSpan(copy));
+          }
+          EXPECT_EQ(copy, own.replica()) << i << " at " << j;
+        }
+      }
+    });
   }
 }
 
