@@ -12,6 +12,9 @@ namespace {
 // A node that gave and did not get (its incoming links are cut) has little
 // omega; a step of x moves z by step/omega.
 constexpr double kLittleOmega = 0.1;
+// With less than this it gives nothing until something comes: halved every round
+// omega would soon be 0, and the model x/omega no number.
+constexpr double kLeastOmegaGiven = 1e-3;
 
 }  // namespace
 
@@ -22,7 +25,8 @@ AlgorithmInfo SgpInfo() {
   info.source = "[SGP] Alg. 1";
   info.caveats =
       "A node whose incoming links fail gives its weight away; below omega = "
-      "0.1 its step shrinks with omega. Module buffers (batch normalisation) "
+      "0.1 its step shrinks with omega, below 0.001 it keeps what it has. "
+      "Module buffers (batch normalisation) "
       "stay each node's own: only what is "
       "trained is pushed.";
   info.exchange = Exchange::kPush;
@@ -62,6 +66,15 @@ void Sgp::AfterGradient(Actions& actions) {
       std::remove_if(receivers.begin(), receivers.end(),
                      [&](const Neighbour& n) { return ledger().Owes(n.node); }),
       receivers.end());
+  if (omega_ < kLeastOmegaGiven && !receivers.empty()) {
+    Skip skip;
+    skip.round = step();
+    for (const Neighbour& receiver : receivers) {
+      skip.peers.push_back(receiver.node);
+    }
+    actions.push_back(std::move(skip));
+    receivers.clear();
+  }
   double given = 0;
   for (const Neighbour& receiver : receivers) given += receiver.weight * omega_;
   GiveShares(receivers, x_, absl::MakeSpan(x_), omega_);

@@ -64,6 +64,7 @@ struct ToControl {
     m->set_tracker_epoch(f.tracker_epoch);
     m->set_sequence(f.sequence);
     m->set_age_us(absl::ToInt64Microseconds(f.age));
+    m->set_body(std::move(f.body));
   }
   void operator()(const ports::Chunk&) const { DFL_CHECK(!"chunk"); }
   void operator()(const ports::TransferAck& f) const {
@@ -165,6 +166,7 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.tracker_epoch = m->tracker_epoch();
       f.sequence = m->sequence();
       f.age = absl::Microseconds(m->age_us());
+      f.body = std::move(*m->mutable_body());
       return Checked(std::move(f));
     }
     case pb::ControlFrame::kTransferAck: {

@@ -66,7 +66,8 @@ struct Sizer {
            SignedField(f.body_bytes) +
            BytesField(static_cast<int64_t>(f.scalars.size() * sizeof(double))) +
            NumberField(f.tracker_epoch) + NumberField(f.sequence) +
-           SignedField(absl::ToInt64Microseconds(f.age));
+           SignedField(absl::ToInt64Microseconds(f.age)) +
+           BytesField(f.body.size());
   }
   int64_t operator()(const Chunk& f) const {
     return NumberField(f.transfer) + SignedField(f.offset) +
@@ -164,6 +165,13 @@ struct Validator {
       if (std::isfinite(scalar)) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("scalars has ", scalar, "; allowed: finite numbers"));
+    }
+    DFL_RETURN_IF_ERROR(CheckLength("body", f.body, kMaxInlineBodyBytes));
+    if (!f.body.empty() &&
+        static_cast<int64_t>(f.body.size()) != f.body_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "body has ", f.body.size(), " bytes where body_bytes is ",
+          f.body_bytes, "; allowed: all of them or none"));
     }
     return absl::OkStatus();
   }

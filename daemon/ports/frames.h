@@ -21,6 +21,8 @@ namespace dfl::ports {
 // Bounds every implementation enforces on what arrives.
 inline constexpr int64_t kMaxChunkBytes = 1 << 20;
 inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
+// TransferBegin::body.
+inline constexpr int64_t kMaxInlineBodyBytes = 32 << 10;
 // Of run ids, fingerprints and names of algorithms; and of texts for people.
 inline constexpr int64_t kMaxNameBytes = 256;
 inline constexpr int64_t kMaxTextBytes = 4 << 10;
@@ -109,6 +111,8 @@ struct TransferBegin {
   // kPush: how long ago the sender's algorithm asked for it, by the sender's
   // clock; >= 0; microseconds on the wire.
   absl::Duration age;
+  // The whole body, when it is short; else "", and it comes in chunks.
+  std::string body;
 };
 
 struct Chunk {

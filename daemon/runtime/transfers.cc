@@ -36,6 +36,7 @@ struct Transfers::Outbound {
   int64_t acked = 0;
   bool announced = false;  // TransferBegin is out on the present link
   bool accepted = false;   // and was acknowledged
+  absl::Time announced_at;
   ports::TimerId resume_timer = 0;
 };
 
@@ -187,12 +188,27 @@ void Transfers::Announce(Outbound& outbound) {
   begin.scalars = outbound.what.scalars;
   begin.tracker_epoch = outbound.what.tracker_epoch;
   begin.sequence = outbound.what.sequence;
+  if (IsShort(outbound)) begin.body = outbound.chunks.front().data;
   if (begin.kind == ports::TransferKind::kPush) {
     begin.age =
         std::max(absl::ZeroDuration(), loop_.Now() - outbound.what.since);
+    // The receiver measures the way of a body in chunks by itself.
+    if (!begin.body.empty()) begin.age += round_trips_[outbound.what.to] / 2;
   }
   outbound.accepted = false;
-  outbound.announced = links_.Send(outbound.what.to, begin).ok();
+  outbound.announced_at = loop_.Now();
+  const auto body = static_cast<int64_t>(begin.body.size());
+  outbound.announced = links_.Send(outbound.what.to, std::move(begin)).ok();
+  if (outbound.announced && body > 0) outbound.most_sent = outbound.sent = body;
+}
+
+// The whole body is one chunk that may go with the announcement.
+bool Transfers::IsShort(const Outbound& outbound) const {
+  return outbound.encoder->done() && outbound.chunks.size() == 1 &&
+         outbound.encoded <=
+             std::min(options_.chunk_bytes, ports::kMaxInlineBodyBytes) &&
+         outbound.encoded ==
+             static_cast<int64_t>(outbound.chunks.front().data.size());
 }
 
 void Transfers::Pump(Outbound& outbound) {
@@ -212,6 +228,7 @@ void Transfers::OnAck(const NodeId& from, const TransferAck& ack) {
   const std::shared_ptr<Outbound> outbound = it->second;
   Outbound& o = *outbound;
   if (!o.announced) return;
+  if (!o.accepted) round_trips_[from] = loop_.Now() - o.announced_at;
   const bool all_sent = !o.producing && o.encoder != nullptr &&
                         o.encoder->done() && o.most_sent == o.encoded;
   // Not more than was sent, not less than before.
@@ -371,8 +388,14 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
   inbound->announced_age = begin.age;
   inbound->announced = inbound->acknowledged = inbound->last_bytes =
       loop_.Now();
+  if (begin.body.empty()) {
+    inbound_[key] = std::move(inbound);
+    (void)links_.Send(from, TransferAck{begin.transfer, 0, false});
+    return;
+  }
+  inbound->trip = absl::ZeroDuration();  // the sender has counted it
   inbound_[key] = std::move(inbound);
-  (void)links_.Send(from, TransferAck{begin.transfer, 0, false});
+  OnChunk(from, ports::Chunk{begin.transfer, 0, std::move(begin.body)});
 }
 
 void Transfers::OnChunk(const NodeId& from, ports::Chunk chunk) {
@@ -520,6 +543,7 @@ void Transfers::OnCancel(const NodeId& from, const TransferCancel& cancel) {
 }
 
 void Transfers::OnPeerUp(const NodeId& peer, bool restarted) {
+  round_trips_.erase(peer);
   if (restarted) {
     completed_.erase(peer);
     std::vector<uint64_t> gone;

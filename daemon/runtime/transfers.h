@@ -2,12 +2,14 @@
 // a lost link, and checked before anybody sees them.
 //
 // The life of one transfer
-//   sender    TransferBegin{id, header, size}
+//   sender    TransferBegin{id, header, size, the body if it is short}
 //   receiver  TransferAck{id, received = 0}: go on     (or TransferCancel)
 //   sender    Chunk{id, offset, data} ..., at most window_bytes unacknowledged
 //   receiver  TransferAck{id, received} every quarter of window_bytes
 //   receiver  all bytes are in and were checked: TransferAck{complete}
 //             (or TransferCancel with the reason)
+// A short body (one chunk, at most ports::kMaxInlineBodyBytes) goes with its
+// TransferBegin, which saves a round trip.
 // After a lost link the sender repeats TransferBegin on the new one; the
 // acknowledgement says from where to go on. A peer with a new incarnation has
 // forgotten everything, and so do we.
@@ -102,9 +104,10 @@ class Transfers {
                        int64_t* parameters, int64_t* buffers,
                        Refusal* refusal) = 0;
     // A whole message, checked. `age`: how long ago it was asked for at the
-    // sender, estimated from this end's clock alone: the age that the sender
-    // announced, half the round trip from our first acknowledgement to the
-    // first chunk, and the time since the announcement.
+    // sender, without comparing clocks: the age that the sender announced, half
+    // the round trip from our first acknowledgement to the first chunk, and the
+    // time since the announcement. To the age of a short one the sender adds half
+    // the round trip that it last measured on this link (0: none yet).
     virtual void OnModel(const NodeId& from, ports::TransferKind kind,
                          uint64_t ask, int64_t step,
                          std::vector<double> scalars, absl::Duration age,
@@ -170,6 +173,7 @@ class Transfers {
   // Gives the transfer up unless the link comes back in time.
   void AwaitLink(Outbound& outbound);
   void Announce(Outbound& outbound);
+  bool IsShort(const Outbound& outbound) const;
   // Encodes ahead on the worker until the window is full.
   void Produce(const std::shared_ptr<Outbound>& outbound);
   void Pump(Outbound& outbound);
@@ -193,6 +197,8 @@ class Transfers {
   // The last few that each peer completed: when the acknowledgement was lost
   // with its link, the sender announces once more.
   std::map<NodeId, std::deque<Completed>> completed_;
+  // From an announcement to its first acknowledgement, the last one of the link.
+  std::map<NodeId, absl::Duration> round_trips_;
   // Work that comes back after we are gone finds this expired.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

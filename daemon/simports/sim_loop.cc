@@ -20,9 +20,9 @@ void SimLoop::Run(std::function<void()> work, std::function<void()> done) {
   if (stopped_) return;
   worker_free_ = std::max(worker_free_, scheduler_.Now()) + worker_delay_;
   scheduler_.At(worker_free_, owner_,
-                [this, work = std::move(work), done = std::move(done)] {
+                [work = std::move(work), done = std::move(done)] {
                   work();
-                  Post(done);
+                  done();
                 });
 }
 

@@ -35,7 +35,7 @@ inline std::string Describe(const Frame& frame) {
                           ",", f.step, ",", f.header, ",", f.body_bytes, ",",
                           absl::StrJoin(f.scalars, " "), ",", f.tracker_epoch,
                           ",", f.sequence, ",",
-                          absl::ToInt64Microseconds(f.age));
+                          absl::ToInt64Microseconds(f.age), ",", f.body);
     }
     std::string operator()(const Chunk& f) const {
       return absl::StrCat(f.transfer, ",", f.offset, ",", f.data);
@@ -97,6 +97,9 @@ inline std::vector<Frame> SampleFrames() {
   begin.kind = TransferKind::kMass;
   begin.tracker_epoch = 200;
   begin.sequence = uint64_t{1} << 40;
+  frames.emplace_back(begin);
+  begin.body = std::string("\x00\x80 body", 7);
+  begin.body_bytes = 7;
   frames.emplace_back(begin);
   frames.emplace_back(TransferBegin());
   TransferAck ack;

@@ -421,6 +421,37 @@ TEST(SgpTest, TheRatioIsTheModel) {
   EXPECT_EQ(RoundsOf(*machine).conserved()[0], 3);
 }
 
+// While nothing comes in it would halve its weight for ever, and end with 0/0.
+TEST(SgpTest, KeepsTheLastOfItsWeight) {
+  auto machine = MachineOnDigraph("sgp", {{"eta", 0.5}});
+  machine->Handle(PeerDown{Id("a")});
+  for (uint64_t round = 1; round <= 10; ++round) {
+    machine->Handle(StepBegins{});
+    ASSERT_EQ(machine->Handle(GradientReady{}), "give give wake") << round;
+    machine->Handle(Delivered{Id("b"), round, 0});
+    ASSERT_EQ(machine->Handle(Delivered{Id("c"), round, 0}), "cancel done");
+  }
+  EXPECT_EQ(machine->Gauge("omega"), 1.0 / 1024);
+  for (int round = 0; round < 300; ++round) {
+    machine->Handle(StepBegins{});
+    ASSERT_EQ(machine->Handle(GradientReady{}), "skip wake");
+    ASSERT_EQ(machine->Last<Skip>().peers,
+              (std::vector<NodeId>{Id("b"), Id("c")}));
+    ASSERT_EQ(machine->Handle(TimerFired{2}), "cancel done");
+  }
+  EXPECT_EQ(machine->Gauge("omega"), 1.0 / 1024);
+  EXPECT_EQ(machine->parameters[0], 0);
+  // What comes is handed on again.
+  machine->Handle(PeerUp{Id("a")});
+  machine->Handle(StepBegins{});
+  EXPECT_EQ(machine->Handle(GradientReady{}), "skip wake");
+  MassArrived mass = Mass("a", {1, 1}, 310, 1);
+  mass.model.scalars = {1};
+  EXPECT_EQ(machine->Handle(std::move(mass)), "cancel done");
+  machine->Handle(StepBegins{});
+  EXPECT_EQ(machine->Handle(GradientReady{}), "give give wake");
+}
+
 TEST(KGtTest, CorrectionsComeFromWhatOthersDid) {
   Machine machine("k-gt", {{"eta_c", 0.5}, {"K", int64_t{2}}},
                   {{Id("a"), 0.5}});

@@ -24,6 +24,7 @@ class HostilePeer : public testing::Test {
     ClusterOptions options;
     options.seed = 61;
     options.nodes = 4;
+    options.transfers.chunk_bytes = 3000;  // a model is two
     cluster_ = std::make_unique<SimCluster>(options);
     for (int64_t i = 1; i < 4; ++i) cluster_->Crash(i);
   }
@@ -336,7 +337,7 @@ TEST_F(HostilePeer, DishonestAcknowledgementsEndTheTransfer) {
   expect_given_up(id);
   id = start();
   Send(ports::TransferAck{id, 0, false});
-  ASSERT_EQ(peer_->Heard<ports::Chunk>().size(), 1U);
+  ASSERT_EQ(peer_->Heard<ports::Chunk>().size(), 2U);
   Send(ports::TransferAck{id, INT64_MAX, false});
   expect_given_up(id);
   id = start();

@@ -260,16 +260,16 @@ TEST(NodeDracoTraining, EveryUpdateIsAppliedOnce) {
 
 // gamma_max against the time on the way, which a slow link makes long.
 TEST(NodeDracoAge, UpdatesThatTakeTooLongAreDropped) {
-  for (const double gamma_max : {0.2, 2.0}) {
+  for (const double gamma_max : {0.1, 2.0}) {
     ClusterOptions options = Witnesses(78);
     options.network.path.delay = absl::Milliseconds(150);
     RunTwice(options, [&](SimCluster& c) {
-      // A transfer takes three ways: announced, acknowledged, sent.
+      // How long the way is nobody knows of the first one.
       c.Run(c.MakePlan("draco", {{"gamma_max", gamma_max}, {"P", 0.0}}));
       c.RunFor(absl::Seconds(20));
       auto status = c.node(0).Status();
-      if (gamma_max < 0.45) {
-        EXPECT_EQ(status.gauges["accepted"], 0);
+      if (gamma_max < 0.15) {
+        EXPECT_LE(status.gauges["accepted"], 1);
         EXPECT_GT(status.gauges["dropped_late"], 10);
       } else {
         EXPECT_GT(status.gauges["accepted"], 10);

@@ -1,6 +1,7 @@
 // Models on their way: chunks, windows, lost links, restarts.
 #include "daemon/runtime/transfers.h"
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -42,6 +43,7 @@ class End : public Links::Listener, public Transfers::Listener {
   void OnPeerFrame(const NodeId& peer, ports::Frame frame) override {
     if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
       ++begins;
+      inline_bytes += static_cast<int64_t>(begin->body.size());
       transfers.OnBegin(peer, std::move(*begin));
     } else if (auto* chunk = std::get_if<ports::Chunk>(&frame)) {
       chunk_bytes += static_cast<int64_t>(chunk->data.size());
@@ -103,6 +105,7 @@ class End : public Links::Listener, public Transfers::Listener {
   Transfers transfers;
   bool admits = true;
   int64_t begins = 0;
+  int64_t inline_bytes = 0;
   int64_t chunk_bytes = 0;
   std::vector<int64_t> steps;
   std::vector<std::pair<uint64_t, uint64_t>> masses;  // epoch, sequence
@@ -237,6 +240,79 @@ TEST_P(AgeTest, APushTellsHowOldItIs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cut, AgeTest, testing::Bool());
+
+// ------------------------------------------------------------ short bodies ----
+
+class ShortBodyTest : public TransfersTest {
+ protected:
+  // 50 ms each way; a tenth of the model in int8 is 10 kB.
+  void SetUp() override {
+    TransfersOptions options;
+    options.chunk_bytes = chunk_bytes_;
+    Connect(options, 4 << 20, /*rate=*/0, absl::Milliseconds(50));
+  }
+  void SendShort() {
+    Send(7, {core::Coordinates::kRandom, core::ValueType::kInt8});
+  }
+  absl::Duration TimeUntil(const std::function<bool()>& done) {
+    const absl::Time began = scheduler_.Now();
+    EXPECT_TRUE(scheduler_.RunUntil(done, absl::Seconds(30)));
+    return scheduler_.Now() - began;
+  }
+
+  int64_t chunk_bytes_ = 256 << 10;
+};
+
+TEST_F(ShortBodyTest, ComesWithItsAnnouncement) {
+  SendShort();
+  const absl::Duration took = TimeUntil([&] { return !b_->steps.empty(); });
+  EXPECT_LT(took, absl::Milliseconds(51));  // one way, where chunks take three
+  EXPECT_LT(TimeUntil([&] { return Arrived(); }), absl::Milliseconds(51));
+  EXPECT_TRUE(results_[0].ok()) << results_[0];
+  EXPECT_EQ(b_->chunk_bytes, 0);
+  EXPECT_EQ(a_->transfers.outbound(), 0);
+  EXPECT_EQ(b_->transfers.inbound(), 0);
+}
+
+TEST_F(ShortBodyTest, IsOneChunkAtMost) {
+  Send();  // 400 kB
+  TimeUntil([&] { return Arrived(); });
+  EXPECT_EQ(b_->chunk_bytes, 4 * kN + 3 * 4 + 4);
+}
+
+TEST_F(ShortBodyTest, IsAnnouncedAgainAfterALostLinkAndTakenOnce) {
+  SendShort();
+  TimeUntil([&] { return !b_->steps.empty(); });
+  network_->ResetLinks("a:1", "b:1");  // the acknowledgement is lost with it
+  TimeUntil([&] { return Arrived(); });
+  EXPECT_EQ(b_->begins, 2);
+  EXPECT_EQ(b_->steps.size(), 1U);
+  EXPECT_TRUE(results_[0].ok()) << results_[0];
+}
+
+TEST_F(ShortBodyTest, IsRefusedAsAnyOther) {
+  b_->admits = false;
+  SendShort();
+  TimeUntil([&] { return !results_.empty(); });
+  EXPECT_NE(results_[0].message().find("not now"), std::string::npos)
+      << results_[0];
+  EXPECT_TRUE(b_->steps.empty());
+}
+
+// The first one of a link is too young by its own way; then the way is known.
+TEST_F(ShortBodyTest, ItsAgeCountsTheWayThatTheOneBeforeTook) {
+  kind_ = ports::TransferKind::kPush;
+  for (const size_t sent : {1U, 2U}) {
+    since_ = scheduler_.Now() - absl::Seconds(3);
+    SendShort();
+    TimeUntil([&] { return b_->ages.size() == sent; });
+    TimeUntil([&] { return results_.size() == sent; });
+  }
+  EXPECT_LT(absl::AbsDuration(b_->ages[0] - absl::Seconds(3)),
+            absl::Milliseconds(2));
+  EXPECT_LT(absl::AbsDuration(b_->ages[1] - absl::Seconds(3.05)),
+            absl::Milliseconds(2));
+}
 
 TEST_F(TransfersTest, NoMoreThanAWindowIsUnacknowledged) {
   Connect(Small(), 4 << 20, /*rate=*/0, absl::Milliseconds(100));
@@ -474,12 +550,12 @@ TEST_F(TransfersTest, ASparseParcelCostsItsEntries) {
     give.sequence = delivered.size() + 1;
     give.mass = mass;
     give.nonzeros = nonzeros;
-    const int64_t before = b_->chunk_bytes;
+    const int64_t before = b_->inline_bytes + b_->chunk_bytes;
     parcels.Send(give);
     ASSERT_TRUE(scheduler_.RunUntil(
         [&] { return delivered.size() == give.sequence; }, absl::Seconds(60)));
     EXPECT_EQ(b_->values, std::vector<float>(mass->begin(), mass->end()));
-    const int64_t bytes = b_->chunk_bytes - before;
+    const int64_t bytes = b_->inline_bytes + b_->chunk_bytes - before;
     EXPECT_GE(bytes, 4 * nonzeros);
     EXPECT_LE(bytes, 6 * nonzeros + 64);
   }
