@@ -41,6 +41,7 @@
 
 namespace dfl::core {
 
+class MassCode;    // mass_ledger.h
 struct StepCodes;  // step_codes.h
 
 // ---------------------------------------------------------------- events ----
@@ -203,7 +204,7 @@ struct Push {
   bool apart = false;
 };
 
-// Send `mass`, [MassLength()] fp32, to `to` until it is taken, exactly once, whatever
+// Send `mass`, [MassLength()], to `to` until it is taken, exactly once, whatever
 // happens to the link; Delivered says that it was. One at a time for each `to`.
 struct Give {
   NodeId to;
@@ -214,6 +215,10 @@ struct Give {
   std::vector<double> scalars = {};  // as Push::scalars
   // Not null: `mass` is of increments, these ones.
   std::shared_ptr<const StepCodes> steps = nullptr;
+  // Not null: what is encoded, in `format` by `seed`; `mass` is what it decodes to.
+  std::shared_ptr<const FlatVector> source = nullptr;
+  MessageFormat format = {};
+  uint64_t seed = 0;
 };
 
 // Tell `peers` that nothing is sent to them in `round`, or they would wait.
@@ -402,6 +407,9 @@ struct AlgorithmInfo {
   // True: something is given away that must arrive exactly once
   // (mass_ledger.h), so its state is bound to a tracker epoch.
   bool gives_mass = false;
+  // Why what it gives must arrive as it is; "": a plan may have it in a lossy
+  // format (CodecSpec::mass), what is lost being kept and given later.
+  std::string exact_mass;
   // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
   // increments in steps.
   bool keeps_replicas = false;
@@ -428,6 +436,9 @@ struct AlgorithmContext {
   NodeVectors vectors;
   int64_t batches_per_pass = 1;
   int64_t train_rows = 1;
+  // How mass is written, where it may be lossy; outlives the algorithm. Null: in
+  // fp32.
+  const MassCode* mass_code = nullptr;
 };
 
 // A new state machine; `decisions` must outlive it.

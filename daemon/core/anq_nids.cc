@@ -23,6 +23,7 @@ AlgorithmInfo AnqNidsInfo() {
   info.dense_only = true;
   info.gives_mass = true;
   info.keeps_replicas = true;
+  info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 4;
   info.cost =
       "One gradient a round, and bits n/8 + n/64 bytes to every neighbour. n "

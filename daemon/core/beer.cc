@@ -22,6 +22,7 @@ AlgorithmInfo BeerInfo() {
   info.dense_only = true;
   info.gives_mass = true;
   info.keeps_replicas = true;
+  info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 5;
   info.cost =
       "One gradient a round (one more in the first), and to every neighbour 2 "

@@ -32,6 +32,7 @@ AlgorithmInfo ChocoSgdInfo() {
   info.dense_only = true;
   info.gives_mass = true;
   info.keeps_replicas = true;
+  info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 2;
   info.cost =
       "One gradient a round, and to every neighbour k = rate n values with "

@@ -54,17 +54,35 @@ void MassLedger::Give(const NodeId& to, int64_t round, const Share& mass,
   Add(pending.mass, mass);
   pending.scalar += scalar;
   pending.round = round;
+  pending.due = true;
+}
+
+void MassLedger::Write(const NodeId& to, Giving& giving,
+                       core::Give& give) const {
+  if (code_ == nullptr || merge_ != Merge::kSum) return;
+  Parcel& out = giving.out;
+  std::optional<MassCode::Written> written =
+      code_->Write(to, out.sequence, *out.mass);
+  if (!written) return;
+  auto rest = std::make_shared<FlatVector>(*out.mass);
+  AddScaled(-1.0F, written->carried, absl::MakeSpan(*rest));
+  give.format = written->format;
+  give.seed = written->seed;
+  give.source = out.mass;
+  out.mass = std::make_shared<const FlatVector>(std::move(written->carried));
+  giving.pending.mass = std::move(rest);
 }
 
 void MassLedger::Send(Actions& actions) {
   for (auto& [to, giving] : giving_) {
-    if (giving.out.mass || !giving.pending.mass) continue;
+    if (giving.out.mass || !giving.pending.due) continue;
     giving.out = std::exchange(giving.pending, Parcel());
     giving.out.sequence = ++giving.last_sequence;
     if (const Steps& steps = giving.out.steps) {
       giving.out.mass = Share(steps, &steps->values);
     }
     core::Give give;
+    Write(to, giving, give);
     give.to = to;
     give.sequence = giving.out.sequence;
     give.round = giving.out.round;
@@ -91,7 +109,7 @@ void MassLedger::OnDelivered(const Delivered& delivered) {
 bool MassLedger::Owes(const NodeId& to) const {
   const auto it = giving_.find(to);
   return it != giving_.end() &&
-         (it->second.out.mass != nullptr || it->second.pending.mass != nullptr);
+         (it->second.out.mass != nullptr || it->second.pending.due);
 }
 
 // ------------------------------------------------------------------ taking ----

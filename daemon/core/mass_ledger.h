@@ -13,6 +13,10 @@
 //
 //   sum over nodes of (vector + given, not delivered + taken, not added) = 0
 //
+// A parcel may be written in a format that loses something (MassCode). It carries
+// C(pending) then, as its taker decodes it, and pending keeps the rest, which goes
+// with what is given next and is owed to nobody until then: C's error is fed back.
+//
 // Replicas (replica_rounds.h) travel in the same books: a parcel then says what
 // its entries are set to, and 0 says nothing (Merge); or, where nothing waited
 // for it, what is added to them in a few bits each (step_codes.h).
@@ -37,11 +41,28 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm.h"
+#include "daemon/core/message_format.h"
 
 namespace dfl::core {
 
 // <r, v>, r_l = +1 or -1 by a hash of l: the same r on every node.
 double Probe(absl::Span<const float> v);
+
+// Writes parcels in a lossy format. codec/mass_codec.h
+class MassCode {
+ public:
+  virtual ~MassCode() = default;
+
+  struct Written {
+    MessageFormat format;
+    uint64_t seed = 0;
+    FlatVector carried;  // what the taker decodes
+  };
+  // The parcel `sequence` of `mass` to `to`. The same arguments give the same
+  // bytes. Nullopt: as it is, in fp32.
+  virtual std::optional<Written> Write(const NodeId& to, uint64_t sequence,
+                                       absl::Span<const float> mass) const = 0;
+};
 
 class MassLedger {
  public:
@@ -52,7 +73,10 @@ class MassLedger {
     kSum,      // what is added to a vector
     kReplace,  // what entries are set to; 0: as it was
   };
-  explicit MassLedger(Merge merge = Merge::kSum) : merge_(merge) {}
+  // `code`, of kSum: how parcels are written, and outlives the ledger; null: in
+  // fp32.
+  explicit MassLedger(Merge merge = Merge::kSum, const MassCode* code = nullptr)
+      : merge_(merge), code_(code) {}
 
   // ---- giving
 
@@ -67,7 +91,8 @@ class MassLedger {
   void Send(Actions& actions);
   // The parcel `sequence` was taken. `taken`: the taker's probe sum of the edge.
   void OnDelivered(const Delivered& delivered);
-  // Something given to `to` is not delivered yet.
+  // Something given to `to` is not delivered yet, but for what parcels could not
+  // carry.
   bool Owes(const NodeId& to) const;
 
   // ---- taking
@@ -127,7 +152,8 @@ class MassLedger {
     int64_t round = 0;
     Share mass;
     double scalar = 0;
-    Steps steps;  // not null: `mass` is theirs, once it is out
+    Steps steps;       // not null: `mass` is theirs, once it is out
+    bool due = false;  // pending: something was given since the last parcel
   };
   struct Giving {
     uint64_t last_sequence = 0;
@@ -148,8 +174,11 @@ class MassLedger {
   };
 
   void Add(Share& sum, const Share& mass) const;
+  // Writes what is out to `to`; the rest of it is pending.
+  void Write(const NodeId& to, Giving& giving, core::Give& give) const;
 
   const Merge merge_;
+  const MassCode* const code_;
   std::map<NodeId, Giving> giving_;
   std::map<NodeId, Taking> taking_;
   int64_t repeats_ = 0;

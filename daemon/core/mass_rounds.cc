@@ -17,7 +17,7 @@ constexpr uint64_t kPushedTimer = 2;
 MassRounds::MassRounds(AlgorithmContext context,
                        std::vector<Neighbour> NodePlan::* heard,
                        MassLedger::Merge merge)
-    : PushAlgorithm(std::move(context), heard), ledger_(merge) {}
+    : PushAlgorithm(context, heard), ledger_(merge, context.mass_code) {}
 
 void MassRounds::OnStarted() {
   in_round_ = waiting_ = false;

@@ -313,6 +313,14 @@ absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
                "dense, random, since algorithm.name is pame: its theory needs "
                "uniformly random coordinates");
   }
+  if (plan.codec.mass != ValueType::kFp32 &&
+      (!algorithm.gives_mass || !algorithm.exact_mass.empty())) {
+    return Bad("codec.mass", Quoted(ToString(plan.codec.mass)),
+               absl::StrCat("fp32, since algorithm.name is ",
+                            plan.algorithm.name, ": ",
+                            algorithm.gives_mass ? algorithm.exact_mass
+                                                 : "it gives no mass away"));
+  }
   return absl::OkStatus();
 }
 

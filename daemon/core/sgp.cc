@@ -34,6 +34,9 @@ AlgorithmInfo SgpInfo() {
   info.lock_step = true;
   info.dense_only = true;
   info.gives_mass = true;
+  info.exact_mass =
+      "a part of x that stays behind while all of its omega goes changes the "
+      "model x/omega";
   info.extra_vectors = 1;
   info.cost =
       "One gradient and one vector to every out-neighbour a round. Up to 2 n "

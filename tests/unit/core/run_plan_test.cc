@@ -47,6 +47,29 @@ TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
   }
 }
 
+TEST(ValidatePlan, TakesLossyMassWhereTheoryAllowsItAndElseSaysWhyNot) {
+  std::vector<std::string> taken;
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = info.name;
+    plan.codec.format.coordinates = Coordinates::kDense;
+    plan.codec.mass = ValueType::kInt8;
+    if (info.star_graph) plan.topology.kind = "star";
+    const absl::Status status = ValidatePlan(plan);
+    if (status.ok()) {
+      taken.push_back(info.name);
+      continue;
+    }
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(StartsWith("codec.mass: \"int8\""),
+              HasSubstr(info.gives_mass ? info.exact_mass : "gives no mass")));
+  }
+  EXPECT_THAT(taken, testing::UnorderedElementsAre("depositum", "g-push-pull",
+                                                   "k-gt", "push-pull",
+                                                   "spod-gt", "sporadic-k-gt"));
+}
+
 TEST(ValidatePlan, TakesOneLonelyMember) {
   RunPlan plan = GoodPlan();
   plan.members.resize(1);

@@ -66,6 +66,7 @@ struct MassCase {
   std::string name;
   std::string algorithm;
   core::KnobValues knobs;
+  core::ValueType mass = core::ValueType::kFp32;
 };
 
 class MassOnNodes : public testing::TestWithParam<MassCase> {
@@ -75,6 +76,7 @@ class MassOnNodes : public testing::TestWithParam<MassCase> {
     plan.batch_size = kRows;
     plan.topology.kind = "ring";
     plan.deadline.exchange = absl::Milliseconds(300);
+    plan.codec.mass = GetParam().mass;
     return plan;
   }
   // Every node, within `tolerance` of the least mean loss.
@@ -187,6 +189,18 @@ INSTANTIATE_TEST_SUITE_P(
         MassCase{"push_pull", "push-pull", {{"eta", 0.05}}},
         MassCase{"g_push_pull", "g-push-pull", {{"eta", 0.05}, {"p_hat", 0.6}}},
         MassCase{"k_gt", "k-gt", {{"eta_c", 0.02}, {"K", int64_t{3}}}},
+        MassCase{"depositum_fp16",
+                 "depositum",
+                 {{"T0", int64_t{2}}},
+                 core::ValueType::kFp16},
+        MassCase{"push_pull_int8",
+                 "push-pull",
+                 {{"eta", 0.05}},
+                 core::ValueType::kInt8},
+        MassCase{"k_gt_int8",
+                 "k-gt",
+                 {{"eta_c", 0.02}, {"K", int64_t{3}}},
+                 core::ValueType::kInt8},
         MassCase{"nids", "nids", {{"alpha", 0.1}}},
         MassCase{
             "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}},
@@ -270,6 +284,54 @@ TEST(MassOnNodesTest, CompressedDifferencesCostLittle) {
   EXPECT_NEAR(eight - four, whole / 8, whole / 80);
   EXPECT_NEAR(twelve - eight, whole / 8, whole / 80);
   EXPECT_LT(four, whole / 5);
+}
+
+// A model of int8 and mass of int8 are a quarter of what they are in fp32.
+TEST(MassOnNodesTest, LossyMassCostsAByteAValue) {
+  const auto bytes = [](core::ValueType models, core::ValueType mass) {
+    int64_t sent = 0;
+    RunTwice(ClusterOptions(), [&](SimCluster& c) {
+      core::RunPlan plan = c.MakePlan("push-pull", {{"eta", 0.01}});
+      plan.codec.format.values = models;
+      plan.codec.mass = mass;
+      plan.stop.steps = 50;
+      c.Run(plan);
+      ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+      sent = c.node(0).Status().bytes_sent;
+    });
+    return static_cast<double>(sent);
+  };
+  const double exact = bytes(core::ValueType::kFp32, core::ValueType::kFp32);
+  const double half = bytes(core::ValueType::kInt8, core::ValueType::kFp32);
+  const double lossy = bytes(core::ValueType::kInt8, core::ValueType::kInt8);
+  EXPECT_NEAR(exact - half, half - lossy, 0.05 * exact);
+  EXPECT_LT(lossy, 0.4 * exact);  // frames are about a tenth of a parcel here
+}
+
+// The format changes in the midst of a run, and back: what was kept is given.
+TEST(MassOnNodesTest, TheFormatOfMassMayChange) {
+  const Problems problems;
+  RunTwice(LeastSquaresCluster(problems, 50), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("push-pull", {{"eta", 0.05}}));
+    plan.deadline.exchange = absl::Milliseconds(300);
+    plan.version = 1;
+    c.Run(plan);
+    for (const core::ValueType mass :
+         {core::ValueType::kInt8, core::ValueType::kFp32,
+          core::ValueType::kBf16}) {
+      c.RunFor(absl::Seconds(1));
+      ++plan.version;
+      plan.codec.mass = mass;
+      c.SetPlanEverywhere(plan);
+    }
+    c.RunFor(absl::Seconds(20));
+    Settle(c);
+    EXPECT_LE(MassDefect(c), 1e-4);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).parcels().epoch(), 1U);
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 1e-3);
+    }
+  });
 }
 
 // Every copy of a replica is its owner's to the last bit, through lost links.
