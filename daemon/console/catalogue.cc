@@ -190,7 +190,9 @@ std::string AlgorithmText(const core::AlgorithmInfo& info,
       {"memory", absl::StrCat(info.extra_vectors,
                               " vectors beside parameters and gradient")},
       {"cost", info.cost}};
-  if (info.dense_only) lines.emplace_back("messages", "dense only");
+  if (info.dense_only) {
+    lines.emplace_back("messages", "dense only: " + info.why_dense);
+  }
   if (info.gives_mass) {
     lines.emplace_back("mass", info.exact_mass.empty()
                                    ? "fp32, fp16, bf16 or int8 (codec.mass)"

@@ -404,11 +404,13 @@ struct AlgorithmInfo {
   bool computes_on_copy = false;
   // True: a message that carries only some coordinates would break it.
   bool dense_only = false;
+  std::string why_dense;  // and how, or what is for that in its stead
   // True: something is given away that must arrive exactly once
   // (mass_ledger.h), so its state is bound to a tracker epoch.
   bool gives_mass = false;
-  // Why what it gives must arrive as it is; "": a plan may have it in a lossy
-  // format (CodecSpec::mass), what is lost being kept and given later.
+  // Why what it gives, which is all that it sends, must arrive as it is; "": a
+  // plan may have it in a lossy format (CodecSpec::mass), what is lost being kept
+  // and given later.
   std::string exact_mass;
   // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
   // increments in steps.

@@ -21,6 +21,8 @@ AlgorithmInfo AnqNidsInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense =
+      "all coordinates are sent, in as few bits as its knob bits says";
   info.gives_mass = true;
   info.keeps_replicas = true;
   info.exact_mass = "it sends differences, compressed by its own knobs already";

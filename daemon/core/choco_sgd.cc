@@ -30,6 +30,7 @@ AlgorithmInfo ChocoSgdInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "what of a difference is sent is up to its knob compressor";
   info.gives_mass = true;
   info.keeps_replicas = true;
   info.exact_mass = "it sends differences, compressed by its own knobs already";

@@ -33,6 +33,7 @@ AlgorithmInfo NidsInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "what it gives must arrive whole";
   info.gives_mass = true;
   info.exact_mass =
       "what it gives does not vanish at the optimum, so neither would what is "

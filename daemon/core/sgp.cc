@@ -33,6 +33,7 @@ AlgorithmInfo SgpInfo() {
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "a part of x with all of omega is another model";
   info.gives_mass = true;
   info.exact_mass =
       "a part of x that stays behind while all of its omega goes changes the "

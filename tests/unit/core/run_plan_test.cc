@@ -70,6 +70,31 @@ TEST(ValidatePlan, TakesLossyMassWhereTheoryAllowsItAndElseSaysWhyNot) {
                                                    "spod-gt", "sporadic-k-gt"));
 }
 
+TEST(ValidatePlan, SaysWhyAFormatIsNotForAnAlgorithm) {
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    SCOPED_TRACE(info.name);
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = info.name;
+    if (info.star_graph) plan.topology.kind = "star";
+    EXPECT_EQ(info.dense_only, !info.why_dense.empty());
+    plan.codec.format.coordinates = Coordinates::kRandom;
+    EXPECT_EQ(ValidatePlan(plan).ok(), !info.dense_only);
+    if (info.dense_only) {
+      EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+                  AllOf(StartsWith("codec.coordinates: \"random\""),
+                        HasSubstr(info.why_dense)));
+    }
+    plan.codec.format.coordinates = Coordinates::kDense;
+    plan.codec.format.values = ValueType::kInt8;
+    EXPECT_EQ(ValidatePlan(plan).ok(), info.exact_mass.empty());
+    if (!info.exact_mass.empty()) {
+      EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+                  AllOf(StartsWith("codec.values: \"int8\""),
+                        HasSubstr(info.exact_mass)));
+    }
+  }
+}
+
 TEST(ValidatePlan, TakesOneLonelyMember) {
   RunPlan plan = GoodPlan();
   plan.members.resize(1);
