@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kGradient = 0.02;  // s
 constexpr double kLateGradient = 0.08;
-constexpr double kLateParcel = 1;
+constexpr double kLateParcel = 1.2;
+constexpr double kLateAnswer = 0.33;
+constexpr int64_t kLateFrom = 4;  // rounds
 constexpr double kDeadline = 0.1;
 constexpr int64_t kBatch = 3;
 constexpr size_t kBuffers = 2;
@@ -280,8 +282,10 @@ void MemoryNetwork::Do(size_t node, Push action) {
 void MemoryNetwork::Do(size_t node, Give action) {
   const size_t to = IndexOf(action.to);
   double latency = Latency(node, to);
-  if (node == kSlowGiver && to == kSlowTaker) latency = kLateParcel;
-  if (node == kSlowTaker && to == kSlowGiver) latency = kLateParcel / 3;
+  if (action.round >= kLateFrom) {
+    if (node == kSlowGiver && to == kSlowTaker) latency = kLateParcel;
+    if (node == kSlowTaker && to == kSlowGiver) latency = kLateAnswer;
+  }
   After(latency, [this, node, to, action] {
     MassArrived mass{name(node), action.sequence,
                      Remote(*action.mass, {}, action.round, action.scalars)};
