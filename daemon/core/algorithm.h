@@ -392,8 +392,8 @@ class Algorithm {
   AlgorithmState ExportState();
 
   // Goes on from there: takes the place of Started, on an object of the same
-  // plan and over the same NodeVectors content that was handed no other event
-  // yet. It is then at the boundary at which the state was exported; PeerUp is
+  // plan and over the same NodeVectors content that was handed nothing yet, or
+  // Started alone. It is then at the boundary at which the state was exported; PeerUp is
   // to follow for every link that is up.
   //
   // Appends to `actions` what had been asked of the node and was not over:
