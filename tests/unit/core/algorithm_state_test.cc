@@ -234,6 +234,18 @@ TEST(StateTest, DracosTimersBeginAnewAndItsWindowStaysOpen) {
   EXPECT_EQ(fresh.parameters, (std::vector<float>{0.5, 1}));
 }
 
+TEST(StateTest, DracoSendsTheUpdateThatWaitedForItsTime) {
+  const KnobValues knobs = {{"send", std::string("every")}, {"B", int64_t{1}}};
+  Machine old("draco", knobs, Three());
+  old.Handle(StepBegins{});
+  old.gradient = {100, 0};
+  EXPECT_EQ(old.Handle(GradientReady{}), "done");
+  Machine fresh("draco", knobs, Three());
+  (void)ResumedFrom(old, fresh);
+  EXPECT_EQ(fresh.Handle(TimerFired{2}), "push wake");
+  EXPECT_EQ(fresh.Last<Push>().values[0], -1);
+}
+
 // A unification that waits for the step is the model's values.
 TEST(StateTest, DracoUnifiesWithWhatTheOldObjectHadHeard) {
   Machine old("draco", {}, Three());
@@ -258,6 +270,51 @@ TEST(StateTest, AGradientThatOutlivesItsStepIsAskedForAgain) {
   EXPECT_TRUE(std::holds_alternative<ComputeGradient>(actions[0]));
   EXPECT_EQ(fresh.Gauge("q"), 0.02);
   EXPECT_EQ(fresh.Handle(StepBegins{}), "wake");  // not twice
+}
+
+// One that was late and is ready waits for its round, as old as it is.
+TEST(StateTest, AGradientThatIsReadyIsAppliedLater) {
+  Machine old("async-dsgd", {}, {});
+  for (int round = 0; round < 3; ++round) {
+    old.Handle(StepBegins{});
+    EXPECT_EQ(old.Handle(TimerFired{1}), "cancel done");
+    if (round != 1) old.Handle(GradientReady{});  // too late for 0 and 2
+  }
+  EXPECT_EQ(old.Gauge("staleness"), 1);
+  Machine fresh("async-dsgd", {}, {});
+  EXPECT_TRUE(ResumedFrom(old, fresh).empty());
+  EXPECT_EQ(fresh.Gauge("staleness"), 1);
+  fresh.gradient = {100, 0};
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "wake");
+  EXPECT_EQ(fresh.Handle(TimerFired{1}), "cancel done");
+  EXPECT_LT(fresh.parameters[0], 0);
+  EXPECT_EQ(fresh.Gauge("staleness"), 1);
+}
+
+TEST(StateTest, AGradientThatIsNotWantedStaysSo) {
+  Machine old("barrier-dsgd", {}, {});
+  old.Handle(StepBegins{});
+  EXPECT_EQ(old.Handle(TimerFired{1}), "cancel done");
+  Machine fresh("barrier-dsgd", {}, {});
+  EXPECT_EQ(ResumedFrom(old, fresh).size(), 1U);
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "wake");
+  EXPECT_EQ(fresh.Handle(GradientReady{}), "gradient");
+}
+
+// What was heard of other nodes' q is known, and forgotten in its time.
+TEST(StateTest, WhatAsyncDsgdHeardAges) {
+  Machine old("async-dsgd", {}, Three());
+  RemoteModel push = Model({0, 0}, 0, {0});
+  push.scalars = {1, 0.5, 99.5};
+  EXPECT_EQ(old.Handle(PushArrived{Id("a"), std::move(push)}), "");
+  Machine fresh("async-dsgd", {}, Three());
+  const double eta = fresh.Gauge("step_size");
+  (void)ResumedFrom(old, fresh);
+  EXPECT_EQ(fresh.Gauge("step_size"), eta / 2);
+  fresh.Handle(StepBegins{});
+  fresh.Handle(GradientReady{});
+  EXPECT_EQ(fresh.Handle(TimerFired{1}), "cancel done");
+  EXPECT_EQ(fresh.Gauge("step_size"), eta);
 }
 
 TEST(StateTest, PameTakesNoOldAnswerForOneOfANewAsk) {

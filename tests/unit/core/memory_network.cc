@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kGradient = 0.02;  // s
 constexpr double kLateGradient = 0.08;
-constexpr double kLateParcel = 1.2;
+constexpr double kLateParcel = 1.6;
 constexpr double kLateAnswer = 0.33;
 constexpr int64_t kLateFrom = 4;  // rounds
-constexpr double kDeadline = 0.1;
+constexpr double kDeadline = 0.2;
 constexpr int64_t kBatch = 3;
 constexpr size_t kBuffers = 2;
 
@@ -215,7 +215,7 @@ double MemoryNetwork::Latency(size_t from, size_t to) const {
 
 // ----------------------------------------------------------------- actions ----
 
-// At the model of now; every fifth takes long.
+// At the model of now; every fifth takes long, at each node another.
 void MemoryNetwork::Do(size_t node, ComputeGradient action) {
   Node& self = *nodes_[node];
   std::vector<float> model(action.at.begin(), action.at.end());
@@ -226,14 +226,14 @@ void MemoryNetwork::Do(size_t node, ComputeGradient action) {
     batch.push_back((self.gradients * kBatch + row) %
                     data_.nodes[node]->rows());
   }
-  After(self.gradients % 5 == 2 ? kLateGradient : kGradient,
-        [this, node, model, batch] {
-          Node& at = *nodes_[node];
-          const double loss = data_.nodes[node]->Gradient(
-              model, batch, absl::MakeSpan(at.gradient));
-          at.buffers[1] += static_cast<float>(loss);
-          Handle(node, GradientReady{loss, kBatch});
-        });
+  const bool late = self.gradients % 5 == static_cast<int64_t>(node);
+  After(late ? kLateGradient : kGradient, [this, node, model, batch] {
+    Node& at = *nodes_[node];
+    const double loss =
+        data_.nodes[node]->Gradient(model, batch, absl::MakeSpan(at.gradient));
+    at.buffers[1] += static_cast<float>(loss);
+    Handle(node, GradientReady{loss, kBatch});
+  });
 }
 
 void MemoryNetwork::Do(size_t node, Ask action) {
