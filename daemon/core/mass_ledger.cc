@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -59,17 +61,27 @@ void MassLedger::Send(Actions& actions) {
     if (giving.out.mass || !giving.pending.mass) continue;
     giving.out = std::exchange(giving.pending, Parcel());
     giving.out.sequence = ++giving.last_sequence;
-    core::Give give;
-    give.to = to;
-    give.sequence = giving.out.sequence;
-    give.round = giving.out.round;
-    give.mass = giving.out.mass;
-    give.nonzeros = static_cast<int64_t>(
-        give.mass->size() -
-        std::count(give.mass->begin(), give.mass->end(), 0.0F));
-    if (giving.out.scalar != 0) give.scalars = {giving.out.scalar};
-    actions.push_back(std::move(give));
+    actions.push_back(GiveOf(to, giving.out));
   }
+}
+
+void MassLedger::SendAgain(Actions& actions) const {
+  for (const auto& [to, giving] : giving_) {
+    if (giving.out.mass) actions.push_back(GiveOf(to, giving.out));
+  }
+}
+
+core::Give MassLedger::GiveOf(const NodeId& to, const Parcel& parcel) {
+  core::Give give;
+  give.to = to;
+  give.sequence = parcel.sequence;
+  give.round = parcel.round;
+  give.mass = parcel.mass;
+  give.nonzeros = static_cast<int64_t>(
+      give.mass->size() -
+      std::count(give.mass->begin(), give.mass->end(), 0.0F));
+  if (parcel.scalar != 0) give.scalars = {parcel.scalar};
+  return give;
 }
 
 void MassLedger::OnDelivered(const Delivered& delivered) {
@@ -159,6 +171,34 @@ double MassLedger::taken(const NodeId& from) const {
 void MassLedger::Reset() {
   giving_.clear();
   taking_.clear();
+}
+
+void MassLedger::VisitState(StateFields& fields, size_t length) {
+  const auto parcel = [&](const std::string& name, Parcel& of) {
+    fields.Name(name + "/sequence", of.sequence);
+    fields.Count(name + "/round", of.round);
+    fields.Vector(name + "/mass", of.mass, length);
+    fields.Number(name + "/scalar", of.scalar);
+  };
+  fields.ByNode("giving", giving_, [&](Giving& giving) {
+    fields.Name("sequence", giving.last_sequence);
+    parcel("out", giving.out);
+    parcel("pending", giving.pending);
+    fields.Number("given", giving.given);
+    fields.Number("confirmed", giving.confirmed);
+  });
+  fields.ByNode("taking", taking_, [&](Taking& taking) {
+    fields.Name("sequence", taking.last_sequence);
+    fields.Count("round", taking.newest_round, -1);
+    fields.Number("taken", taking.taken);
+    fields.List("held", taking.held, kMostHeld, [&](Held& held) {
+      fields.Count("round", held.round);
+      fields.Node("from", held.taken.from);
+      fields.Vector("mass", held.taken.mass, length);
+      fields.Number("scalar", held.taken.scalar);
+    });
+  });
+  fields.Count("repeats", repeats_);
 }
 
 double MassLedger::Imbalance() const {

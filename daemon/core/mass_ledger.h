@@ -91,6 +91,11 @@ class MassLedger {
   // A new epoch: nothing was ever given or taken.
   void Reset();
 
+  // All of it; parcels are of `length`.
+  void VisitState(StateFields& fields, size_t length);
+  // Sends what is out once more.
+  void SendAgain(Actions& actions) const;
+
   // ---- for the monitor and tests
 
   // The largest difference between the two ends of an edge, as probes, over the
@@ -141,6 +146,8 @@ class MassLedger {
   };
 
   void Add(Share& sum, const Share& mass) const;
+  // What sends `parcel`.
+  static core::Give GiveOf(const NodeId& to, const Parcel& parcel);
 
   const Merge merge_;
   std::map<NodeId, Giving> giving_;
