@@ -112,10 +112,11 @@ void AddPeer(CLI::App& app, Chosen& chosen) {
     });
   };
   with_address(
-      noun->add_subcommand("add", "Dial an address until the daemon ends"),
-      Add);
+      noun->add_subcommand("add", "Dial an address, after a restart too"), Add);
   with_address(noun->add_subcommand(
-                   "remove", "Stop dialling an address and cut its link"),
+                   "remove",
+                   "Stop dialling an address and cut its link; one of the "
+                   "settings is back after a restart"),
                Remove);
 }
 

@@ -218,6 +218,7 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
   if (!adopted.ok()) {
     {
       absl::MutexLock lock(&mutex_);
+      held.added_peers = state_.added_peers;  // not the plan's
       state_ = held;
     }
     const absl::Status restored = SaveState();
@@ -284,6 +285,8 @@ absl::StatusOr<control::ModelFacts> Backend::Facts(
 }
 
 absl::Status Backend::SaveState() {
+  // In the order in which they are written, so that the newest holds.
+  const absl::MutexLock one_at_a_time(&store_mutex_);
   store::NodeState state;
   {
     absl::MutexLock lock(&mutex_);
@@ -298,6 +301,11 @@ absl::Status Backend::Restore(store::NodeState state) {
   {
     absl::MutexLock lock(&mutex_);
     state_ = state;
+    for (const std::string& address : state.added_peers) {
+      if (peers_.emplace(address, AddedPeer(address)).second) {
+        DialLater(address);
+      }
+    }
     // Held as from before, so that it is taken over under its own version.
     state_.plan.clear();
     state_.plan_version = 0;
@@ -416,15 +424,21 @@ absl::Status Backend::AddPeer(const std::string& address) {
   }
   {
     absl::MutexLock lock(&mutex_);
-    control::PeerAddress peer;
-    peer.address = address;
-    peer.origin = "control";
-    if (!peers_.emplace(address, std::move(peer)).second) {
+    if (!peers_.emplace(address, AddedPeer(address)).second) {
       return absl::AlreadyExistsError(
           absl::StrCat(address, " is dialled already"));
     }
+    state_.added_peers.push_back(address);
   }
-  loop_.Post([this, address] { (void)node_.links().AddAddress(address); });
+  const absl::Status saved = SaveState();
+  if (!saved.ok()) {
+    absl::MutexLock lock(&mutex_);
+    peers_.erase(address);
+    ForgetAddedPeer(address);
+    return Annotate(saved, absl::StrCat("peer address ", address,
+                                        " cannot be kept, so it is not added"));
+  }
+  DialLater(address);
   return absl::OkStatus();
 }
 
@@ -442,9 +456,30 @@ absl::Status Backend::RemovePeer(const std::string& address) {
               ? "; there are none"
               : absl::StrCat("; there are: ", absl::StrJoin(known, ", "))));
     }
+    ForgetAddedPeer(address);
   }
   loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
-  return absl::OkStatus();
+  const absl::Status saved = SaveState();
+  return saved.ok() ? saved
+                    : Annotate(saved, absl::StrCat(address,
+                                                   " is dialled no more, but "
+                                                   "will be after a restart"));
+}
+
+control::PeerAddress Backend::AddedPeer(const std::string& address) {
+  control::PeerAddress peer;
+  peer.address = address;
+  peer.origin = "control";
+  return peer;
+}
+
+void Backend::ForgetAddedPeer(const std::string& address) {
+  std::vector<std::string>& added = state_.added_peers;
+  added.erase(std::remove(added.begin(), added.end(), address), added.end());
+}
+
+void Backend::DialLater(const std::string& address) {
+  loop_.Post([this, address] { (void)node_.links().AddAddress(address); });
 }
 
 // ------------------------------------------------------------- model files ----

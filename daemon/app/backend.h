@@ -91,7 +91,12 @@ class Backend final : public control::Backend {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<control::ModelFacts> Facts(const core::RunPlan& plan,
                                             const ports::Learner& learner);
-  absl::Status SaveState() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Any thread; waits for the disk.
+  absl::Status SaveState() ABSL_LOCKS_EXCLUDED(store_mutex_, mutex_);
+  static control::PeerAddress AddedPeer(const std::string& address);
+  void ForgetAddedPeer(const std::string& address)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DialLater(const std::string& address);
   void WantPhase(store::DesiredPhase phase) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Order(control::TrainAction action);
 
@@ -107,6 +112,7 @@ class Backend final : public control::Backend {
   // The trainer the node owns; touched on the loop.
   AsyncTrainer* trainer_ = nullptr;
 
+  absl::Mutex store_mutex_;  // around store_; before mutex_
   absl::Mutex mutex_;
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, control::PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);

@@ -186,9 +186,12 @@ class Backend {
 
   // Addresses dialled, sorted.
   virtual std::vector<PeerAddress> Peers() = 0;
-  // Errors: ALREADY_EXISTS; INVALID_ARGUMENT for what is no "host:port".
+  // Kept over restarts; waits for the disk.
+  // Errors: ALREADY_EXISTS; INVALID_ARGUMENT for what is no "host:port"; else
+  // the disk's: it is not added then.
   virtual absl::Status AddPeer(const std::string& address) = 0;
-  // Errors: NOT_FOUND with the nearest address and all that there are.
+  // Errors: NOT_FOUND with the nearest address and all that there are; else the
+  // disk's: an added one will be back after a restart.
   virtual absl::Status RemovePeer(const std::string& address) = 0;
 
   // Every setting in force, in the order of the sample file.

@@ -45,8 +45,9 @@ struct ControlServerOptions {
   absl::Duration transfer_idle_time = absl::Seconds(60);
   int max_transfers = 4;
   int max_watchers = 32;
-  // How long the destructor waits for running handlers before cutting them.
-  absl::Duration shutdown_grace = absl::Seconds(2);
+  // How long the destructor waits for what is answered already to get through,
+  // and for idle connections to close, before it cuts them.
+  absl::Duration shutdown_grace = absl::Milliseconds(500);
   // Called after every call that changes something; quick, any thread.
   std::function<void(const AuditRecord&)> audit;
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/base/distributions.h"
+#include "daemon/base/status_macros.h"
 #include "daemon/core/anq_nids.h"
 #include "daemon/core/async_dsgd.h"
 #include "daemon/core/beer.h"
@@ -27,6 +28,7 @@
 #include "daemon/core/pame.h"
 #include "daemon/core/sgp.h"
 #include "daemon/core/spod_gt.h"
+#include "daemon/core/state_fields.h"
 #include "daemon/core/swarm.h"
 
 namespace dfl::core {
@@ -135,8 +137,12 @@ absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
       " allowed: ", absl::StrJoin(known, ", ")));
 }
 
-absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
-    absl::string_view name, AlgorithmContext context, Decisions& decisions) {
+namespace {
+
+// Null: there is none of that name.
+std::unique_ptr<Algorithm> MakeAlgorithm(absl::string_view name,
+                                         AlgorithmContext context,
+                                         Decisions& decisions) {
   if (name == "pame") {
     return std::make_unique<Pame>(std::move(context), decisions);
   }
@@ -190,7 +196,48 @@ absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     return std::make_unique<Swarm>(std::move(context), decisions);
   }
   if (name == "local") return std::make_unique<Local>(std::move(context));
-  return FindAlgorithm(name).status();
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
+    absl::string_view name, AlgorithmContext context, Decisions& decisions) {
+  auto made = MakeAlgorithm(name, std::move(context), decisions);
+  if (!made) return FindAlgorithm(name).status();
+  made->name_ = std::string(name);
+  return made;
+}
+
+// ------------------------------------------------------------------- state ----
+
+AlgorithmState Algorithm::ExportState() {
+  AlgorithmState state;
+  state.algorithm = name_;
+  StateFields fields(&state);
+  VisitState(fields);
+  return state;
+}
+
+absl::Status Algorithm::ImportState(const AlgorithmState& state,
+                                    Actions& actions) {
+  if (state.version != kAlgorithmStateVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("state of ", state.algorithm, ": version ", state.version,
+                     "; allowed: ", kAlgorithmStateVersion));
+  }
+  if (state.algorithm != name_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "state of \"", state.algorithm, "\"; allowed: of \"", name_, "\""));
+  }
+  StateFields check(state, StateFields::Reading::kCheck);
+  VisitState(check);
+  DFL_RETURN_IF_ERROR(check.Finish());
+  StateFields read(state, StateFields::Reading::kRead);
+  VisitState(read);
+  DFL_CHECK(read.Finish().ok());
+  Resume(actions);
+  return absl::OkStatus();
 }
 
 }  // namespace dfl::core

@@ -30,11 +30,15 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/algorithm_state.h"
 #include "daemon/core/model_values.h"
 #include "daemon/core/remote_vector.h"
 #include "daemon/core/run_plan.h"
@@ -344,6 +348,9 @@ enum class Exchange { kNone, kPull, kPush };
 // undirected edge being two arcs (NodePlan's in- and out-neighbours).
 enum class GraphKind { kUndirected, kDirected };
 
+class StateFields;
+struct AlgorithmContext;
+
 class Algorithm {
  public:
   virtual ~Algorithm() = default;
@@ -364,6 +371,10 @@ class Algorithm {
   // there already. The parameters stay.
   virtual void JumpTo(int64_t round) = 0;
 
+  // The first step from `step` >= 0 on with an exchange. Where exchanges have a
+  // period, nodes run up to it each at its own pace.
+  virtual int64_t NextExchange(int64_t step) const { return step; }
+
   // The number of local steps taken so far (gradients applied).
   virtual int64_t gradients() const = 0;
 
@@ -375,6 +386,48 @@ class Algorithm {
 
   // Names and values worth watching, e.g. sigma and m of PaME.
   virtual std::map<std::string, double> Gauges() const = 0;
+
+  // All that the next step depends on and that is the algorithm's own: steps and
+  // step sizes, momentum, trackers, replicas, what was given and is not known to
+  // be taken, what was taken and waits for its round. Only at a boundary.
+  //
+  // Not in it, since the node has it: NodeVectors, all three (the last gradient
+  // is a part of a tracker y = z + beta g), the plan, the links, the Decisions,
+  // and the tracker epoch that mass is of. Nor what neighbours must bear to lose
+  // anyway: pushed models that wait for their round (as if their senders had been
+  // late) and PaME's asks that are out (the step that mixes asks again).
+  //
+  // Of two states of one run only the later may be gone on from: mass given or
+  // taken after the earlier would be there twice or never. What else is done with
+  // one needs a new tracker epoch.
+  AlgorithmState ExportState();
+
+  // Goes on from there: takes the place of Started, on an object of the same
+  // plan and over the same NodeVectors content that was handed nothing yet, or
+  // Started alone. It is then at the boundary at which the state was exported; PeerUp is
+  // to follow for every link that is up.
+  //
+  // Appends to `actions` what had been asked of the node and was not over:
+  // parcels that are not known to be taken (a repeat is harmless), timers, which
+  // begin anew, and a gradient that outlives its step. A node that still has
+  // these under way drops them.
+  // Errors, which change nothing:
+  //   INVALID_ARGUMENT  another algorithm or version; a field is missing,
+  //                     unknown, of another type or length, not finite or out of
+  //                     range: names it, what was found and what is allowed.
+  absl::Status ImportState(const AlgorithmState& state, Actions& actions);
+
+ protected:
+  // Names every field of the state: state_fields.h. A base class's first.
+  virtual void VisitState(StateFields& fields) = 0;
+  // A state was imported: appends what ImportState says.
+  virtual void Resume(Actions& /*actions*/) {}
+
+ private:
+  friend absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
+      absl::string_view name, AlgorithmContext context, Decisions& decisions);
+
+  std::string name_;  // in the catalogue
 };
 
 // One entry of the catalogue.

@@ -6,6 +6,7 @@
 
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/nids.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -63,6 +64,12 @@ void AnqNids::ResetMass() {
   ReplicaRounds::ResetMass();
   flows_.Clear();
   range_ = plan().knobs.Number("R0");
+}
+
+void AnqNids::VisitState(StateFields& fields) {
+  ReplicaRounds::VisitState(fields);
+  fields.Positive("R", range_);
+  flows_.VisitState(fields, n());
 }
 
 void AnqNids::BeginRound(Actions& actions) { Compute(actions); }

@@ -35,6 +35,7 @@ class AnqNids : public ReplicaRounds {
   void AddMass(const NodeId& from, double weight,
                absl::Span<const float> replica) override;
   void ResetMass() override;
+  void VisitState(StateFields& fields) override;
   double StepSize() const override { return plan().knobs.Number("alpha"); }
   // range: R.
   void AddGauges(std::map<std::string, double>& gauges) const override;

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -138,10 +139,33 @@ double StragglerRate::q() const {
   return std::min(static_cast<double>(late_) / kWindow, kLargestQ);
 }
 
+void StragglerRate::VisitState(StateFields& fields) {
+  std::vector<double> late(rounds_.begin(), rounds_.end());
+  fields.Numbers("late", late);
+  *this = StragglerRate();
+  for (const double was : late) Count(was != 0);
+}
+
 // ---------------------------------------------------------------- AsyncDsgd ----
 
 AsyncDsgd::AsyncDsgd(AlgorithmContext context, Clock clock)
     : PushAlgorithm(std::move(context)), clock_(clock) {}
+
+void AsyncDsgd::VisitState(StateFields& fields) {
+  PushAlgorithm::VisitState(fields);
+  fields.Flag("running", running_);
+  fields.Flag("unwanted", unwanted_);
+  fields.Flag("ready", ready_);
+  fields.Count("from_round", from_round_);
+  fields.Count("staleness", staleness_);
+  rate_.VisitState(fields);
+  fields.Number("least", heard_.least);
+  fields.Number("least_age", heard_.age);
+}
+
+void AsyncDsgd::Resume(Actions& actions) {
+  if (running_) actions.push_back(ComputeGradient{});
+}
 
 bool AsyncDsgd::Discards() const {
   return clock_ == Clock::kRounds && plan().knobs.Flag("discard_late");

@@ -43,6 +43,7 @@ class StragglerRate {
  public:
   void Count(bool late);
   double q() const;
+  void VisitState(StateFields& fields);
 
  private:
   std::deque<bool> rounds_;  // at most 50
@@ -77,6 +78,8 @@ class AsyncDsgd : public PushAlgorithm {
   void OnTimer(uint64_t timer, Actions& actions) override;
   void OnPush(const RemoteModel& model) override;
   void MixIfComplete(Actions& actions) override;
+  void VisitState(StateFields& fields) override;
+  void Resume(Actions& actions) override;
 
   void AskForGradient(Actions& actions);
   void EndComputing(Actions& actions);

@@ -5,6 +5,7 @@
 #include "daemon/core/choco_sgd.h"
 #include "daemon/core/compressor.h"
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -39,7 +40,16 @@ AlgorithmInfo BeerInfo() {
 Beer::Beer(AlgorithmContext context, Decisions& decisions)
     : ReplicaRounds(std::move(context), 2, true), decisions_(decisions) {}
 
-void Beer::ResetState() { begun_ = moved_ = false; }
+void Beer::ResetState() {
+  begun_ = moved_ = false;
+  v_.assign(n(), 0.0F);
+}
+
+void Beer::VisitState(StateFields& fields) {
+  ReplicaRounds::VisitState(fields);
+  fields.Flag("begun", begun_);
+  fields.Vector("v", v_, n());
+}
 
 void Beer::BeginRound(Actions& actions) {
   moved_ = false;

@@ -32,6 +32,7 @@ class Beer : public ReplicaRounds {
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetState() override;
+  void VisitState(StateFields& fields) override;
   double StepSize() const override { return plan().knobs.Number("eta"); }
 
   // The step of x, and the gradient there.

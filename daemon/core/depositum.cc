@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -73,6 +74,18 @@ void Depositum::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
 void Depositum::ResetState() {
   has_gradient_ = false;
   momentum_.assign(vectors().parameters.size(), 0.0F);
+}
+
+void Depositum::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Flag("has_gradient", has_gradient_);
+  fields.Vector("z", z_, n());
+  fields.Vector("momentum", momentum_, n());
+}
+
+int64_t Depositum::NextExchange(int64_t step) const {
+  const int64_t period = plan().knobs.Integer("T0");
+  return std::max(period, (step + period - 1) / period * period);
 }
 
 void Depositum::BeginRound(Actions& actions) {

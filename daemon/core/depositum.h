@@ -15,6 +15,7 @@
 #ifndef DFL_CORE_DEPOSITUM_H_
 #define DFL_CORE_DEPOSITUM_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -32,6 +33,8 @@ class Depositum : public MassRounds {
   explicit Depositum(AlgorithmContext context);
 
   absl::Span<const float> conserved() const override { return z_; }
+  // The next multiple of T0 above 0.
+  int64_t NextExchange(int64_t step) const override;
 
  private:
   void BeginRound(Actions& actions) override;
@@ -39,6 +42,7 @@ class Depositum : public MassRounds {
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void ResetState() override;
+  void VisitState(StateFields& fields) override;
   double StepSize() const override { return plan().knobs.Number("alpha"); }
   // sparsity: the share of parameters that are 0.
   void AddGauges(std::map<std::string, double>& gauges) const override;

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/push_barrier.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -161,6 +162,34 @@ void Draco::Start(int64_t step, Actions& actions) {
   WaitForPeriod(actions);
 }
 
+// delta_ and reference_ are of the training under way.
+void Draco::VisitState(StateFields& fields) {
+  const size_t n = vectors_.parameters.size();
+  fields.Count("step", step_);
+  fields.Count("gradients", gradients_);
+  fields.Vector("unsent", has_unsent_, unsent_, n);
+  fields.Vector("window", window_open_, window_, n);
+  fields.Flag("window_over", window_over_);
+  fields.Count("accepted", accepted_);
+  fields.Count("accepted_in_period", accepted_in_period_);
+  fields.Count("dropped_late", late_);
+  fields.Count("dropped_full", full_);
+  fields.Count("period", period_);
+  fields.Count("unified", unified_);
+  fields.Flag("leads", leads_);
+  fields.Node("unification_from", unification_.from);
+  fields.Model("unification", unification_.model, n, vectors_.buffers.size());
+}
+
+void Draco::Resume(Actions& actions) {
+  WaitToSend(actions);
+  WaitForPeriod(actions);
+  if (window_open_ && !window_over_) {
+    actions.push_back(
+        WakeAfter{kWindowTimer, absl::Seconds(plan_.knobs.Number("window"))});
+  }
+}
+
 void Draco::ChangePlan(NodePlan plan, Actions& actions) {
   const Knobs before = plan_.knobs;
   plan_ = std::move(plan);
@@ -190,7 +219,7 @@ void Draco::OnTimer(uint64_t timer, Actions& actions) {
 
 void Draco::OnStepBegins(Actions& actions) {
   at_boundary_ = false;
-  if (unification_) Unify(*std::exchange(unification_, std::nullopt), actions);
+  if (unification_.model) Unify(std::exchange(unification_, {}), actions);
   Lead(actions);
   if (window_over_ && actions.empty()) {
     CloseWindow();
@@ -373,7 +402,7 @@ void Draco::HearUnification(PushArrived push, Actions& actions) {
 void Draco::Unify(Unification unification, Actions& actions) {
   std::vector<PushBarrier::Arrival> arrivals(1);
   arrivals[0].weight = 1;
-  arrivals[0].model = std::move(unification.model);
+  arrivals[0].model = *std::move(unification.model);
   MixArrivals(arrivals, vectors_.parameters, vectors_.buffers);
   Push push;
   for (const Neighbour& to : plan_.out_neighbours) {

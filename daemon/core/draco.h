@@ -56,11 +56,14 @@ class Draco : public Algorithm {
   std::map<std::string, double> Gauges() const override;
 
  private:
+  // Null model: none.
   struct Unification {
     NodeId from;
-    RemoteModel model;
+    std::optional<RemoteModel> model;
   };
 
+  void VisitState(StateFields& fields) override;
+  void Resume(Actions& actions) override;
   void Start(int64_t step, Actions& actions);
   void ChangePlan(NodePlan plan, Actions& actions);
   void OnStepBegins(Actions& actions);
@@ -106,10 +109,10 @@ class Draco : public Algorithm {
   int64_t full_ = 0;
 
   // Unification.
-  int64_t period_ = 0;   // M
-  int64_t unified_ = 0;  // the newest M of a unification; 0: none yet
-  bool leads_ = false;   // at StepBegins
-  std::optional<Unification> unification_;  // at StepBegins
+  int64_t period_ = 0;       // M
+  int64_t unified_ = 0;      // the newest M of a unification; 0: none yet
+  bool leads_ = false;       // at StepBegins
+  Unification unification_;  // at StepBegins
 };
 
 }  // namespace dfl::core

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/push_barrier.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -168,6 +169,22 @@ void KdPdfl::Start(int64_t round) {
   deliver_to_.clear();
   answered_.clear();
   adopted_.reset();
+}
+
+// Of last_star_ what gauges show.
+void KdPdfl::VisitState(StateFields& fields) {
+  fields.Count("step", r_);
+  fields.Count("gradients", gradients_);
+  fields.ByNode("weights", weights_,
+                [&](double& weight) { fields.Number("w", weight); });
+  fields.Name("last_ask", last_ask_);
+  fields.Nodes("deliver_to", deliver_to_);
+  fields.Nodes("answered", answered_);
+  fields.Model("adopted", adopted_, vectors_.parameters.size(),
+               vectors_.buffers.size());
+  fields.Nodes("received", last_star_.received);
+  fields.Numbers("distances", last_star_.distances);
+  fields.Number("c", last_star_.own_share);
 }
 
 void KdPdfl::ChangePlan(NodePlan plan) {

@@ -75,6 +75,7 @@ class KdPdfl : public Algorithm {
     bool predicting = false;
   };
 
+  void VisitState(StateFields& fields) override;
   void Start(int64_t round);
   void OnStepBegins(Actions& actions);
   void OnAnswerMissing(const NodeId& from, uint64_t ask, Actions& actions);

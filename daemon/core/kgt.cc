@@ -5,6 +5,7 @@
 
 #include "daemon/core/dfedavgm.h"
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -35,6 +36,11 @@ KGt::KGt(AlgorithmContext context)
     : MassRounds(std::move(context), &NodePlan::neighbours) {}
 
 void KGt::ResetMass() { c_.assign(vectors().parameters.size(), 0.0F); }
+
+void KGt::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Vector("c", c_, n());
+}
 
 void KGt::BeginRound(Actions& actions) {
   start_.assign(vectors().parameters.begin(), vectors().parameters.end());

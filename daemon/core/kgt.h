@@ -31,6 +31,7 @@ class KGt : public MassRounds {
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
+  void VisitState(StateFields& fields) override;
   double StepSize() const override { return plan().knobs.Number("eta_c"); }
 
   int64_t steps_ = 0;  // K of this round

@@ -5,6 +5,7 @@
 
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/powers.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -47,6 +48,11 @@ Local::Local(AlgorithmContext context)
 void Local::Start(int64_t step) {
   k_ = step;
   decay_ = Power(plan_.knobs.Number("gamma"), step);
+}
+
+void Local::VisitState(StateFields& fields) {
+  fields.Count("step", k_);
+  fields.Positive("gamma_k", decay_);
 }
 
 double Local::StepSize() const {

@@ -26,6 +26,7 @@ class Local : public Algorithm {
   std::map<std::string, double> Gauges() const override;
 
  private:
+  void VisitState(StateFields& fields) override;
   void Start(int64_t step);
   double StepSize() const;
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 #include "daemon/core/step_codes.h"
 
 namespace dfl::core {
@@ -83,17 +85,28 @@ void MassLedger::Send(Actions& actions) {
     }
     core::Give give;
     Write(to, giving, give);
-    give.to = to;
-    give.sequence = giving.out.sequence;
-    give.round = giving.out.round;
-    give.mass = giving.out.mass;
-    give.nonzeros = static_cast<int64_t>(
-        give.mass->size() -
-        std::count(give.mass->begin(), give.mass->end(), 0.0F));
-    if (giving.out.scalar != 0) give.scalars = {giving.out.scalar};
-    give.steps = giving.out.steps;
-    actions.push_back(std::move(give));
+    actions.push_back(GiveOf(to, giving.out, std::move(give)));
   }
+}
+
+void MassLedger::SendAgain(Actions& actions) const {
+  for (const auto& [to, giving] : giving_) {
+    if (giving.out.mass) actions.push_back(GiveOf(to, giving.out));
+  }
+}
+
+core::Give MassLedger::GiveOf(const NodeId& to, const Parcel& parcel,
+                              core::Give give) {
+  give.to = to;
+  give.sequence = parcel.sequence;
+  give.round = parcel.round;
+  give.mass = parcel.mass;
+  give.nonzeros = static_cast<int64_t>(
+      give.mass->size() -
+      std::count(give.mass->begin(), give.mass->end(), 0.0F));
+  if (parcel.scalar != 0) give.scalars = {parcel.scalar};
+  give.steps = parcel.steps;
+  return give;
 }
 
 void MassLedger::OnDelivered(const Delivered& delivered) {
@@ -184,6 +197,62 @@ double MassLedger::taken(const NodeId& from) const {
 void MassLedger::Reset() {
   giving_.clear();
   taking_.clear();
+}
+
+void MassLedger::VisitParcel(StateFields& fields, const std::string& name,
+                             size_t n, size_t length, Parcel& parcel) {
+  fields.Name(name + "/sequence", parcel.sequence);
+  fields.Count(name + "/round", parcel.round);
+  fields.Vector(name + "/mass", parcel.mass, length);
+  fields.Number(name + "/scalar", parcel.scalar);
+  fields.Flag(name + "/due", parcel.due);
+  // Steps: their bits, and the increments with the steps behind them.
+  const auto values = static_cast<int64_t>(length);
+  const auto vectors = static_cast<int>(length / n);
+  const int64_t blocks = vectors * StepCount(static_cast<int64_t>(n));
+  int64_t bits = 1;
+  Share all;
+  if (const Steps& of = parcel.steps) {
+    bits = of->bits;
+    FlatVector both(of->values);
+    both.insert(both.end(), of->steps.begin(), of->steps.end());
+    all = std::make_shared<const FlatVector>(std::move(both));
+  }
+  fields.Count(name + "/bits", bits, 1, kMostStepBits);
+  fields.Vector(name + "/steps", all, static_cast<size_t>(values + blocks));
+  if (parcel.steps || !all) return;
+  const auto middle = all->begin() + values;
+  auto read = std::make_shared<StepCodes>(static_cast<int>(bits), vectors,
+                                          static_cast<int64_t>(n));
+  read->values.assign(all->begin(), middle);
+  read->steps.assign(middle, all->end());
+  parcel.steps = std::move(read);
+}
+
+void MassLedger::VisitState(StateFields& fields, size_t n, size_t length) {
+  const auto parcel = [&](const char* name, Parcel& of) {
+    VisitParcel(fields, name, n, length, of);
+  };
+  fields.ByNode("giving", giving_, [&](Giving& giving) {
+    fields.Name("sequence", giving.last_sequence);
+    parcel("out", giving.out);
+    parcel("pending", giving.pending);
+    fields.Number("given", giving.given);
+    fields.Number("confirmed", giving.confirmed);
+  });
+  fields.ByNode("taking", taking_, [&](Taking& taking) {
+    fields.Name("sequence", taking.last_sequence);
+    fields.Count("round", taking.newest_round, -1);
+    fields.Number("taken", taking.taken);
+    fields.List("held", taking.held, kMostHeld, [&](Held& held) {
+      fields.Count("round", held.round);
+      fields.Node("from", held.taken.from);
+      fields.Vector("mass", held.taken.mass, length);
+      fields.Number("scalar", held.taken.scalar);
+      fields.Flag("increments", held.taken.increments);
+    });
+  });
+  fields.Count("repeats", repeats_);
 }
 
 double MassLedger::Imbalance() const {

@@ -35,6 +35,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -121,6 +122,11 @@ class MassLedger {
   // A new epoch: nothing was ever given or taken.
   void Reset();
 
+  // All of it; parcels are of `length`, a multiple of n.
+  void VisitState(StateFields& fields, size_t n, size_t length);
+  // Sends what is out once more: of a lossy one what it carried, in fp32.
+  void SendAgain(Actions& actions) const;
+
   // ---- for the monitor and tests
 
   // The largest difference between the two ends of an edge, as probes, over the
@@ -176,6 +182,11 @@ class MassLedger {
   void Add(Share& sum, const Share& mass) const;
   // Writes what is out to `to`; the rest of it is pending.
   void Write(const NodeId& to, Giving& giving, core::Give& give) const;
+  // What sends `parcel`; `give` says how it is written.
+  static core::Give GiveOf(const NodeId& to, const Parcel& parcel,
+                           core::Give give = {});
+  static void VisitParcel(StateFields& fields, const std::string& name,
+                          size_t n, size_t length, Parcel& parcel);
 
   const Merge merge_;
   const MassCode* const code_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -161,6 +162,13 @@ void MassRounds::OnOther(Event event, Actions& actions) {
     ResetMass();
   }
   MixIfComplete(actions);
+}
+
+void MassRounds::VisitState(StateFields& fields) {
+  PushAlgorithm::VisitState(fields);
+  ledger_.VisitState(fields, n(), MassLength(static_cast<int64_t>(n())));
+  fields.ByNode("skipped", skipped_,
+                [&](int64_t& round) { fields.Count("round", round); });
 }
 
 std::map<std::string, double> MassRounds::Gauges() const {

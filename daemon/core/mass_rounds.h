@@ -72,6 +72,11 @@ class MassRounds : public PushAlgorithm {
   // A parcel of `from` is in the ledger.
   virtual void OnTaken(const NodeId& /*from*/) {}
 
+  void VisitState(StateFields& fields) override;
+
+  // The number of parameters.
+  size_t n() const { return vectors().parameters.size(); }
+
   // A gradient at the parameters.
   static void Compute(Actions& actions) {
     actions.push_back(ComputeGradient{});
@@ -100,6 +105,7 @@ class MassRounds : public PushAlgorithm {
   void OnTimer(uint64_t timer, Actions& actions) final;
   void MixIfComplete(Actions& actions) final;
   void OnOther(Event event, Actions& actions) final;
+  void Resume(Actions& actions) final { ledger_.SendAgain(actions); }
 
   bool WaitsForModels() const { return parts_ != Parts::kMass; }
   bool WaitsForMass() const { return parts_ != Parts::kModels; }

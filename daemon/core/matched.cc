@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -81,6 +82,13 @@ void TakeStep(double s, double alpha, absl::Span<const float> gradient,
 void MatchedFlows::Clear() {
   given_.clear();
   unmatched_.clear();
+}
+
+void MatchedFlows::VisitState(StateFields& fields, size_t length) {
+  fields.ByNode("unmatched", unmatched_, [&](Unmatched& kept) {
+    fields.Number("weight", kept.weight);
+    fields.Vector("vector", kept.vector, length);
+  });
 }
 
 void MatchedFlows::Settle(const NodeId& to) {

@@ -42,6 +42,8 @@ class MatchedFlows {
   // vector += what is without its counterpart, with its sign.
   void AddTo(absl::Span<float> vector);
   void Clear();
+  // After AddTo; vectors are of `length`.
+  void VisitState(StateFields& fields, size_t length);
 
   // The part of the neighbours, by weight, that is up and owes nothing; 1 where
   // there are none.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -52,6 +53,12 @@ Nids::Nids(AlgorithmContext context)
 void Nids::ResetMass() {
   u_.assign(vectors().parameters.size(), 0.0F);
   flows_.Clear();
+}
+
+void Nids::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Vector("u", u_, n());
+  flows_.VisitState(fields, n());
 }
 
 void Nids::BeginRound(Actions& actions) { Compute(actions); }

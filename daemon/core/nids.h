@@ -35,6 +35,7 @@ class Nids : public MassRounds {
   void ResetMass() override;
   double StepSize() const override { return plan().knobs.Number("alpha"); }
   int64_t MaxLag() const override { return 0; }
+  void VisitState(StateFields& fields) override;
 
   // vector += -alpha D, as far as it counts.
   void AddCorrection(absl::Span<float> vector);

@@ -7,6 +7,7 @@
 
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/powers.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -133,6 +134,15 @@ void Pame::On(const Started& event) {
   exchange_.reset();
   waiting_ = false;
   mixed_ = false;
+}
+
+// kappa is drawn once and for all, exchange_ is left out: algorithm.h.
+void Pame::VisitState(StateFields& fields) {
+  fields.Count("step", k_);
+  fields.Count("first_step", first_step_);
+  fields.Positive("sigma", sigma_);
+  fields.Count("m", m_, 1);
+  fields.Name("last_ask", last_ask_);
 }
 
 void Pame::On(StepBegins /*event*/, Actions& actions) {

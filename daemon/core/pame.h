@@ -58,6 +58,8 @@ class Pame : public Algorithm {
     }
   };
 
+  void VisitState(StateFields& fields) override;
+
   void On(const Started& event);
   void On(StepBegins event, Actions& actions);
   void On(const GradientReady& event, Actions& actions);

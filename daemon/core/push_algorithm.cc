@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include "daemon/core/state_fields.h"
+
 namespace dfl::core {
 
 PushAlgorithm::PushAlgorithm(AlgorithmContext context,
@@ -39,6 +41,12 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
   } else {
     OnOther(std::move(event), actions);
   }
+}
+
+void PushAlgorithm::VisitState(StateFields& fields) {
+  fields.Count("step", round_);
+  fields.Count("gradients", gradients_);
+  barrier_.VisitState(fields);
 }
 
 void PushAlgorithm::EndRound(Actions& actions) {

@@ -38,6 +38,8 @@ class PushAlgorithm : public Algorithm {
   virtual void OnOther(Event /*event*/, Actions& /*actions*/) {}
   virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
 
+  void VisitState(StateFields& fields) override;
+
   // A gradient was applied.
   void CountGradient() { ++gradients_; }
   void EndRound(Actions& actions);

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/core/state_fields.h"
+
 namespace dfl::core {
 
 PushBarrier::PushBarrier(std::vector<Neighbour> neighbours)
@@ -102,6 +104,11 @@ std::vector<PushBarrier::Arrival> PushBarrier::Take(int64_t round,
     }
   }
   return taken;
+}
+
+// Who is up is the node's to say, and what waits is left out: algorithm.h.
+void PushBarrier::VisitState(StateFields& fields) {
+  fields.Count("dropped_late", dropped_);
 }
 
 std::vector<NodeId> PushBarrier::peers() const {

@@ -71,6 +71,7 @@ class PushBarrier {
   std::vector<NodeId> up_peers() const;
   // Values that came too late to be used.
   int64_t dropped() const { return dropped_; }
+  void VisitState(StateFields& fields);
 
  private:
   bool IsNeighbour(const NodeId& peer) const;

@@ -6,6 +6,7 @@
 
 #include "daemon/core/compressor.h"
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 
@@ -24,6 +25,20 @@ void ReplicaRounds::ResetMass() {
   replicas_.clear();
   followers_.clear();
   if (conserves_) z_.assign(n(), 0.0F);
+}
+
+// update_ and steps_ are empty at a boundary.
+void ReplicaRounds::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  const auto length =
+      static_cast<size_t>(MassLength(static_cast<int64_t>(n())));
+  fields.Vector("replica", own_, length);
+  fields.ByNode("replicas", replicas_, [&](FlatVector& replica) {
+    fields.Vector("values", replica, length);
+  });
+  fields.Nodes("followers", followers_);
+  fields.Flag("given", given_);
+  if (conserves_) fields.Vector("z", z_, n());
 }
 
 const FlatVector* ReplicaRounds::replica_of(const NodeId& peer) const {

@@ -79,7 +79,8 @@ class ReplicaRounds : public MassRounds {
   void ResetMass() override;
   int64_t MaxLag() const override { return 0; }
 
-  size_t n() const { return vectors().parameters.size(); }
+  void VisitState(StateFields& fields) override;
+
   FlatVector& z() { return z_; }
 
  private:

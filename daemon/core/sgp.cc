@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -52,6 +53,12 @@ Sgp::Sgp(AlgorithmContext context)
 void Sgp::ResetMass() {
   x_.assign(vectors().parameters.begin(), vectors().parameters.end());
   omega_ = 1;
+}
+
+void Sgp::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Vector("x", x_, n());
+  fields.Number("omega", omega_);
 }
 
 void Sgp::BeginRound(Actions& actions) { Compute(actions); }

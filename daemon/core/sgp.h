@@ -33,6 +33,7 @@ class Sgp : public MassRounds {
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
+  void VisitState(StateFields& fields) override;
   // eta, and less of it where omega is little.
   double StepSize() const override;
   void AddGauges(std::map<std::string, double>& gauges) const override;

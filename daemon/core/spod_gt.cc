@@ -10,6 +10,7 @@
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/flat_vector.h"
+#include "daemon/core/state_fields.h"
 
 namespace dfl::core {
 namespace {
@@ -144,6 +145,15 @@ void SpodGt::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
 void SpodGt::ResetState() {
   begun_ = false;
   scale_ = 0;
+}
+
+void SpodGt::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Flag("begun", begun_);
+  fields.Number("v", scale_);
+  fields.Vector("z", z_, n());
+  fields.Count("sent", sent_);
+  fields.Count("could_send", could_send_);
 }
 
 bool SpodGt::Draws() const {

@@ -50,6 +50,7 @@ class SpodGt : public MassRounds {
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void ResetState() override;
+  void VisitState(StateFields& fields) override;
   double StepSize() const override { return plan().knobs.Number("eta"); }
   void AddGauges(std::map<std::string, double>& gauges) const override;
 

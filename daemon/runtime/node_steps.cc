@@ -74,18 +74,6 @@ void Node::LeaveBoundary() {
   boundary_buffers_ = buffers_;
 }
 
-namespace {
-
-// The first step from `step` on with an exchange: of algorithms with a period T0
-// nodes run up to it each at its own pace.
-int64_t NextExchange(const core::Knobs& knobs, int64_t step) {
-  if (knobs.values().count("T0") == 0) return step;
-  const int64_t period = knobs.Integer("T0");
-  return std::max(period, (step + period - 1) / period * period);
-}
-
-}  // namespace
-
 // The furthest round of the active neighbours that have gone past a round in
 // which they should have waited for us: further than 1,000 rounds away
 // only when two of them say so. Where the topology varies, one that has not met
@@ -96,7 +84,7 @@ int64_t Node::FurthestRound() const {
   if (!info.ok() || !(*info)->lock_step) return 0;
   const bool varies = core::TopologyVaries(plan_->topology);
   const int64_t own = algorithm_->step();
-  const int64_t exchange = NextExchange(node_plan_.knobs, own);
+  const int64_t exchange = algorithm_->NextExchange(own);
   std::vector<int64_t> far;
   int64_t furthest = own;
   for (const auto& [peer, state] : peers_) {

@@ -89,6 +89,8 @@ absl::StatusOr<Generation> Parse(const std::string& bytes) {
   generation.state.plan_version = message.plan().version();
   generation.state.run_id = message.plan().run_id();
   generation.state.desired_phase = FromProto(message.desired_phase());
+  generation.state.added_peers.assign(message.added_peers().begin(),
+                                      message.added_peers().end());
   return generation;
 }
 
@@ -153,6 +155,9 @@ absl::Status NodeStateStore::Save(const NodeState& state) {
     message.mutable_plan()->set_run_id(state.run_id);
   }
   message.set_desired_phase(ToProto(state.desired_phase));
+  for (const std::string& address : state.added_peers) {
+    message.add_added_peers(address);
+  }
   v1::NodeStateFile file;
   file.set_format_version(kFormatVersion);
   if (!message.SerializeToString(file.mutable_state())) {

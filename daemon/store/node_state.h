@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,8 @@ struct NodeState {
   uint64_t plan_version = 0;
   std::string run_id;
   DesiredPhase desired_phase = DesiredPhase::kIdle;
+  // Addresses that were added to those of the settings, host:port.
+  std::vector<std::string> added_peers;
 };
 
 // Thread-compatible. `files` must outlive it. Call Load once, before Save.

@@ -500,6 +500,9 @@ TEST_F(Disk, FullLaterRefusesThePlanAndGoesOn) {
               HasSubstr("No space left on device"));
   EXPECT_THAT(std::string(full.message()),
               HasSubstr("what was there before is kept"));
+  const absl::Status peer = daemon.client().AddPeer("box-2:7000").status();
+  EXPECT_THAT(std::string(peer.message()), HasSubstr("so it is not added"));
+  EXPECT_TRUE(daemon.client().Peers()->addresses.empty());
   // It still holds and trains what it had.
   EXPECT_EQ(daemon.client().Plan()->version, 1);
   EXPECT_TRUE(Start(daemon).ok());

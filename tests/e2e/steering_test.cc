@@ -579,6 +579,15 @@ TEST_F(Steering, PeersAreAddedAndRemoved) {
   EXPECT_EQ(again.exit_code, kOk);
   EXPECT_THAT(again.out, HasSubstr("already"));
 
+  // It outlives the daemon, one that is killed too.
+  nodes_[0]->Kill();
+  ASSERT_TRUE(nodes_[0]->Start()) << nodes_[0]->log();
+  EXPECT_TRUE(Eventually(absl::Seconds(20), [&] {
+    const json list = addresses();
+    return list.size() == 1 && list[0].at("linked") == true;
+  }));
+  EXPECT_EQ(addresses()[0].at("origin"), "control");
+
   ASSERT_NO_FATAL_FAILURE(Do({"peer", "remove", b.peer_address()}));
   EXPECT_EQ(addresses().size(), 0);
   const auto alone = [](const client::NodeStatus& status) {

@@ -25,6 +25,7 @@ NodeState Sample(uint64_t version) {
   state.plan_version = version;
   state.run_id = "run-1";
   state.desired_phase = DesiredPhase::kTraining;
+  state.added_peers = {"box-8:7000", "[fd00::9]:7000"};
   return state;
 }
 
@@ -69,6 +70,8 @@ TEST(NodeState, ComesBackAsItWasSaved) {
     EXPECT_EQ(loaded.state.plan_version, 3u);
     EXPECT_EQ(loaded.state.run_id, "run-1");
     EXPECT_EQ(loaded.state.desired_phase, phase);
+    EXPECT_THAT(loaded.state.added_peers,
+                ElementsAre("box-8:7000", "[fd00::9]:7000"));
   }
 }
 
