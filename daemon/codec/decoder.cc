@@ -11,6 +11,7 @@
 #include "daemon/base/checksum.h"
 #include "daemon/base/huge_pages.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
 
 namespace dfl::codec {
@@ -45,8 +46,9 @@ void BodyCheck::Advance(absl::string_view body) {
   checksum_ = ExtendCrc32c(checksum_, body.substr(summed_, end - summed_));
   summed_ = end;
   const int64_t value_bytes = static_cast<int64_t>(end) - header_.index_bytes();
-  if (value_bytes < 0) return;
   const core::ValueType type = header_.format.values;
+  // Steps are checked when they are decoded.
+  if (value_bytes < 0 || type == core::ValueType::kSteps) return;
   const int64_t block_bytes = ValueBytes(type, kBlock);
   const int64_t here = value_bytes >= header_.value_bytes()
                            ? header_.s
@@ -100,8 +102,14 @@ absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
     }
   }
   std::optional<CoordinateSet> set;
+  FlatVector steps;
   switch (header.format.coordinates) {
     case core::Coordinates::kDense:
+      if (header.format.values != core::ValueType::kSteps) break;
+      steps.resize(static_cast<size_t>(header.n));
+      DFL_RETURN_IF_ERROR(DecodeSteps(header.format.bits, header.format.vectors,
+                                      bytes.substr(0, buffers_at),
+                                      absl::MakeSpan(steps)));
       break;
     case core::Coordinates::kRandom:
       set = CoordinateSet::Random(header.n, header.s, header.seed);
@@ -113,17 +121,19 @@ absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
       break;
     }
   }
-  return std::unique_ptr<DecodedMessage>(new DecodedMessage(
-      header, std::move(body), std::move(set), std::move(buffers)));
+  return std::unique_ptr<DecodedMessage>(
+      new DecodedMessage(header, std::move(body), std::move(set),
+                         std::move(buffers), std::move(steps)));
 }
 
 DecodedMessage::DecodedMessage(const EncodedHeader& header, std::string body,
                                std::optional<CoordinateSet> set,
-                               FlatVector buffers)
+                               FlatVector buffers, FlatVector steps)
     : header_(header),
       body_(std::move(body)),
       set_(std::move(set)),
       buffers_(std::move(buffers)),
+      steps_(std::move(steps)),
       rounding_seed_(RoundingSeed(header.seed)) {}
 
 void DecodedMessage::AddDifference(core::CoordinateRange range,
@@ -162,7 +172,7 @@ void DecodedMessage::AddDifference(core::CoordinateRange range,
       set_->Take(&cursor, absl::MakeSpan(coordinates.data(),
                                          static_cast<size_t>(run.count)));
     }
-    AddDifferences(header_.format.values, run, sink);
+    AddDifferences(type(), run, sink);
     run.q += run.count;
   }
 }
@@ -177,7 +187,7 @@ absl::Status DecodedMessage::CopyDense(absl::Span<float> out) const {
   }
   for (int64_t q = 0; q < header_.n; q += kBlock) {
     const int64_t count = std::min(kBlock, header_.n - q);
-    DecodeRun(header_.format.values, values(), q,
+    DecodeRun(type(), values(), q,
               out.subspan(static_cast<size_t>(q), static_cast<size_t>(count)));
   }
   return absl::OkStatus();

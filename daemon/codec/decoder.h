@@ -82,7 +82,7 @@ class BodyCheck {
 };
 
 // A checked message. Holds the body (values are read in place), n/8 bytes
-// when it is not dense, and a copy of the buffers.
+// when it is not dense, and a copy of the buffers; of steps n floats.
 class DecodedMessage : public core::RemoteVector {
  public:
   const EncodedHeader& header() const { return header_; }
@@ -109,20 +109,29 @@ class DecodedMessage : public core::RemoteVector {
       BodyCheck check, std::string body);
 
   DecodedMessage(const EncodedHeader& header, std::string body,
-                 std::optional<CoordinateSet> set, FlatVector buffers);
+                 std::optional<CoordinateSet> set, FlatVector buffers,
+                 FlatVector steps);
 
-  const char* values() const { return body_.data() + header_.index_bytes(); }
+  // Steps were decoded to fp32.
+  core::ValueType type() const {
+    return steps_.empty() ? header_.format.values : core::ValueType::kFp32;
+  }
+  const char* values() const {
+    return steps_.empty() ? body_.data() + header_.index_bytes()
+                          : reinterpret_cast<const char*>(steps_.data());
+  }
 
   EncodedHeader header_;
   std::string body_;
   std::optional<CoordinateSet> set_;  // empty when dense
   FlatVector buffers_;
+  FlatVector steps_;  // decoded, or empty
   uint64_t rounding_seed_;
 };
 
 // Finishes `check` and opens the body.
 // Errors: those of BodyCheck::Finish(), and INVALID_ARGUMENT when a buffer entry
-// is not finite or a coordinate is out of range.
+// is not finite, a coordinate is out of range or steps are malformed.
 absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
                                                             std::string body);
 

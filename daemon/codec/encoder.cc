@@ -11,6 +11,7 @@
 #include "daemon/base/check.h"
 #include "daemon/base/checksum.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
 
 namespace dfl::codec {
@@ -44,6 +45,10 @@ absl::Status CheckMagnitudes(absl::Span<const float> values, float largest,
   return absl::OkStatus();
 }
 
+bool IsSteps(const core::MessageFormat& format) {
+  return format.values == core::ValueType::kSteps;
+}
+
 absl::Status CheckInput(const EncoderInput& input) {
   const auto n = static_cast<int64_t>(input.values.size());
   if (n < 1 || n > kMaxVectorLength) {
@@ -73,6 +78,14 @@ absl::Status CheckInput(const EncoderInput& input) {
         " values as ", ToString(input.format.coordinates),
         "; allowed: none, or for topk one of the same length"));
   }
+  DFL_CHECK((input.steps != nullptr) == IsSteps(input.format));
+  if (IsSteps(input.format)) {
+    DFL_CHECK(input.format.coordinates == core::Coordinates::kDense &&
+              input.seed == 0 && !input.keep_sent &&
+              input.values.data() == input.steps->values.data());
+    DFL_RETURN_IF_ERROR(
+        CheckMagnitudes(input.steps->steps, core::kMostStep, "step"));
+  }
   DFL_RETURN_IF_ERROR(CheckMagnitudes(
       input.values, LargestMagnitude(input.format.values), "parameter"));
   return CheckMagnitudes(
@@ -94,6 +107,7 @@ absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Create(
   std::string indices;
   switch (input.format.coordinates) {
     case core::Coordinates::kDense:
+      if (IsSteps(input.format)) indices = EncodeSteps(*input.steps);
       break;
     case core::Coordinates::kRandom:
       header.s = input.sent;
@@ -106,8 +120,10 @@ absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Create(
       indices = set->EncodeIndices();
       break;
   }
-  header.payload_bytes = static_cast<int64_t>(indices.size()) +
-                         header.value_bytes() + 4 * header.buffer_length;
+  header.payload_bytes = header.value_bytes() + 4 * header.buffer_length;
+  if (!IsSteps(input.format)) {
+    header.payload_bytes += static_cast<int64_t>(indices.size());
+  }
   return std::unique_ptr<Encoder>(
       new Encoder(input, header, std::move(set), std::move(indices)));
 }
@@ -121,6 +137,7 @@ Encoder::Encoder(const EncoderInput& input, EncodedHeader header,
       rounding_seed_(RoundingSeed(input.seed)),
       checksum_(ChecksumOfHeader(header)) {
   input_.reference = {};
+  input_.steps = nullptr;
   if (set_.has_value()) cursor_ = set_->From(0);
   if (input_.keep_sent) {
     sent_.coordinates.reserve(static_cast<size_t>(header_.s));
@@ -138,7 +155,8 @@ void Encoder::SkipEmptySections() {
     next(Section::kValues);
   }
   if (section_ == Section::kValues &&
-      section_position_ == static_cast<size_t>(header_.s)) {
+      (IsSteps(header_.format) ||
+       section_position_ == static_cast<size_t>(header_.s))) {
     next(Section::kBuffers);
   }
   if (section_ == Section::kBuffers &&

@@ -20,6 +20,7 @@
 #include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/header.h"
 #include "daemon/core/message_format.h"
+#include "daemon/core/step_codes.h"
 
 namespace dfl::codec {
 
@@ -38,6 +39,9 @@ struct EncoderInput {
   absl::Span<const float> reference;
   // Whether TakeSent() is wanted: for top-k.
   bool keep_sent = false;
+  // Steps only, which are dense, have seed 0 and keep nothing: what `values` are.
+  // Read only by Create.
+  const core::StepCodes* steps = nullptr;
 };
 
 // What a message carries, as its receiver decodes it.
@@ -95,7 +99,7 @@ class Encoder {
   EncodedHeader header_;
   std::optional<CoordinateSet> set_;  // empty when dense
   CoordinateSet::Cursor cursor_;
-  std::string indices_;
+  std::string indices_;  // or the steps
   uint64_t rounding_seed_;
   SentValues sent_;
 

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/checksum.h"
+#include "daemon/base/status_macros.h"
 #include "daemon/codec/index_code.h"
+#include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
 
 namespace dfl::codec {
@@ -31,13 +33,36 @@ T Field(absl::string_view bytes, size_t offset) {
   return value;
 }
 
+bool IsSteps(const core::MessageFormat& format) {
+  return format.values == core::ValueType::kSteps;
+}
+
+// The header's byte of bits and vectors.
+uint8_t Layout(const core::MessageFormat& format) {
+  if (!IsSteps(format)) return 0;
+  return static_cast<uint8_t>((format.bits - 1) | (format.vectors - 1) << 4);
+}
+
+// Of steps: dense, of equal vectors, and nothing is drawn.
+absl::Status CheckSteps(const EncodedHeader& header) {
+  if (header.format.coordinates == core::Coordinates::kDense &&
+      header.n % header.format.vectors == 0 && header.seed == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the message announces steps of ", header.n, " values in ",
+                   header.format.vectors, " vectors as ",
+                   ToString(header.format.coordinates), ", seed ", header.seed,
+                   "; allowed: equal vectors, dense, seed 0"));
+}
+
 std::string CheckedPart(const EncodedHeader& header) {
   std::string bytes;
   bytes.reserve(kHeaderBytes);
   Append(kCodecVersion, &bytes);
   Append(static_cast<uint8_t>(header.format.coordinates), &bytes);
   Append(static_cast<uint8_t>(header.format.values), &bytes);
-  Append(uint8_t{0}, &bytes);
+  Append(Layout(header.format), &bytes);
   Append(static_cast<uint32_t>(header.n), &bytes);
   Append(static_cast<uint32_t>(header.s), &bytes);
   Append(header.seed, &bytes);
@@ -71,6 +96,7 @@ absl::Status CheckPayloadBytes(const EncodedHeader& header,
 }  // namespace
 
 int64_t EncodedHeader::value_bytes() const {
+  if (IsSteps(format)) return StepCodeBytes(format.bits, format.vectors, s);
   return ValueBytes(format.values, s);
 }
 
@@ -110,16 +136,22 @@ absl::StatusOr<EncodedHeader> ParseHeader(absl::string_view bytes) {
   if (coordinates < static_cast<int>(core::Coordinates::kDense) ||
       coordinates > static_cast<int>(core::Coordinates::kTopK) ||
       values < static_cast<int>(core::ValueType::kFp32) ||
-      values > static_cast<int>(core::ValueType::kInt8) || bytes[3] != 0) {
+      values > static_cast<int>(core::ValueType::kSteps) ||
+      (values != static_cast<int>(core::ValueType::kSteps) && bytes[3] != 0)) {
     return absl::UnimplementedError(absl::StrCat(
         "the message has coordinate format ", coordinates, ", value format ",
         values, ", flags ", static_cast<uint8_t>(bytes[3]),
-        "; this build reads coordinate formats 1 to 3, value formats 1 to 4, "
-        "flags 0: run the same release on both nodes"));
+        "; this build reads coordinate formats 1 to 3, value formats 1 to 5, "
+        "flags 0 but for 5: run the same release on both nodes"));
   }
   EncodedHeader header;
   header.format.coordinates = static_cast<core::Coordinates>(coordinates);
   header.format.values = static_cast<core::ValueType>(values);
+  if (IsSteps(header.format)) {
+    const auto layout = static_cast<uint8_t>(bytes[3]);
+    header.format.bits = (layout & 15) + 1;
+    header.format.vectors = (layout >> 4) + 1;
+  }
   header.n = Field<uint32_t>(bytes, 4);
   header.s = Field<uint32_t>(bytes, 8);
   header.seed = Field<uint64_t>(bytes, 12);
@@ -132,6 +164,7 @@ absl::StatusOr<EncodedHeader> ParseHeader(absl::string_view bytes) {
         ToString(header.format.coordinates),
         "; allowed: ", dense ? "all, and at least 1" : "1 to all"));
   }
+  if (IsSteps(header.format)) DFL_RETURN_IF_ERROR(CheckSteps(header));
   if (absl::Status status = CheckPayloadBytes(header, payload_bytes);
       !status.ok()) {
     return status;

@@ -5,11 +5,12 @@
 //        0     1 codec version, 1
 //        1     1 coordinates: core::Coordinates
 //        2     1 values: core::ValueType
-//        3     1 zero
+//        3     1 values as steps: bits - 1 in the low half, vectors - 1 in the
+//                high one (core::StepCodes); else 0
 //        4     4 n, length of the vector, >= 1
 //        8     4 s, coordinates sent, in [1, n]; n when dense
 //       12     8 seed of the message: names random coordinates; the rounding
-//                draws' seed is derived from it
+//                draws' seed is derived from it; 0 for steps
 //       20     4 length of the buffer vector (fp32 module buffers)
 //       24     8 payload bytes
 //       32     4 CRC-32C of the 32 bytes before
@@ -17,7 +18,7 @@
 // The body follows, in the same or in other frames:
 //
 //   coordinates  top-k only: index_code.h
-//   values       value_code.h
+//   values       value_code.h; steps, dense only: step_code.h
 //   buffers      4 bytes each
 //   trailer      4 bytes: CRC-32C of header (its own CRC left out) and payload
 //

@@ -200,6 +200,8 @@ int64_t ValueBytes(core::ValueType type, int64_t count) {
       return 2 * count;
     case ValueType::kInt8:
       return count + 4 * ((count + kBlock - 1) / kBlock);
+    case ValueType::kSteps:
+      break;  // step_code.h
   }
   DFL_CHECK(false);
 }
@@ -238,6 +240,8 @@ void EncodeBlock(core::ValueType type, uint64_t rounding_seed, int64_t q,
     case ValueType::kInt8:
       EncodeInt8(rounding_seed, q, values, out);
       return;
+    case ValueType::kSteps:
+      break;
   }
   DFL_CHECK(false);
 }
@@ -272,6 +276,8 @@ absl::Status CheckValues(core::ValueType type, const char* values,
         }
       }
       return absl::OkStatus();
+    case ValueType::kSteps:
+      break;
   }
   if (bad >= 0) return NotFinite(bad, "is infinite or not a number");
   return absl::OkStatus();
@@ -302,6 +308,8 @@ void DecodeRun(core::ValueType type, const char* values, int64_t q,
       }
       return;
     }
+    case ValueType::kSteps:
+      break;
   }
   DFL_CHECK(false);
 }
@@ -359,6 +367,8 @@ void AddDifferences(core::ValueType type, const ValueRun& run,
           });
       return;
     }
+    case ValueType::kSteps:
+      break;
   }
   DFL_CHECK(false);
 }

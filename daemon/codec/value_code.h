@@ -23,6 +23,9 @@
 // its difference to an own value beyond it on the same side is 0. Own values
 // more than 2^22 int8 steps out stand for themselves, unrounded.
 //
+// Steps, the fifth type, are written as step_code.h says; no function here takes
+// them.
+//
 // Plain IEEE + - * / only, no contraction: every platform agrees.
 #ifndef DFL_CODEC_VALUE_CODE_H_
 #define DFL_CODEC_VALUE_CODE_H_

@@ -259,7 +259,7 @@ class PlanReader : private YamlReader {
 
   void ReadCodec(const YamlNode& root) {
     const YamlNode* section =
-        Section(root, "", "codec", {"coordinates", "values", "rate"});
+        Section(root, "", "codec", {"coordinates", "values", "rate", "mass"});
     if (section == nullptr) return;
     core::MessageFormat& format = plan_.codec.format;
     Scalar(
@@ -271,16 +271,20 @@ class PlanReader : private YamlReader {
           return *value;
         },
         "dense, random or topk", format.coordinates);
-    Scalar(
-        *section, "codec", "values",
+    const auto read_values =
         [](absl::string_view text) -> std::optional<core::ValueType> {
-          const absl::StatusOr<core::ValueType> value =
-              core::ParseValueType(text);
-          if (!value.ok()) return std::nullopt;
-          return *value;
-        },
-        "fp32, fp16, bf16 or int8", format.values);
+      const absl::StatusOr<core::ValueType> value = core::ParseValueType(text);
+      if (!value.ok()) return std::nullopt;
+      return *value;
+    };
+    Scalar(
+        *section, "codec", "values", read_values,
+        "fp32, fp16, bf16 or int8; one sign bit is for differences, never for "
+        "model values: choco-sgd and beer have the knob compressor: sign",
+        format.values);
     Number(*section, "codec", "rate", plan_.codec.rate);
+    Scalar(*section, "codec", "mass", read_values, "fp32, fp16, bf16 or int8",
+           plan_.codec.mass);
   }
 
   void ReadEvaluation(const YamlNode& root) {
@@ -485,6 +489,9 @@ std::string WritePlan(const core::RunPlan& plan) {
   out.Line(1, "coordinates", core::ToString(plan.codec.format.coordinates));
   out.Line(1, "values", core::ToString(plan.codec.format.values));
   out.Line(1, "rate", WriteNumber(plan.codec.rate));
+  if (plan.codec.mass != core::ValueType::kFp32) {
+    out.Line(1, "mass", core::ToString(plan.codec.mass));
+  }
   out.Line(0, "evaluation", "");
   out.Line(1, "every_steps", absl::StrCat(plan.evaluation.every_steps));
   out.Line(1, "examples", absl::StrCat(plan.evaluation.examples));

@@ -170,6 +170,8 @@ Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
               {"directed", info.graphs == core::GraphKind::kDirected},
               {"complete_graph", info.complete_graph},
               {"dense_only", info.dense_only},
+              {"gives_mass", info.gives_mass},
+              {"exact_mass", info.exact_mass},
               {"lock_step", info.lock_step},
               {"extra_vectors", info.extra_vectors},
               {"cost", info.cost},
@@ -188,7 +190,14 @@ std::string AlgorithmText(const core::AlgorithmInfo& info,
       {"memory", absl::StrCat(info.extra_vectors,
                               " vectors beside parameters and gradient")},
       {"cost", info.cost}};
-  if (info.dense_only) lines.emplace_back("messages", "dense only");
+  if (info.dense_only) {
+    lines.emplace_back("messages", "dense only: " + info.why_dense);
+  }
+  if (info.gives_mass) {
+    lines.emplace_back("mass", info.exact_mass.empty()
+                                   ? "fp32, fp16, bf16 or int8 (codec.mass)"
+                                   : "fp32 only: " + info.exact_mass);
+  }
   if (!info.caveats.empty()) lines.emplace_back("mind", info.caveats);
   std::string out = KeyValueLines(lines);
   for (const core::KnobNoun noun : kNouns) {

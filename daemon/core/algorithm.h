@@ -45,6 +45,9 @@
 
 namespace dfl::core {
 
+class MassCode;    // mass_ledger.h
+struct StepCodes;  // step_codes.h
+
 // ---------------------------------------------------------------- events ----
 
 // The run starts, or is taken up again, at step `step` (0 = fresh). The
@@ -106,6 +109,8 @@ struct MassArrived {
   NodeId from;
   uint64_t sequence = 0;
   RemoteModel model;
+  // Of replicas: it is added to entries, which are not set to it.
+  bool increments = false;
 };
 
 // The parcel Give{to, sequence} was taken. `taken` is the taker's sum of probes
@@ -203,7 +208,7 @@ struct Push {
   bool apart = false;
 };
 
-// Send `mass`, [MassLength()] fp32, to `to` until it is taken, exactly once, whatever
+// Send `mass`, [MassLength()], to `to` until it is taken, exactly once, whatever
 // happens to the link; Delivered says that it was. One at a time for each `to`.
 struct Give {
   NodeId to;
@@ -212,6 +217,12 @@ struct Give {
   std::shared_ptr<const FlatVector> mass;
   int64_t nonzeros = 0;  // entries of `mass` that are not 0; 0: not counted
   std::vector<double> scalars = {};  // as Push::scalars
+  // Not null: `mass` is of increments, these ones.
+  std::shared_ptr<const StepCodes> steps = nullptr;
+  // Not null: what is encoded, in `format` by `seed`; `mass` is what it decodes to.
+  std::shared_ptr<const FlatVector> source = nullptr;
+  MessageFormat format = {};
+  uint64_t seed = 0;
 };
 
 // Tell `peers` that nothing is sent to them in `round`, or they would wait.
@@ -446,9 +457,17 @@ struct AlgorithmInfo {
   bool computes_on_copy = false;
   // True: a message that carries only some coordinates would break it.
   bool dense_only = false;
+  std::string why_dense;  // and how, or what is for that in its stead
   // True: something is given away that must arrive exactly once
   // (mass_ledger.h), so its state is bound to a tracker epoch.
   bool gives_mass = false;
+  // Why what it gives, which is all that it sends, must arrive as it is; "": a
+  // plan may have it in a lossy format (CodecSpec::mass), what is lost being kept
+  // and given later.
+  std::string exact_mass;
+  // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
+  // increments in steps.
+  bool keeps_replicas = false;
   // True: it compares predictions, so a plan needs a model that tells classes.
   bool predicts = false;
   // Costs: vectors of length n kept beside parameters and gradient, and a
@@ -472,6 +491,9 @@ struct AlgorithmContext {
   NodeVectors vectors;
   int64_t batches_per_pass = 1;
   int64_t train_rows = 1;
+  // How mass is written, where it may be lossy; outlives the algorithm. Null: in
+  // fp32.
+  const MassCode* mass_code = nullptr;
 };
 
 // A new state machine; `decisions` must outlive it.

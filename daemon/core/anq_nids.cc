@@ -1,11 +1,8 @@
 #include "daemon/core/anq_nids.h"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <utility>
-#include <vector>
 
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/nids.h"
@@ -19,17 +16,22 @@ AlgorithmInfo AnqNidsInfo() {
   info.summary = "NIDS with differences quantised to a few bits";
   info.source = "[ANQ-NIDS], our form";
   info.caveats =
-      "Codes of `bits` bits decide what receivers know; on the wire they are "
-      "fp32 values as yet, so bytes are those of nids. Module buffers (batch "
-      "normalisation) stay each node's own.";
+      "What travels are differences in codes of `bits` bits, whatever the "
+      "plan's codec. Module buffers (batch normalisation) stay each node's "
+      "own.";
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense =
+      "all coordinates are sent, in as few bits as its knob bits says";
   info.gives_mass = true;
+  info.keeps_replicas = true;
+  info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 4;
   info.cost =
-      "One gradient and one vector to every neighbour a round. n floats for "
-      "each neighbour's replica, and up to 6 n an edge while links are late.";
+      "One gradient a round, and bits n/8 + n/64 bytes to every neighbour. n "
+      "floats for each neighbour's replica, and up to 6 n an edge while links "
+      "are late, after which a parcel is fp32.";
   KnobSpec rho;
   rho.name = "rho";
   rho.default_value = 0.98;
@@ -78,22 +80,14 @@ void AnqNids::AddCorrection(absl::Span<float> vector) {
 }
 
 void AnqNids::Quantise(absl::Span<const float> phi) {
-  const int64_t bits = plan().knobs.Integer("bits");
-  const auto half = static_cast<double>(int64_t{1} << (bits - 1));
-  const double d = 2 * range_ / (2 * half - 1);
+  const auto bits = static_cast<int>(plan().knobs.Integer("bits"));
+  const double d = 2 * range_ / static_cast<double>((int64_t{1} << bits) - 1);
   bool fits = true;
-  FlatVector h(replica());
+  const FlatVector& h = replica();
   for (size_t l = 0; l < h.size(); ++l) {
-    const double difference = static_cast<double>(phi[l]) - h[l];
-    fits = fits && std::fabs(difference) <= range_;
-    const double clipped = std::clamp(difference, -range_, range_);
-    const double code =
-        std::clamp(std::nearbyint(clipped / d - 0.5), -half, half - 1);
-    h[l] += static_cast<float>((code + 0.5) * d);
+    fits = fits && std::fabs(static_cast<double>(phi[l]) - h[l]) <= range_;
   }
-  std::vector<int64_t> all(h.size());
-  std::iota(all.begin(), all.end(), int64_t{0});
-  SetOwn(0, all, h);
+  StepOwn(0, bits, static_cast<float>(d), phi);
   const double rho = plan().knobs.Number("rho");
   range_ = fits ? range_ * rho : range_ / rho;
 }

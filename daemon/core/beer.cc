@@ -21,13 +21,16 @@ AlgorithmInfo BeerInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "what of a difference is sent is up to its knob compressor";
   info.gives_mass = true;
+  info.keeps_replicas = true;
+  info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 5;
   info.cost =
       "One gradient a round (one more in the first), and to every neighbour 2 "
-      "k values with their coordinates, k = rate n, at most 6 bytes each. 2 n "
-      "floats for each neighbour's replicas, and up to 8 n an edge while links "
-      "are late.";
+      "k values with their coordinates, k = rate n, at most 6 bytes each; with "
+      "the compressor sign n/4 + n/32 bytes. 2 n floats for each neighbour's "
+      "replicas, and up to 8 n an edge while links are late.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 ReplicaMixingKnob(0.2)};
   for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);
@@ -65,15 +68,6 @@ void Beer::Move(Actions& actions) {
   Compute(actions);
 }
 
-void Beer::Compress(int64_t q, const char* purpose,
-                    absl::Span<const float> values) {
-  FlatVector difference(values.begin(), values.end());
-  AddScaled(-1.0F, Part(replica(), q), absl::MakeSpan(difference));
-  SetOwn(q,
-         CompressedCoordinates(plan().knobs, difference, purpose, decisions_),
-         values);
-}
-
 void Beer::AfterGradient(Actions& actions) {
   CountGradient();
   v_ = z();
@@ -82,8 +76,8 @@ void Beer::AfterGradient(Actions& actions) {
     Move(actions);
     return;
   }
-  Compress(0, "h", vectors().parameters);
-  Compress(1, "g", v_);
+  Compress(0, "h", vectors().parameters, decisions_);
+  Compress(1, "g", v_, decisions_);
   const double gamma = plan().knobs.Number("gamma");
   GiveOwn([&](const Neighbour& neighbour) {
     return MayGiveMass(neighbour) ? gamma * neighbour.weight : 0.0;

@@ -37,8 +37,6 @@ class Beer : public ReplicaRounds {
 
   // The step of x, and the gradient there.
   void Move(Actions& actions);
-  // The q-th vector of the replica goes towards `values`.
-  void Compress(int64_t q, const char* purpose, absl::Span<const float> values);
 
   Decisions& decisions_;
   bool begun_ = false;  // a gradient at the present x has been asked for

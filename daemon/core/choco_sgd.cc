@@ -30,12 +30,16 @@ AlgorithmInfo ChocoSgdInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "what of a difference is sent is up to its knob compressor";
   info.gives_mass = true;
+  info.keeps_replicas = true;
+  info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 2;
   info.cost =
       "One gradient a round, and to every neighbour k = rate n values with "
-      "their coordinates, at most 6 bytes each. n floats for each neighbour's "
-      "replica, and up to 4 n an edge while links are late.";
+      "their coordinates, at most 6 bytes each; with the compressor sign n/8 + "
+      "n/64 bytes. n floats for each neighbour's replica, and up to 4 n an "
+      "edge while links are late.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 ReplicaMixingKnob(0.2)};
   for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);
@@ -51,11 +55,7 @@ void ChocoSgd::AfterGradient(Actions& actions) {
   CountGradient();
   const absl::Span<float> x = vectors().parameters;
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient, x);
-  FlatVector difference(x.begin(), x.end());
-  AddScaled(-1.0F, replica(), absl::MakeSpan(difference));
-  SetOwn(0,
-         CompressedCoordinates(plan().knobs, difference, "replica", decisions_),
-         x);
+  Compress(0, "replica", x, decisions_);
   GiveOwn([](const Neighbour&) { return 0.0; });
   Exchange(Parts::kMass, Up(plan().neighbours), actions);
 }

@@ -22,11 +22,11 @@ std::vector<KnobSpec> CompressorKnobs() {
   compressor.name = "compressor";
   compressor.type = KnobType::kText;
   compressor.default_value = std::string("topk");
-  compressor.choices = {"topk", "mask"};
+  compressor.choices = {"topk", "mask", "sign"};
   compressor.help =
-      "Which coordinates of a difference are sent: the largest (topk) or "
-      "random "
-      "ones (mask).";
+      "What of a difference is sent: its largest coordinates (topk), random "
+      "ones (mask), or the signs of all, with the mean magnitude of each 256 "
+      "(sign).";
   KnobSpec rate;
   rate.name = "rate";
   rate.default_value = 0.1;
@@ -34,7 +34,10 @@ std::vector<KnobSpec> CompressorKnobs() {
   rate.min_open = true;
   rate.max = 1;
   rate.noun = KnobNoun::kParticipation;
-  rate.help = "Share of coordinates that is sent, k/n; 1: all.";
+  rate.help =
+      "Share of coordinates that topk and mask send, k/n; 1: all. Of sign it "
+      "is "
+      "always all.";
   return {compressor, rate};
 }
 

@@ -1,6 +1,7 @@
-// Compressors: which coordinates of a difference are sent. C(v) is v at `count`
-// of n coordinates and 0 elsewhere; what is not sent stays in the difference to
-// the replica that receivers keep, and is sent later.
+// Compressors: what of a difference is sent. C(v) is v at `count` of n
+// coordinates and 0 elsewhere, or its signs with a scale (step_codes.h). What C
+// leaves out stays in the difference to the replica that receivers keep, and is
+// sent later: error feedback.
 #ifndef DFL_CORE_COMPRESSOR_H_
 #define DFL_CORE_COMPRESSOR_H_
 
@@ -19,7 +20,7 @@ namespace dfl::core {
 std::vector<KnobSpec> CompressorKnobs();
 
 // The coordinates of C(v), in increasing order, SentCoordinates(rate, n) of
-// them:
+// them; not for the compressor `sign`, which sends all:
 //   topk  the largest |v[l]|; of equals the lower l
 //   mask  uniformly at random, by decisions.ChooseCoordinates(purpose)
 // Cost: O(n) time, 8 n bytes for topk.

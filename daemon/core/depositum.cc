@@ -21,6 +21,8 @@ AlgorithmInfo DepositumInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense =
+      "models are mixed by the weights that trackers move by, whole ones";
   info.gives_mass = true;
   info.extra_vectors = 2;
   info.cost =

@@ -60,6 +60,8 @@ AlgorithmInfo DracoInfo() {
   info.wants_hubs = true;
   info.computes_on_copy = true;
   info.dense_only = true;
+  info.why_dense =
+      "a coordinate of an update that is not sent is lost for good";
   info.extra_vectors = 5;
   info.cost =
       "B gradients a step (one training); at most one push to every "

@@ -38,6 +38,7 @@ AlgorithmInfo FedmidInfo() {
   info.star_graph = true;
   info.wants_hubs = true;
   info.dense_only = true;
+  info.why_dense = "the hub's model replaces the others', whole";
   info.extra_vectors = 1;
   info.cost =
       "K gradients a round; one push to the hub and one back, which the hub "

@@ -41,6 +41,7 @@ AlgorithmInfo KdPdflInfo() {
       "its neighbours'.";
   info.exchange = Exchange::kPull;
   info.dense_only = true;
+  info.why_dense = "models that come are run, which takes all their parameters";
   info.predicts = true;
   // The models of a default subset, as values.
   info.extra_vectors = 5;

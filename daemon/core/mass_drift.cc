@@ -26,16 +26,16 @@ const MassRounds* Find(const Nodes& nodes, const NodeId& node) {
 // What `taker` makes of a parcel that it has not got: its copy of the giver's
 // replica, with all that came before.
 FlatVector ReplicaAfter(const ReplicaRounds* taker, const NodeId& from,
-                        const FlatVector& parcel) {
-  FlatVector replica(parcel.size(), 0.0F);
+                        const MassLedger::OutParcel& parcel) {
+  FlatVector replica(parcel.mass->size(), 0.0F);
   if (taker != nullptr) {
     if (const FlatVector* present = taker->replica_of(from)) replica = *present;
     for (const MassLedger::Taken* taken : taker->ledger().held()) {
       if (taken->from != from) continue;
-      SetWhereNotZero(taken->mass, absl::MakeSpan(replica));
+      ApplyParcel(taken->mass, taken->increments, absl::MakeSpan(replica));
     }
   }
-  SetWhereNotZero(parcel, absl::MakeSpan(replica));
+  ApplyParcel(*parcel.mass, parcel.increments, absl::MakeSpan(replica));
   return replica;
 }
 
@@ -60,7 +60,7 @@ class Total {
         weight_ -= parcel.scalar;
       } else if (!taken && parcel.scalar > 0) {
         const FlatVector replica = ReplicaAfter(
-            dynamic_cast<const ReplicaRounds*>(taker), name, *parcel.mass);
+            dynamic_cast<const ReplicaRounds*>(taker), name, parcel);
         Add(static_cast<float>(parcel.scalar),
             absl::MakeConstSpan(replica).last(sum_.size()));
       }

@@ -8,6 +8,7 @@
 
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/state_fields.h"
+#include "daemon/core/step_codes.h"
 
 namespace dfl::core {
 namespace {
@@ -49,19 +50,42 @@ void MassLedger::Add(Share& sum, const Share& mass) const {
 }
 
 void MassLedger::Give(const NodeId& to, int64_t round, const Share& mass,
-                      double scalar) {
+                      double scalar, const Steps& steps) {
   Parcel& pending = giving_[to].pending;
+  pending.steps = pending.mass ? nullptr : steps;
   Add(pending.mass, mass);
   pending.scalar += scalar;
   pending.round = round;
+  pending.due = true;
+}
+
+void MassLedger::Write(const NodeId& to, Giving& giving,
+                       core::Give& give) const {
+  if (code_ == nullptr || merge_ != Merge::kSum) return;
+  Parcel& out = giving.out;
+  std::optional<MassCode::Written> written =
+      code_->Write(to, out.sequence, *out.mass);
+  if (!written) return;
+  auto rest = std::make_shared<FlatVector>(*out.mass);
+  AddScaled(-1.0F, written->carried, absl::MakeSpan(*rest));
+  give.format = written->format;
+  give.seed = written->seed;
+  give.source = out.mass;
+  out.mass = std::make_shared<const FlatVector>(std::move(written->carried));
+  giving.pending.mass = std::move(rest);
 }
 
 void MassLedger::Send(Actions& actions) {
   for (auto& [to, giving] : giving_) {
-    if (giving.out.mass || !giving.pending.mass) continue;
+    if (giving.out.mass || !giving.pending.due) continue;
     giving.out = std::exchange(giving.pending, Parcel());
     giving.out.sequence = ++giving.last_sequence;
-    actions.push_back(GiveOf(to, giving.out));
+    if (const Steps& steps = giving.out.steps) {
+      giving.out.mass = Share(steps, &steps->values);
+    }
+    core::Give give;
+    Write(to, giving, give);
+    actions.push_back(GiveOf(to, giving.out, std::move(give)));
   }
 }
 
@@ -71,8 +95,8 @@ void MassLedger::SendAgain(Actions& actions) const {
   }
 }
 
-core::Give MassLedger::GiveOf(const NodeId& to, const Parcel& parcel) {
-  core::Give give;
+core::Give MassLedger::GiveOf(const NodeId& to, const Parcel& parcel,
+                              core::Give give) {
   give.to = to;
   give.sequence = parcel.sequence;
   give.round = parcel.round;
@@ -81,6 +105,7 @@ core::Give MassLedger::GiveOf(const NodeId& to, const Parcel& parcel) {
       give.mass->size() -
       std::count(give.mass->begin(), give.mass->end(), 0.0F));
   if (parcel.scalar != 0) give.scalars = {parcel.scalar};
+  give.steps = parcel.steps;
   return give;
 }
 
@@ -97,7 +122,7 @@ void MassLedger::OnDelivered(const Delivered& delivered) {
 bool MassLedger::Owes(const NodeId& to) const {
   const auto it = giving_.find(to);
   return it != giving_.end() &&
-         (it->second.out.mass != nullptr || it->second.pending.mass != nullptr);
+         (it->second.out.mass != nullptr || it->second.pending.due);
 }
 
 // ------------------------------------------------------------------ taking ----
@@ -116,6 +141,7 @@ bool MassLedger::Take(MassArrived arrived) {
   held.taken.mass.assign(static_cast<size_t>(mass.size()), 0.0F);
   AddValues(mass, 1, absl::MakeSpan(held.taken.mass));
   held.taken.scalar = ScalarOf(arrived.model);
+  held.taken.increments = arrived.increments;
   taking.newest_round = std::max(taking.newest_round, held.round);
   taking.taken += Probe(held.taken.mass);
   if (merge_ == Merge::kSum && taking.held.size() == kMostHeld) {
@@ -173,12 +199,39 @@ void MassLedger::Reset() {
   taking_.clear();
 }
 
-void MassLedger::VisitState(StateFields& fields, size_t length) {
-  const auto parcel = [&](const std::string& name, Parcel& of) {
-    fields.Name(name + "/sequence", of.sequence);
-    fields.Count(name + "/round", of.round);
-    fields.Vector(name + "/mass", of.mass, length);
-    fields.Number(name + "/scalar", of.scalar);
+void MassLedger::VisitParcel(StateFields& fields, const std::string& name,
+                             size_t n, size_t length, Parcel& parcel) {
+  fields.Name(name + "/sequence", parcel.sequence);
+  fields.Count(name + "/round", parcel.round);
+  fields.Vector(name + "/mass", parcel.mass, length);
+  fields.Number(name + "/scalar", parcel.scalar);
+  fields.Flag(name + "/due", parcel.due);
+  // Steps: their bits, and the increments with the steps behind them.
+  const auto values = static_cast<int64_t>(length);
+  const auto vectors = static_cast<int>(length / n);
+  const int64_t blocks = vectors * StepCount(static_cast<int64_t>(n));
+  int64_t bits = 1;
+  Share all;
+  if (const Steps& of = parcel.steps) {
+    bits = of->bits;
+    FlatVector both(of->values);
+    both.insert(both.end(), of->steps.begin(), of->steps.end());
+    all = std::make_shared<const FlatVector>(std::move(both));
+  }
+  fields.Count(name + "/bits", bits, 1, kMostStepBits);
+  fields.Vector(name + "/steps", all, static_cast<size_t>(values + blocks));
+  if (parcel.steps || !all) return;
+  const auto middle = all->begin() + values;
+  auto read = std::make_shared<StepCodes>(static_cast<int>(bits), vectors,
+                                          static_cast<int64_t>(n));
+  read->values.assign(all->begin(), middle);
+  read->steps.assign(middle, all->end());
+  parcel.steps = std::move(read);
+}
+
+void MassLedger::VisitState(StateFields& fields, size_t n, size_t length) {
+  const auto parcel = [&](const char* name, Parcel& of) {
+    VisitParcel(fields, name, n, length, of);
   };
   fields.ByNode("giving", giving_, [&](Giving& giving) {
     fields.Name("sequence", giving.last_sequence);
@@ -196,6 +249,7 @@ void MassLedger::VisitState(StateFields& fields, size_t length) {
       fields.Node("from", held.taken.from);
       fields.Vector("mass", held.taken.mass, length);
       fields.Number("scalar", held.taken.scalar);
+      fields.Flag("increments", held.taken.increments);
     });
   });
   fields.Count("repeats", repeats_);
@@ -240,8 +294,8 @@ std::vector<MassLedger::OutParcel> MassLedger::out() const {
   std::vector<OutParcel> all;
   for (const auto& [to, giving] : giving_) {
     if (!giving.out.mass) continue;
-    all.push_back(
-        {to, giving.out.sequence, giving.out.mass.get(), giving.out.scalar});
+    all.push_back({to, giving.out.sequence, giving.out.mass.get(),
+                   giving.out.scalar, giving.out.steps != nullptr});
   }
   return all;
 }

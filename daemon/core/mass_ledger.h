@@ -13,8 +13,13 @@
 //
 //   sum over nodes of (vector + given, not delivered + taken, not added) = 0
 //
+// A parcel may be written in a format that loses something (MassCode). It carries
+// C(pending) then, as its taker decodes it, and pending keeps the rest, which goes
+// with what is given next and is owed to nobody until then: C's error is fed back.
+//
 // Replicas (replica_rounds.h) travel in the same books: a parcel then says what
-// its entries are set to, not what is added, and 0 says nothing (Merge).
+// its entries are set to, and 0 says nothing (Merge); or, where nothing waited
+// for it, what is added to them in a few bits each (step_codes.h).
 //
 // A new tracker epoch (runtime/parcels.h) empties the ledger at every node.
 // Memory: n floats an edge for what is out and n for what is pending; edges with
@@ -30,17 +35,35 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm.h"
+#include "daemon/core/message_format.h"
 
 namespace dfl::core {
 
 // <r, v>, r_l = +1 or -1 by a hash of l: the same r on every node.
 double Probe(absl::Span<const float> v);
+
+// Writes parcels in a lossy format. codec/mass_codec.h
+class MassCode {
+ public:
+  virtual ~MassCode() = default;
+
+  struct Written {
+    MessageFormat format;
+    uint64_t seed = 0;
+    FlatVector carried;  // what the taker decodes
+  };
+  // The parcel `sequence` of `mass` to `to`. The same arguments give the same
+  // bytes. Nullopt: as it is, in fp32.
+  virtual std::optional<Written> Write(const NodeId& to, uint64_t sequence,
+                                       absl::Span<const float> mass) const = 0;
+};
 
 class MassLedger {
  public:
@@ -51,19 +74,26 @@ class MassLedger {
     kSum,      // what is added to a vector
     kReplace,  // what entries are set to; 0: as it was
   };
-  explicit MassLedger(Merge merge = Merge::kSum) : merge_(merge) {}
+  // `code`, of kSum: how parcels are written, and outlives the ledger; null: in
+  // fp32.
+  explicit MassLedger(Merge merge = Merge::kSum, const MassCode* code = nullptr)
+      : merge_(merge), code_(code) {}
 
   // ---- giving
 
   // Notes `mass` [n] and `scalar`, which the caller has deducted from its own,
   // as given to `to` in `round`.
+  // `steps`, of kReplace: travel in the place of `mass`, unless something waits,
+  // and lead to the same entries.
+  using Steps = std::shared_ptr<const StepCodes>;
   void Give(const NodeId& to, int64_t round, const Share& mass,
-            double scalar = 0);
+            double scalar = 0, const Steps& steps = nullptr);
   // Sends what waits, for each edge with nothing out.
   void Send(Actions& actions);
   // The parcel `sequence` was taken. `taken`: the taker's probe sum of the edge.
   void OnDelivered(const Delivered& delivered);
-  // Something given to `to` is not delivered yet.
+  // Something given to `to` is not delivered yet, but for what parcels could not
+  // carry.
   bool Owes(const NodeId& to) const;
 
   // ---- taking
@@ -80,6 +110,7 @@ class MassLedger {
     NodeId from;
     FlatVector mass;
     double scalar = 0;
+    bool increments = false;  // kReplace: else what entries are set to
   };
   std::vector<Taken> TakeOut(int64_t round);
   // kReplace: parcels that wait here are not merged. The oldest, where `from`
@@ -91,9 +122,9 @@ class MassLedger {
   // A new epoch: nothing was ever given or taken.
   void Reset();
 
-  // All of it; parcels are of `length`.
-  void VisitState(StateFields& fields, size_t length);
-  // Sends what is out once more.
+  // All of it; parcels are of `length`, a multiple of n.
+  void VisitState(StateFields& fields, size_t n, size_t length);
+  // Sends what is out once more: of a lossy one what it carried, in fp32.
   void SendAgain(Actions& actions) const;
 
   // ---- for the monitor and tests
@@ -115,6 +146,7 @@ class MassLedger {
     uint64_t sequence = 0;
     const FlatVector* mass = nullptr;
     double scalar = 0;
+    bool increments = false;
   };
   std::vector<OutParcel> out() const;
   // The number of the newest parcel that was taken from `from`; 0: none.
@@ -126,6 +158,8 @@ class MassLedger {
     int64_t round = 0;
     Share mass;
     double scalar = 0;
+    Steps steps;       // not null: `mass` is theirs, once it is out
+    bool due = false;  // pending: something was given since the last parcel
   };
   struct Giving {
     uint64_t last_sequence = 0;
@@ -146,10 +180,16 @@ class MassLedger {
   };
 
   void Add(Share& sum, const Share& mass) const;
-  // What sends `parcel`.
-  static core::Give GiveOf(const NodeId& to, const Parcel& parcel);
+  // Writes what is out to `to`; the rest of it is pending.
+  void Write(const NodeId& to, Giving& giving, core::Give& give) const;
+  // What sends `parcel`; `give` says how it is written.
+  static core::Give GiveOf(const NodeId& to, const Parcel& parcel,
+                           core::Give give = {});
+  static void VisitParcel(StateFields& fields, const std::string& name,
+                          size_t n, size_t length, Parcel& parcel);
 
   const Merge merge_;
+  const MassCode* const code_;
   std::map<NodeId, Giving> giving_;
   std::map<NodeId, Taking> taking_;
   int64_t repeats_ = 0;

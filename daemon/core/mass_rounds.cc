@@ -18,7 +18,7 @@ constexpr uint64_t kPushedTimer = 2;
 MassRounds::MassRounds(AlgorithmContext context,
                        std::vector<Neighbour> NodePlan::* heard,
                        MassLedger::Merge merge)
-    : PushAlgorithm(std::move(context), heard), ledger_(merge) {}
+    : PushAlgorithm(context, heard), ledger_(merge, context.mass_code) {}
 
 void MassRounds::OnStarted() {
   in_round_ = waiting_ = false;
@@ -166,7 +166,7 @@ void MassRounds::OnOther(Event event, Actions& actions) {
 
 void MassRounds::VisitState(StateFields& fields) {
   PushAlgorithm::VisitState(fields);
-  ledger_.VisitState(fields, MassLength(static_cast<int64_t>(n())));
+  ledger_.VisitState(fields, n(), MassLength(static_cast<int64_t>(n())));
   fields.ByNode("skipped", skipped_,
                 [&](int64_t& round) { fields.Count("round", round); });
 }

@@ -30,6 +30,8 @@ std::string ToString(ValueType values) {
       return "bf16";
     case ValueType::kInt8:
       return "int8";
+    case ValueType::kSteps:
+      return "steps";
   }
   return "unknown";
 }

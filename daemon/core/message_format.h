@@ -23,20 +23,27 @@ enum class ValueType {
   kFp16 = 2,  // stochastic rounding
   kBf16 = 3,  // stochastic rounding
   kInt8 = 4,  // stochastic rounding, one scale for each 256 sent values
+  // Increments of replicas, a few bits each (step_codes.h). Never model values.
+  kSteps = 5,
 };
 
 struct MessageFormat {
   Coordinates coordinates = Coordinates::kDense;
   ValueType values = ValueType::kFp32;
+  // kSteps only, else 0: StepCodes::bits and vectors.
+  int bits = 0;
+  int vectors = 0;
 
   friend bool operator==(const MessageFormat& a, const MessageFormat& b) {
-    return a.coordinates == b.coordinates && a.values == b.values;
+    return a.coordinates == b.coordinates && a.values == b.values &&
+           a.bits == b.bits && a.vectors == b.vectors;
   }
 };
 
-// "dense", "random", "topk"; "fp32", "fp16", "bf16", "int8".
+// "dense", "random", "topk"; "fp32", "fp16", "bf16", "int8", "steps".
 std::string ToString(Coordinates coordinates);
 std::string ToString(ValueType values);
+// For models, so "steps" is none.
 // Errors: INVALID_ARGUMENT names the text found and what is allowed.
 absl::StatusOr<Coordinates> ParseCoordinates(absl::string_view text);
 absl::StatusOr<ValueType> ParseValueType(absl::string_view text);

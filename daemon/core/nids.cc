@@ -34,7 +34,11 @@ AlgorithmInfo NidsInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "what it gives must arrive whole";
   info.gives_mass = true;
+  info.exact_mass =
+      "what it gives does not vanish at the optimum, so neither would what is "
+      "lost";
   info.extra_vectors = 2;
   info.cost =
       "One gradient and one vector to every neighbour a round. Up to 4 n "

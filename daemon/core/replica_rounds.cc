@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "daemon/core/compressor.h"
 #include "daemon/core/flat_vector.h"
 #include "daemon/core/state_fields.h"
 
@@ -19,12 +20,14 @@ ReplicaRounds::ReplicaRounds(AlgorithmContext context, int64_t vectors,
 void ReplicaRounds::ResetMass() {
   own_.assign(MassLength(static_cast<int64_t>(n())), 0.0F);
   update_.clear();
+  steps_.reset();
+  given_ = false;
   replicas_.clear();
   followers_.clear();
   if (conserves_) z_.assign(n(), 0.0F);
 }
 
-// update_ is empty at a boundary.
+// update_ and steps_ are empty at a boundary.
 void ReplicaRounds::VisitState(StateFields& fields) {
   MassRounds::VisitState(fields);
   const auto length =
@@ -34,6 +37,7 @@ void ReplicaRounds::VisitState(StateFields& fields) {
     fields.Vector("values", replica, length);
   });
   fields.Nodes("followers", followers_);
+  fields.Flag("given", given_);
   if (conserves_) fields.Vector("z", z_, n());
 }
 
@@ -43,6 +47,44 @@ const FlatVector* ReplicaRounds::replica_of(const NodeId& peer) const {
 }
 
 // ------------------------------------------------------------------ giving ----
+
+void ReplicaRounds::Compress(int64_t q, absl::string_view purpose,
+                             absl::Span<const float> values,
+                             Decisions& decisions) {
+  if (plan().knobs.Text("compressor") == "sign") {
+    CodeSigns(q, values, Part(own_, q), Steps(1));
+    AddSteps(q);
+    return;
+  }
+  FlatVector difference(values.begin(), values.end());
+  AddScaled(-1.0F, Part(own_, q), absl::MakeSpan(difference));
+  SetOwn(q, CompressedCoordinates(plan().knobs, difference, purpose, decisions),
+         values);
+}
+
+void ReplicaRounds::StepOwn(int64_t q, int bits, float step,
+                            absl::Span<const float> values) {
+  CodeSteps(q, values, Part(own_, q), step, Steps(bits));
+  AddSteps(q);
+}
+
+StepCodes& ReplicaRounds::Steps(int bits) {
+  if (!steps_) {
+    steps_ = std::make_shared<StepCodes>(bits, static_cast<int>(vectors_),
+                                         static_cast<int64_t>(n()));
+  }
+  return *steps_;
+}
+
+void ReplicaRounds::AddSteps(int64_t q) {
+  update_.resize(own_.size(), 0.0F);
+  const absl::Span<const float> increments = Part(steps_->values, q);
+  const absl::Span<float> own = absl::MakeSpan(own_).subspan(q * n(), n());
+  AddIncrements(increments, own);
+  for (size_t l = 0; l < own.size(); ++l) {
+    if (increments[l] != 0) update_[q * n() + l] = own[l];
+  }
+}
 
 void ReplicaRounds::SetOwn(int64_t q, const std::vector<int64_t>& coordinates,
                            absl::Span<const float> values) {
@@ -63,13 +105,17 @@ void ReplicaRounds::GiveOwn(
     const std::function<double(const Neighbour&)>& weight) {
   const auto update = std::make_shared<const FlatVector>(std::move(update_));
   update_ = FlatVector();
+  const MassLedger::Steps steps = std::exchange(steps_, nullptr);
+  // At first the update is the whole, and receivers' copies are 0.
+  const bool first = !std::exchange(given_, true);
   MassLedger::Share whole;
   std::set<NodeId> followers;
   for (const Neighbour& neighbour : plan().neighbours) {
-    const bool follows = followers_.count(neighbour.node) > 0;
+    const bool follows = first || followers_.count(neighbour.node) > 0;
     if (!follows && !whole) whole = std::make_shared<const FlatVector>(own_);
     const double w = weight(neighbour);
-    ledger().Give(neighbour.node, step(), follows ? update : whole, w);
+    ledger().Give(neighbour.node, step(), follows ? update : whole, w,
+                  follows ? steps : nullptr);
     followers.insert(neighbour.node);
     if (w > 0) {
       AddScaled(-static_cast<float>(w), Part(own_, vectors_ - 1),
@@ -94,6 +140,15 @@ void ReplicaRounds::OnTaken(const NodeId& from) {
   while (auto surplus = ledger().TakeSurplus(from)) Apply(*surplus);
 }
 
+void ApplyParcel(absl::Span<const float> mass, bool increments,
+                 absl::Span<float> replica) {
+  if (increments) {
+    AddIncrements(mass, replica);
+  } else {
+    SetWhereNotZero(mass, replica);
+  }
+}
+
 void ReplicaRounds::TakeUpdates() {
   for (const MassLedger::Taken& taken : ledger().TakeOut(step())) Apply(taken);
 }
@@ -101,7 +156,7 @@ void ReplicaRounds::TakeUpdates() {
 void ReplicaRounds::Apply(const MassLedger::Taken& taken) {
   FlatVector& replica = replicas_[taken.from];
   replica.resize(own_.size(), 0.0F);
-  SetWhereNotZero(taken.mass, absl::MakeSpan(replica));
+  ApplyParcel(taken.mass, taken.increments, absl::MakeSpan(replica));
   if (conserves_ && taken.scalar > 0) {
     AddMass(taken.from, taken.scalar, Part(replica, vectors_ - 1));
   }
@@ -122,7 +177,7 @@ double ReplicaRounds::AddUnsettled(absl::Span<float> vector) const {
       const FlatVector* present = replica_of(taken->from);
       replica = present ? *present : FlatVector(own_.size(), 0.0F);
     }
-    SetWhereNotZero(taken->mass, absl::MakeSpan(replica));
+    ApplyParcel(taken->mass, taken->increments, absl::MakeSpan(replica));
     AddScaled(static_cast<float>(taken->scalar), Part(replica, vectors_ - 1),
               vector);
     scalars += taken->scalar;

@@ -5,7 +5,9 @@
 //
 // A parcel says what entries are set to, 0 meaning as they were (an entry that
 // was ever set is not 0). It goes through the ledger, exactly once and in order;
-// parcels that wait become one. Everybody is given updates, up or not; a
+// parcels that wait become one. Where the update is made of steps (step_codes.h)
+// and nothing waits, these travel, in a few bits each, and both ends add them in
+// the same way; a parcel of what waited, and a whole replica, are fp32. Everybody is given updates, up or not; a
 // neighbour that is new in this epoch or was none for a while is given the whole
 // replica first. A new epoch begins with replicas of 0.
 //
@@ -27,6 +29,7 @@
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/mass_rounds.h"
+#include "daemon/core/step_codes.h"
 
 namespace dfl::core {
 
@@ -53,10 +56,12 @@ class ReplicaRounds : public MassRounds {
   absl::Span<const float> Part(const FlatVector& replica, int64_t q) const {
     return absl::MakeConstSpan(replica).subspan(q * n(), n());
   }
-  // Sets entries of the q-th vector of one's own: to those of `values` [n] at
-  // `coordinates`.
-  void SetOwn(int64_t q, const std::vector<int64_t>& coordinates,
-              absl::Span<const float> values);
+  // The q-th vector of one's own goes towards `values` [n], by C(values - it), C
+  // being the knobs' (compressor.h).
+  void Compress(int64_t q, absl::string_view purpose,
+                absl::Span<const float> values, Decisions& decisions);
+  // By `step`s of `bits` bits.
+  void StepOwn(int64_t q, int bits, float step, absl::Span<const float> values);
   // Gives what was set since the last time; weight(j) of the mass goes to j, and
   // is deducted.
   void GiveOwn(const std::function<double(const Neighbour&)>& weight);
@@ -79,6 +84,11 @@ class ReplicaRounds : public MassRounds {
   FlatVector& z() { return z_; }
 
  private:
+  void SetOwn(int64_t q, const std::vector<int64_t>& coordinates,
+              absl::Span<const float> values);
+  StepCodes& Steps(int bits);
+  // Adds the q-th vector of steps_ to one's own.
+  void AddSteps(int64_t q);
   void OnTaken(const NodeId& from) final;
   void Apply(const MassLedger::Taken& taken);
 
@@ -86,10 +96,16 @@ class ReplicaRounds : public MassRounds {
   const bool conserves_;
   FlatVector own_;
   FlatVector update_;  // what was set since the last GiveOwn; 0: nothing
+  std::shared_ptr<StepCodes> steps_;  // the same as increments, or null
+  bool given_ = false;                // GiveOwn was called in this epoch
   std::map<NodeId, FlatVector> replicas_;
   std::set<NodeId> followers_;  // were given the whole replica
   FlatVector z_;                // [n], or empty
 };
+
+// What a parcel does to a copy of its giver's replica.
+void ApplyParcel(absl::Span<const float> mass, bool increments,
+                 absl::Span<float> replica);
 
 }  // namespace dfl::core
 

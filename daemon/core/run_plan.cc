@@ -300,9 +300,10 @@ std::vector<NodeId> Hubs(const RunPlan& plan, const AnyGraph& graph) {
 absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   if (algorithm.dense_only &&
       plan.codec.format.coordinates != Coordinates::kDense) {
-    return Bad(
-        "codec.coordinates", Quoted(ToString(plan.codec.format.coordinates)),
-        absl::StrCat("dense, since algorithm.name is ", plan.algorithm.name));
+    return Bad("codec.coordinates",
+               Quoted(ToString(plan.codec.format.coordinates)),
+               absl::StrCat("dense, since algorithm.name is ",
+                            plan.algorithm.name, ": ", algorithm.why_dense));
   }
   if (!(plan.codec.rate > 0 && plan.codec.rate <= 1)) {
     return Bad("codec.rate", ToString(plan.codec.rate), "(0, 1]");
@@ -312,6 +313,21 @@ absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
     return Bad("codec.coordinates", "\"topk\"",
                "dense, random, since algorithm.name is pame: its theory needs "
                "uniformly random coordinates");
+  }
+  // It pushes no models then.
+  if (!algorithm.exact_mass.empty() &&
+      plan.codec.format.values != ValueType::kFp32) {
+    return Bad("codec.values", Quoted(ToString(plan.codec.format.values)),
+               absl::StrCat("fp32, since algorithm.name is ",
+                            plan.algorithm.name, ": ", algorithm.exact_mass));
+  }
+  if (plan.codec.mass != ValueType::kFp32 &&
+      (!algorithm.gives_mass || !algorithm.exact_mass.empty())) {
+    return Bad("codec.mass", Quoted(ToString(plan.codec.mass)),
+               absl::StrCat("fp32, since algorithm.name is ",
+                            plan.algorithm.name, ": ",
+                            algorithm.gives_mass ? algorithm.exact_mass
+                                                 : "it gives no mass away"));
   }
   return absl::OkStatus();
 }

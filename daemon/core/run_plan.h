@@ -88,6 +88,9 @@ struct CodecSpec {
   // Share of coordinates in a message of algorithms without a transmission
   // rate of their own (PaME has p), in (0, 1]. Ignored when dense.
   double rate = 0.1;
+  // How values of mass are written (mass_ledger.h), all of them. Lossy ones only
+  // where the algorithm allows it: AlgorithmInfo::exact_mass.
+  ValueType mass = ValueType::kFp32;
 };
 
 struct EvaluationSpec {

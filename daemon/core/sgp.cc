@@ -34,7 +34,11 @@ AlgorithmInfo SgpInfo() {
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense = "a part of x with all of omega is another model";
   info.gives_mass = true;
+  info.exact_mass =
+      "a part of x that stays behind while all of its omega goes changes the "
+      "model x/omega";
   info.extra_vectors = 1;
   info.cost =
       "One gradient and one vector to every out-neighbour a round. Up to 2 n "

@@ -93,6 +93,8 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
   info.dense_only = true;
+  info.why_dense =
+      "models are mixed by the weights that trackers move by, whole ones";
   info.gives_mass = true;
   info.extra_vectors = 1;
   info.cost =

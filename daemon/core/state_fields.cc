@@ -10,8 +10,6 @@
 namespace dfl::core {
 namespace {
 
-constexpr int64_t kLargestCount = int64_t{1} << 53;
-
 constexpr const char* kTypes[] = {
     "an integer", "a number",          "a text",
     "a vector",   "a list of numbers", "a list of texts"};
@@ -36,13 +34,14 @@ StateFields::StateFields(const AlgorithmState& state, Reading reading)
 
 // ------------------------------------------------------------------ fields ----
 
-void StateFields::Count(absl::string_view name, int64_t& value, int64_t least) {
+void StateFields::Count(absl::string_view name, int64_t& value, int64_t least,
+                        int64_t most) {
   if (writing()) return Write(name, value);
   const auto* found = Find<int64_t>(name, kTypes[0]);
   if (found == nullptr) return;
-  if (*found < least || *found > kLargestCount) {
+  if (*found < least || *found > most) {
     return Refuse(name, absl::StrCat(*found),
-                  absl::StrCat(least, " to ", kLargestCount));
+                  absl::StrCat(least, " to ", most));
   }
   Set(value, *found);
 }

@@ -46,8 +46,10 @@ class StateFields {
   enum class Reading { kCheck, kRead };
   StateFields(const AlgorithmState& state, Reading reading);
 
-  // A count in [least, 2^53].
-  void Count(absl::string_view name, int64_t& value, int64_t least = 0);
+  // A count in [least, most].
+  static constexpr int64_t kLargestCount = int64_t{1} << 53;
+  void Count(absl::string_view name, int64_t& value, int64_t least = 0,
+             int64_t most = kLargestCount);
   // Any number of 64 bits: of a parcel, say, which its giver made up.
   void Name(absl::string_view name, uint64_t& value);
   void Flag(absl::string_view name, bool& value);

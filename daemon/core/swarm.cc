@@ -16,6 +16,7 @@ AlgorithmInfo SwarmInfo() {
       "A round has two hops, so it waits up to twice deadline.exchange; when "
       "its leader is down nobody mixes in it.";
   info.dense_only = true;
+  info.why_dense = "the leader's model replaces the others', whole";
   info.cost =
       "One gradient (form gradient) or E epochs of them (form local) a round; "
       "one push to the leader and one back, which the leader sends to all.";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 
 namespace dfl::runtime {
@@ -216,6 +217,8 @@ void Node::AdoptPending() {
       plan_ && !(plan_->codec.format == next.plan->codec.format);
   plan_ = std::move(next.plan);
   node_plan_ = std::move(next.node);
+  mass_codec_.Set(plan_->codec.mass,
+                  DeriveSeed(plan_->seed, options_.self.name()));
   graph_number_ = 0;
 
   spectral_gap_.reset();

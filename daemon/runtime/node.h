@@ -32,6 +32,7 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/ids.h"
 #include "daemon/codec/edge_reference.h"
+#include "daemon/codec/mass_codec.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/run_plan.h"
 #include "daemon/ports/events.h"
@@ -203,6 +204,9 @@ class Node : private Links::Listener, private Transfers::Listener {
                  Transfers::Refusal* refusal);
   // Mass. The present algorithm gives some.
   bool GivesMass() const;
+  // It announces steps (core/step_codes.h) where they have no business.
+  std::optional<Transfers::Refusal> MisplacedSteps(
+      const ports::TransferBegin& begin) const;
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
   // Our trackers begin anew, and so shall everybody's.
@@ -316,6 +320,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   Links links_;
   Transfers transfers_;
   Parcels parcels_;
+  codec::MassCodec mass_codec_;  // of plan_
 
   // The plan.
   std::shared_ptr<const core::RunPlan> plan_;  // null: none yet

@@ -489,6 +489,7 @@ bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
         RefuseReason::kBadMessage,
         absl::StrCat("step ", begin.step, " is beyond ", kLargestStep)};
   }
+  if (!wrong) wrong = MisplacedSteps(begin);
   if (wrong) {
     *refusal = *std::move(wrong);
     OnBadMessage(from, refusal->reason, refusal->text);

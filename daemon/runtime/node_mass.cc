@@ -15,6 +15,22 @@ bool Node::GivesMass() const {
   return info.ok() && (*info)->gives_mass;
 }
 
+std::optional<Transfers::Refusal> Node::MisplacedSteps(
+    const ports::TransferBegin& begin) const {
+  const auto header = codec::ParseHeader(begin.header);
+  if (!header.ok() || header->format.values != core::ValueType::kSteps) {
+    return std::nullopt;  // a bad header is Transfers' to name
+  }
+  if (begin.kind == ports::TransferKind::kMass && algorithm_) {
+    auto info = core::FindAlgorithm(plan_->algorithm.name);
+    if (info.ok() && (*info)->keeps_replicas) return std::nullopt;
+  }
+  return Transfers::Refusal{
+      RefuseReason::kBadMessage,
+      "steps of a few bits are for what is added to replicas, never for models "
+      "or other mass"};
+}
+
 bool Node::MayGive(const NodeId& peer) const {
   return links_.IsUp(peer) && !Mismatch(peer, true);
 }
@@ -65,11 +81,13 @@ double Node::OnMass(const NodeId& from, uint64_t tracker_epoch,
   parcels_.NoteTaken(from);
   ++models_received_;
   ++peers_[from].models_received;
+  const bool increments =
+      message->header().format.values == core::ValueType::kSteps;
   core::RemoteModel mass;
   mass.step = round;
   mass.scalars = std::move(scalars);
   mass.parameters = std::move(message);
-  Handle(core::MassArrived{from, sequence, std::move(mass)});
+  Handle(core::MassArrived{from, sequence, std::move(mass), increments});
   return algorithm_ ? algorithm_->MassTaken(from) : 0;
 }
 

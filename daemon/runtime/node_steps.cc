@@ -251,6 +251,7 @@ void Node::RestartAlgorithm(int64_t step) {
       1, (trainer_->data().train_rows + plan_->batch_size - 1) /
              plan_->batch_size);
   context.train_rows = trainer_->data().train_rows;
+  context.mass_code = &mass_codec_;
   auto made = core::CreateAlgorithm(plan_->algorithm.name, std::move(context),
                                     *decisions_);
   if (!made.ok()) return;  // the plan was checked

@@ -58,9 +58,21 @@ void Parcels::Transfer(const NodeId& to) {
   outgoing.scalars = out.give.scalars;
   outgoing.mass = out.give.mass;
   outgoing.sent_coordinates = static_cast<int64_t>(out.give.mass->size());
+  if (out.give.source != nullptr) {
+    outgoing.mass = out.give.source;
+    outgoing.format = out.give.format;
+    outgoing.seed = out.give.seed;
+  }
+  if (const auto& steps = out.give.steps) {
+    outgoing.steps = steps;
+    outgoing.format.values = core::ValueType::kSteps;
+    outgoing.format.bits = steps->bits;
+    outgoing.format.vectors = steps->vectors;
+  }
   // A sparse parcel costs what is in it: without a reference, top-k sends
   // exactly the entries that are not 0.
-  if (out.give.nonzeros > 0 &&
+  if (out.give.steps == nullptr && out.give.source == nullptr &&
+      out.give.nonzeros > 0 &&
       out.give.nonzeros < outgoing.sent_coordinates / 2) {
     outgoing.format.coordinates = core::Coordinates::kTopK;
     outgoing.sent_coordinates = out.give.nonzeros;

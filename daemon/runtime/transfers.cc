@@ -122,6 +122,7 @@ void Transfers::Produce(const std::shared_ptr<Outbound>& outbound) {
           input.seed = o.what.seed;
           if (o.what.mass != nullptr) {
             input.values = *o.what.mass;
+            input.steps = o.what.steps.get();
           } else {
             input.values = o.what.snapshot->parameters;
             input.buffers = o.what.snapshot->buffers;

@@ -78,6 +78,7 @@ struct Outgoing {
   SnapshotPtr snapshot;
   // kMass: what is given, in the place of `snapshot`; and its names.
   std::shared_ptr<const FlatVector> mass;
+  std::shared_ptr<const core::StepCodes> steps;  // that `mass` is of, or null
   uint64_t tracker_epoch = 0;
   uint64_t sequence = 0;
   // Top-k: what the peer was sent so far, [n]; not changed before `done`.

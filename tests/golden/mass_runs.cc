@@ -134,8 +134,8 @@ struct Carry {
     core::RemoteModel mass =
         Remote({give.mass->begin(), give.mass->end()}, give.round);
     mass.scalars = give.scalars;
-    peer(give.to).Handle(
-        core::MassArrived{name(), give.sequence, std::move(mass)});
+    peer(give.to).Handle(core::MassArrived{
+        name(), give.sequence, std::move(mass), give.steps != nullptr});
     node().Handle(
         core::Delivered{give.to, give.sequence,
                         run.rounds(NodeIndex(give.to)).MassTaken(name())});

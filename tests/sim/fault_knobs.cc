@@ -9,6 +9,8 @@ std::string LocalForm(KnobDraw& draw) {
   return absl::StrCat(draw.Step("eta", 0.3, 0.6), ", ", draw.Count("E", 1, 2));
 }
 
+const char* const kCompressors[] = {"topk", "mask", "sign"};
+
 const Drawing kDrawings[] = {
     {"pame",
      [](KnobDraw& draw) {
@@ -90,14 +92,14 @@ const Drawing kDrawings[] = {
        return absl::StrFormat("%s, gamma: 0.2, rate: %.2f, compressor: %s",
                               draw.Step("eta", 0.1, 0.25),
                               draw.Between(0.2, 0.5),
-                              draw.rng.Bernoulli(0.5) ? "topk" : "mask");
+                              kCompressors[draw.From(0, 2)]);
      }},
     {"beer",
      [](KnobDraw& draw) {
        return absl::StrFormat("%s, gamma: 0.2, rate: %.2f, compressor: %s",
                               draw.Step("eta", 0.06, 0.1),
                               draw.Between(0.2, 0.5),
-                              draw.rng.Bernoulli(0.5) ? "topk" : "mask");
+                              kCompressors[draw.From(0, 2)]);
      }},
     {"depositum",
      [](KnobDraw& draw) {

@@ -228,6 +228,9 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
         absl::StrFormat("{coordinates: random, values: fp32, rate: %.2f}",
                         Between(rng, 0.3, 1));
   }
+  if (info.gives_mass && info.exact_mass.empty() && rng.Bernoulli(0.5)) {
+    network.codec = "{coordinates: dense, values: fp32, mass: int8}";
+  }
   return network;
 }
 

@@ -5,6 +5,9 @@
 #include <variant>
 
 #include "daemon/base/check.h"
+#include "daemon/codec/decoder.h"
+#include "daemon/codec/encoder.h"
+#include "daemon/codec/mass_codec.h"
 #include "daemon/core/replica_rounds.h"
 
 namespace dfl::core {
@@ -22,6 +25,20 @@ RemoteModel Remote(absl::Span<const float> values, int64_t round,
   return model;
 }
 
+// As the taker decodes it.
+std::unique_ptr<RemoteVector> Decoded(const Give& give) {
+  codec::EncoderInput input;
+  input.format = give.format;
+  input.seed = give.seed;
+  input.values = *give.source;
+  auto encoder = codec::Encoder::Create(input);
+  DFL_CHECK(encoder.ok());
+  auto opened = codec::OpenMessage(codec::BodyCheck((*encoder)->header()),
+                                   (*encoder)->Next((*encoder)->total_bytes()));
+  DFL_CHECK(opened.ok());
+  return *std::move(opened);
+}
+
 }  // namespace
 
 struct LossyNetwork::Node {
@@ -35,6 +52,7 @@ struct LossyNetwork::Node {
   std::vector<float> parameters;
   std::vector<float> gradient;
   std::vector<float> settled;  // the parameters of the last boundary
+  codec::MassCodec mass_codec;
   std::unique_ptr<Algorithm> algorithm;
   std::map<uint64_t, uint64_t> timers;  // version of those that are set
   uint64_t last_version = 0;
@@ -62,6 +80,8 @@ LossyNetwork::LossyNetwork(
     context.plan = std::move(plans[i]);
     context.vectors = {
         absl::MakeSpan(node->parameters), absl::MakeSpan(node->gradient), {}};
+    node->mass_codec.Set(options.mass, DeriveSeed(options.seed, "mass", i));
+    context.mass_code = &node->mass_codec;
     auto made = CreateAlgorithm(algorithm, std::move(context), node->decisions);
     DFL_CHECK(made.ok());
     node->algorithm = *std::move(made);
@@ -152,6 +172,8 @@ void LossyNetwork::Transmit(size_t from, size_t to) {
     arrived.from = names_[from];
     arrived.sequence = give.sequence;
     arrived.model = Remote(*give.mass, give.round, give.scalars);
+    if (give.source) arrived.model.parameters = Decoded(give);
+    arrived.increments = give.steps != nullptr;
     AddEvent(rng_.Uniform() * options_.longest_delay, to, std::move(arrived));
   }
   Happening resend;

@@ -1,6 +1,7 @@
 // Algorithms by themselves on a network that loses, delays and cuts, in virtual
-// time: fast enough for thousands of schedules. Messages are values here; how
-// they travel as bytes is the runtime's and tested there.
+// time: fast enough for thousands of schedules. Messages are values here, but for
+// mass in a lossy format, which goes through the codec; how others travel as bytes
+// is the runtime's and tested there.
 //
 // Modelled: a message takes a random delay, and is lost with a probability or
 // while its edge is cut; a parcel of mass is sent again until its
@@ -36,6 +37,7 @@ struct LossyOptions {
   double longest_delay = 0.4;  // s, of a message
   double gradient_time = 1;    // s, times [0.5, 1.5)
   double resend_after = 1;     // s, of a parcel
+  ValueType mass = ValueType::kFp32;
 };
 
 class LossyNetwork {

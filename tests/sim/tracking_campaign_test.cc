@@ -105,6 +105,7 @@ struct Campaign {
   bool directed = false;
   bool exact = true;  // it ends at the minimiser
   KnobValues (*knobs)(Rng& rng) = nullptr;
+  ValueType mass = ValueType::kFp32;
 };
 
 void PrintTo(const Campaign& campaign, std::ostream* os) {
@@ -135,6 +136,7 @@ TEST_P(Tracking, ConservesAndConvergesUnderFaults) {
     options.seed = rng.Next();
     options.loss = 0.3 * rng.Uniform();
     options.cut_share = 0.2 * rng.Uniform();
+    options.mass = GetParam().mass;
     LossyNetwork network(GetParam().algorithm, *std::move(plans), task.problems,
                          options);
 
@@ -182,37 +184,46 @@ TEST_P(Tracking, ConservesAndConvergesUnderFaults) {
       repeated);
 }
 
+KnobValues DepositumKnobs(Rng& rng) {
+  return {{"alpha", 0.05},
+          {"gamma", 0.5 * rng.Uniform()},
+          {"option", std::string(rng.Bernoulli(0.5) ? "polyak" : "nesterov")},
+          {"T0", static_cast<int64_t>(1 + rng.Below(4))}};
+}
+
+KnobValues SpodGtKnobs(Rng& rng) {
+  return {{"eta", 0.03}, {"p", 1.0}, {"p_hat", 0.4 + 0.6 * rng.Uniform()}};
+}
+
+KnobValues PushPullKnobs(Rng& /*rng*/) { return {{"eta", 0.03}}; }
+
+KnobValues KGtKnobs(Rng& rng) {
+  return {{"eta_c", 0.02}, {"K", static_cast<int64_t>(1 + rng.Below(4))}};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Algorithms, Tracking,
     testing::Values(
-        Campaign{"depositum", "depositum", false, true,
-                 [](Rng& rng) -> KnobValues {
-                   return {
-                       {"alpha", 0.05},
-                       {"gamma", 0.5 * rng.Uniform()},
-                       {"option", std::string(rng.Bernoulli(0.5) ? "polyak"
-                                                                 : "nesterov")},
-                       {"T0", static_cast<int64_t>(1 + rng.Below(4))}};
-                 }},
-        Campaign{"spod_gt", "spod-gt", true, true,
-                 [](Rng& rng) -> KnobValues {
-                   return {{"eta", 0.03},
-                           {"p", 1.0},
-                           {"p_hat", 0.4 + 0.6 * rng.Uniform()}};
-                 }},
+        Campaign{"depositum", "depositum", false, true, DepositumKnobs},
+        Campaign{"spod_gt", "spod-gt", true, true, SpodGtKnobs},
         Campaign{"spod_gt_rare", "spod-gt", true, false,
                  [](Rng& rng) -> KnobValues {
                    return {{"eta", 0.01},
                            {"p", 0.2 + 0.8 * rng.Uniform()},
                            {"p_hat", 0.4 + 0.6 * rng.Uniform()}};
                  }},
-        Campaign{"push_pull", "push-pull", true, true,
-                 [](Rng&) -> KnobValues { return {{"eta", 0.03}}; }},
-        Campaign{"k_gt", "k-gt", false, true,
-                 [](Rng& rng) -> KnobValues {
-                   return {{"eta_c", 0.02},
-                           {"K", static_cast<int64_t>(1 + rng.Below(4))}};
-                 }},
+        Campaign{"push_pull", "push-pull", true, true, PushPullKnobs},
+        Campaign{"k_gt", "k-gt", false, true, KGtKnobs},
+        Campaign{"depositum_int8", "depositum", false, true, DepositumKnobs,
+                 ValueType::kInt8},
+        Campaign{"spod_gt_int8", "spod-gt", true, true, SpodGtKnobs,
+                 ValueType::kInt8},
+        Campaign{"push_pull_int8", "push-pull", true, true, PushPullKnobs,
+                 ValueType::kInt8},
+        Campaign{"push_pull_bf16", "push-pull", true, true, PushPullKnobs,
+                 ValueType::kBf16},
+        Campaign{"k_gt_int8", "k-gt", false, true, KGtKnobs, ValueType::kInt8},
+        Campaign{"k_gt_fp16", "k-gt", false, true, KGtKnobs, ValueType::kFp16},
         Campaign{"nids", "nids", false, true,
                  [](Rng&) -> KnobValues { return {{"alpha", 0.1}}; }},
         Campaign{
@@ -233,6 +244,18 @@ INSTANTIATE_TEST_SUITE_P(
                            {"rate", 0.2 + 0.3 * rng.Uniform()},
                            {"compressor",
                             std::string(rng.Bernoulli(0.5) ? "topk" : "mask")}};
+                 }},
+        Campaign{"choco_sgd_sign", "choco-sgd", false, false,
+                 [](Rng&) -> KnobValues {
+                   return {{"eta", 0.02},
+                           {"gamma", 0.2},
+                           {"compressor", std::string("sign")}};
+                 }},
+        Campaign{"beer_sign", "beer", false, true,
+                 [](Rng&) -> KnobValues {
+                   return {{"eta", 0.02},
+                           {"gamma", 0.2},
+                           {"compressor", std::string("sign")}};
                  }},
         Campaign{"sgp", "sgp", true, false,
                  [](Rng&) -> KnobValues { return {{"eta", 0.02}}; }}),

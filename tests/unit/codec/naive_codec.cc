@@ -132,6 +132,8 @@ double NaiveMessage::Value(size_t q) const {
       return static_cast<double>(static_cast<int8_t>(Number(at, 1))) *
              static_cast<double>(Scale(q));
     }
+    case core::ValueType::kSteps:
+      break;  // step_code_test.cc
   }
   return 0;
 }

@@ -152,6 +152,21 @@ TEST(PlanYaml, WritingAndReadingGivesTheSameText) {
   EXPECT_EQ(full.algorithm.knobs.at("gamma"), core::KnobValue(1.0005));
 }
 
+// Where it is the default it is left out: hashes of older plans stay.
+TEST(PlanYaml, ReadsAndWritesTheFormatOfMass) {
+  const auto plan = ParsePlan(
+      "members: [a, b]\nalgorithm: {name: push-pull}\n"
+      "codec: {coordinates: dense, mass: bf16}\n",
+      "plan.yaml");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->codec.mass, core::ValueType::kBf16);
+  EXPECT_THAT(WritePlan(*plan), HasSubstr("  mass: bf16\n"));
+  core::RunPlan exact = *plan;
+  exact.codec.mass = core::ValueType::kFp32;
+  EXPECT_EQ(WritePlan(exact).find("mass"), std::string::npos);
+  EXPECT_NE(PlanHash(exact), PlanHash(*plan));
+}
+
 TEST(PlanYaml, ReadsATimeVaryingTopology) {
   const core::RunPlan plan = MustParse(
       "members: [a, b, c]\nalgorithm: {name: local}\ntopology:\n"
@@ -246,6 +261,15 @@ TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
           Case{"members: [a, b]\ncodec:\n  values: fp8\n",
                {"plan.yaml:3: codec.values: found \"fp8\"; allowed: fp32, "
                 "fp16, bf16 or int8"}},
+          Case{"members: [a, b]\ncodec:\n  values: sign\n",
+               {"plan.yaml:3: codec.values: found \"sign\"; allowed: fp32, "
+                "fp16, bf16 or int8; one sign bit is for differences"}},
+          Case{"members: [a, b]\ncodec:\n  mass: topk\n",
+               {"plan.yaml:3: codec.mass: found \"topk\"; allowed: fp32, fp16, "
+                "bf16 or int8"}},
+          Case{"members: [a, b]\ncodec:\n  mass: int8\n",
+               {"plan.yaml:3: codec.mass: \"int8\" is not allowed; allowed: "
+                "fp32, since algorithm.name is pame: it gives no mass"}},
           Case{"members: [a, b]\ncodec:\n  rate: 2\n",
                {"plan.yaml:3: codec.rate: 2 is not allowed; allowed: (0, "
                 "1]"}},

@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "daemon/base/checksum.h"
 #include "daemon/core/algorithm.h"
+#include "daemon/core/step_codes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
@@ -171,6 +172,19 @@ TEST_P(MassStateOf, HoldsTheMassThatIsOnItsWay) {
   EXPECT_EQ(give.to, taker);
   EXPECT_EQ(*give.mass, std::get<FlatVector>(state.fields.at(absl::StrCat(
                             "giving/", taker.name(), "/out/mass"))));
+  // Steps stay steps: nobody knows by the values what an increment is.
+  const std::string bits = absl::StrCat("giving/", taker.name(), "/out/bits");
+  EXPECT_EQ(give.steps != nullptr, GetParam() == "anq-nids");
+  if (give.steps != nullptr) {
+    EXPECT_EQ(give.steps->bits, 8);
+    EXPECT_EQ(give.steps->values, *give.mass);
+    EXPECT_GT(give.steps->steps.at(0), 0);
+    AlgorithmState damaged = state;
+    damaged.fields[bits] = int64_t{17};
+    EXPECT_THAT(std::string(fresh->ImportState(damaged, actions).message()),
+                testing::AllOf(testing::HasSubstr(bits),
+                               testing::HasSubstr("1 to 16")));
+  }
 }
 
 std::vector<std::string> Names(bool of_those_that_give_mass) {

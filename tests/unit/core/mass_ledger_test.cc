@@ -2,8 +2,10 @@
 // neighbours are late, silent or gone.
 #include "daemon/core/mass_ledger.h"
 
+#include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -123,6 +125,58 @@ TEST(MassLedgerTest, MassOfALaterRoundWaitsForIt) {
   EXPECT_EQ(vector, (std::vector<float>{1, 1}));
   (void)taker.AddTo(5, absl::MakeSpan(vector));
   EXPECT_EQ(vector, (std::vector<float>{5, 15}));
+}
+
+// Carries whole tens.
+class Tens : public MassCode {
+ public:
+  std::optional<Written> Write(const NodeId& /*to*/, uint64_t sequence,
+                               absl::Span<const float> mass) const override {
+    Written written;
+    written.format.values = ValueType::kInt8;
+    written.seed = sequence;
+    for (const float value : mass) {
+      written.carried.push_back(10 * std::trunc(value / 10));
+    }
+    return written;
+  }
+};
+
+TEST(MassLedgerTest, WhatALossyParcelCannotCarryIsKept) {
+  const Tens tens;
+  MassLedger ledger(MassLedger::Merge::kSum, &tens);
+  ledger.Give(Id("a"), 1, Share(17, -3));
+  const Give first = Sent(ledger).at(0);
+  EXPECT_EQ(*first.mass, (FlatVector{10, 0}));
+  // What is encoded, each time the parcel is sent.
+  EXPECT_EQ(*first.source, (FlatVector{17, -3}));
+  EXPECT_EQ(first.format.values, ValueType::kInt8);
+  EXPECT_EQ(first.seed, 1U);
+  std::vector<float> unsettled = {0, 0};
+  ledger.AddUnsettled(absl::MakeSpan(unsettled));
+  EXPECT_EQ(unsettled, (std::vector<float>{17, -3}));
+
+  // The rest is no debt and no parcel of its own.
+  ledger.OnDelivered(Delivered{Id("a"), 1, Probe(*first.mass)});
+  EXPECT_FALSE(ledger.Owes(Id("a")));
+  EXPECT_TRUE(Sent(ledger).empty());
+  EXPECT_EQ(ledger.Imbalance(), 0);
+  unsettled = {0, 0};
+  ledger.AddUnsettled(absl::MakeSpan(unsettled));
+  EXPECT_EQ(unsettled, (std::vector<float>{7, -3}));
+
+  // It goes with what is given next.
+  ledger.Give(Id("a"), 2, Share(5, -8));
+  EXPECT_TRUE(ledger.Owes(Id("a")));
+  const Give second = Sent(ledger).at(0);
+  EXPECT_EQ(*second.source, (FlatVector{12, -11}));
+  EXPECT_EQ(*second.mass, (FlatVector{10, -10}));
+  // What is given while a parcel is out waits with the rest of that one.
+  ledger.Give(Id("a"), 3, Share(9, 0));
+  EXPECT_TRUE(Sent(ledger).empty());
+  ledger.OnDelivered(Delivered{Id("a"), 2, 0});
+  EXPECT_TRUE(ledger.Owes(Id("a")));
+  EXPECT_EQ(*Sent(ledger).at(0).source, (FlatVector{11, -1}));
 }
 
 TEST(MassLedgerTest, ANewEpochForgets) {

@@ -288,7 +288,8 @@ void MemoryNetwork::Do(size_t node, Give action) {
   }
   After(latency, [this, node, to, action] {
     MassArrived mass{name(node), action.sequence,
-                     Remote(*action.mass, {}, action.round, action.scalars)};
+                     Remote(*action.mass, {}, action.round, action.scalars),
+                     action.steps != nullptr};
     Handle(to, std::move(mass));
     HandleAfter(Latency(to, node), node,
                 Delivered{name(to), action.sequence,

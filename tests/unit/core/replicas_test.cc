@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "daemon/core/compressor.h"
 #include "daemon/core/matched.h"
 #include "daemon/core/replica_rounds.h"
+#include "daemon/core/step_codes.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 
@@ -407,7 +409,146 @@ TEST(ChocoSgdTest, AnEntryThatBecomesZeroIsSent) {
   EXPECT_EQ(machine.parameters[0], 0);
 }
 
+// What `give` does to a copy of the giver's replica.
+void ApplyTo(FlatVector& replica, const Give& give) {
+  ApplyParcel(*give.mass, give.steps != nullptr, absl::MakeSpan(replica));
+}
+
+// x' = (-1, 4, -2, 0): |x'|_1 / 4 = 1.75.
+TEST(ChocoSgdTest, SignsAreIncrementsOfOneMagnitude) {
+  Machine machine("choco-sgd",
+                  {{"eta", 0.5}, {"compressor", std::string("sign")}}, Two(),
+                  4);
+  machine.Handle(PeerUp{Id("a")});
+  machine.Handle(PeerUp{Id("b")});
+  machine.gradient = {2, -8, 4, 0};
+  machine.Handle(StepBegins{});
+  EXPECT_EQ(machine.Handle(GradientReady{}), "give give wake");
+  for (const Give& give : GivesOf(machine)) {
+    ASSERT_NE(give.steps, nullptr);
+    EXPECT_EQ(give.steps->bits, 1);
+    EXPECT_EQ(give.steps->steps, std::vector<float>{3.5});
+    EXPECT_EQ(*give.mass, (FlatVector{-1.75, 1.75, -1.75, 1.75}));
+  }
+  EXPECT_EQ(ReplicasOf(machine).replica(),
+            (FlatVector{-1.75, 1.75, -1.75, 1.75}));
+  // a's increments add up to its replica; what it sets replaces it.
+  const auto came = [&](std::vector<float> values, uint64_t sequence,
+                        bool increments) {
+    MassArrived arrived = Mass("a", std::move(values), 0, sequence);
+    arrived.increments = increments;
+    machine.Handle(std::move(arrived));
+  };
+  came({1, 1, 1, 1}, 1, true);
+  came({2, -1, 2, 2}, 2, true);
+  came({0, 0, 0, 9}, 3, false);
+  machine.Handle(TimerFired{1});
+  const FlatVector& replica = *ReplicasOf(machine).replica_of(Id("a"));
+  EXPECT_EQ(replica[0], 3);
+  EXPECT_NEAR(replica[1], 0, 1e-30);
+  EXPECT_NE(replica[1], 0);  // 0 would mean that it was never set
+  EXPECT_EQ(replica[3], 9);
+}
+
+// b's link is down for a while: what waited is what entries are set to, and
+// increments go on from there. At the end both know the same to the last bit.
+TEST(ChocoSgdTest, IncrementsGoOnAfterALateParcel) {
+  Machine machine("choco-sgd",
+                  {{"eta", 0.5}, {"compressor", std::string("sign")}}, Two(),
+                  4);
+  machine.Handle(PeerUp{Id("a")});
+  machine.Handle(PeerUp{Id("b")});
+  std::map<NodeId, FlatVector> copies;
+  std::map<NodeId, uint64_t> out;
+  std::vector<bool> increments_to_b;
+  const auto note = [&] {
+    for (const Give& give : GivesOf(machine)) {
+      FlatVector& copy = copies[give.to];
+      copy.resize(4, 0.0F);
+      ApplyTo(copy, give);
+      out[give.to] = give.sequence;
+      if (give.to == Id("b")) increments_to_b.push_back(give.steps != nullptr);
+    }
+  };
+  for (int round = 0; round < 8; ++round) {
+    const auto r = static_cast<float>(round);
+    machine.gradient = {0.1F * r, -0.7F, r - 4, 0.3F};
+    machine.Handle(StepBegins{});
+    machine.Handle(GradientReady{});
+    note();
+    machine.Handle(Delivered{Id("a"), out[Id("a")], 0});
+    note();
+    if (round == 3 || round > 4) {
+      machine.Handle(Delivered{Id("b"), out[Id("b")], 0});
+      note();
+    }
+    machine.Handle(TimerFired{1});
+    EXPECT_EQ(copies[Id("a")], ReplicasOf(machine).replica());
+  }
+  EXPECT_EQ(copies[Id("b")], ReplicasOf(machine).replica());
+  // Rounds 0; 1 to 3 at once; 4 and 5, each when the one before was taken; ...
+  EXPECT_EQ(increments_to_b,
+            (std::vector<bool>{true, false, false, true, true}));
+}
+
+TEST(StepCodesTest, SignsContract) {
+  Rng rng(91);
+  for (int round = 0; round < 200; ++round) {
+    const auto n = static_cast<int64_t>(1 + rng.Below(1000));
+    std::vector<float> v(n);
+    for (float& value : v) {
+      value = static_cast<float>(rng.Uniform() - 0.5) *
+              (rng.Bernoulli(0.05) ? 100.0F : 1.0F);
+    }
+    StepCodes codes(1, 1, n);
+    CodeSigns(0, v, std::vector<float>(n, 0.0F), codes);
+    double whole = 0;
+    double rest = 0;
+    for (int64_t l = 0; l < n; ++l) {
+      const double missing = static_cast<double>(v[l]) - codes.values[l];
+      whole += static_cast<double>(v[l]) * v[l];
+      rest += missing * missing;
+    }
+    EXPECT_LE(rest, (1 - 1 / 256.0) * whole * (1 + 1e-6)) << "n " << n;
+  }
+}
+
+TEST(StepCodesTest, IncrementsStayFiniteAndNeverEndAtNothing) {
+  FlatVector replica = {3e38F, -3e38F, 1, 5, 0};
+  AddIncrements({3e38F, -3e38F, -1, 0, 0}, absl::MakeSpan(replica));
+  EXPECT_EQ(replica[0], std::numeric_limits<float>::max());
+  EXPECT_EQ(replica[1], std::numeric_limits<float>::lowest());
+  EXPECT_EQ(replica[2], std::numeric_limits<float>::min());
+  EXPECT_EQ(replica[3], 5);
+  EXPECT_EQ(replica[4], 0);
+}
+
 // -------------------------------------------------------------------- beer ----
+
+// Each of the two vectors has its own magnitude.
+TEST(BeerTest, SignsOfBothReplicasTravelTogether) {
+  Machine machine(
+      "beer",
+      {{"eta", 0.5}, {"gamma", 0.5}, {"compressor", std::string("sign")}},
+      {{Id("a"), 0.25}});
+  machine.Handle(PeerUp{Id("a")});
+  machine.gradient = {2, 4};
+  machine.Handle(StepBegins{});
+  machine.Handle(GradientReady{});
+  machine.gradient = {8, -4};
+  EXPECT_EQ(machine.Handle(GradientReady{}), "give wake");
+  const Give give = machine.Last<Give>();
+  ASSERT_NE(give.steps, nullptr);
+  EXPECT_EQ(give.steps->vectors, 2);
+  EXPECT_EQ(*give.mass, (FlatVector{-1.5, -1.5, 6, -6}));
+  // What goes from z is gamma W times the replica as it is now.
+  EXPECT_EQ(RoundsOf(machine).conserved()[1], 0.125F * 6);
+  machine.Handle(Delivered{Id("a"), 1, 0});
+  MassArrived arrived = Mass("a", {1, 1, 4, 4}, 0, 1, 0.125);
+  arrived.increments = true;
+  EXPECT_EQ(machine.Handle(std::move(arrived)), "cancel done");
+  EXPECT_EQ(RoundsOf(machine).conserved()[1], 0.125F * 6 + 0.5F);
+}
 
 // In round 0, everything is sent: x = (-1, -2), v = (1, 1).
 std::unique_ptr<Machine> BeerAtExchange() {
@@ -504,6 +645,10 @@ TEST(AnqNidsTest, SendsCodesInARangeThatShrinksOrWidens) {
   machine.Handle(StepBegins{});
   EXPECT_EQ(machine.Handle(GradientReady{}), "give wake");
   EXPECT_EQ(ReplicasOf(machine).replica(), (FlatVector{0.5, -1.5, 0.5}));
+  const Give give = machine.Last<Give>();
+  ASSERT_NE(give.steps, nullptr);
+  EXPECT_EQ(give.steps->bits, 2);
+  EXPECT_EQ(*give.mass, ReplicasOf(machine).replica());
   EXPECT_EQ(machine.Gauge("range"), 0.75);
   // u gives W/2 h.
   EXPECT_EQ(RoundsOf(machine).conserved()[1], 0.25F * 1.5F);

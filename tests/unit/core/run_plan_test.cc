@@ -47,6 +47,54 @@ TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
   }
 }
 
+TEST(ValidatePlan, TakesLossyMassWhereTheoryAllowsItAndElseSaysWhyNot) {
+  std::vector<std::string> taken;
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = info.name;
+    plan.codec.format.coordinates = Coordinates::kDense;
+    plan.codec.mass = ValueType::kInt8;
+    if (info.star_graph) plan.topology.kind = "star";
+    const absl::Status status = ValidatePlan(plan);
+    if (status.ok()) {
+      taken.push_back(info.name);
+      continue;
+    }
+    EXPECT_THAT(
+        std::string(status.message()),
+        AllOf(StartsWith("codec.mass: \"int8\""),
+              HasSubstr(info.gives_mass ? info.exact_mass : "gives no mass")));
+  }
+  EXPECT_THAT(taken, testing::UnorderedElementsAre("depositum", "g-push-pull",
+                                                   "k-gt", "push-pull",
+                                                   "spod-gt", "sporadic-k-gt"));
+}
+
+TEST(ValidatePlan, SaysWhyAFormatIsNotForAnAlgorithm) {
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    SCOPED_TRACE(info.name);
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = info.name;
+    if (info.star_graph) plan.topology.kind = "star";
+    EXPECT_EQ(info.dense_only, !info.why_dense.empty());
+    plan.codec.format.coordinates = Coordinates::kRandom;
+    EXPECT_EQ(ValidatePlan(plan).ok(), !info.dense_only);
+    if (info.dense_only) {
+      EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+                  AllOf(StartsWith("codec.coordinates: \"random\""),
+                        HasSubstr(info.why_dense)));
+    }
+    plan.codec.format.coordinates = Coordinates::kDense;
+    plan.codec.format.values = ValueType::kInt8;
+    EXPECT_EQ(ValidatePlan(plan).ok(), info.exact_mass.empty());
+    if (!info.exact_mass.empty()) {
+      EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+                  AllOf(StartsWith("codec.values: \"int8\""),
+                        HasSubstr(info.exact_mass)));
+    }
+  }
+}
+
 TEST(ValidatePlan, TakesOneLonelyMember) {
   RunPlan plan = GoodPlan();
   plan.members.resize(1);

@@ -229,6 +229,29 @@ TEST_F(HostilePeer, WrongHeadersAndHugeSizesAreRefusedBeforeMemoryIsTaken) {
   ExpectGoesOn();
 }
 
+// One bit is for increments of replicas, never for a model.
+TEST_F(HostilePeer, StepsAreNoModelAndNoOtherMass) {
+  Begin("d-psgd");
+  Send(honest_);
+  const core::StepCodes codes(1, 1, 1000);
+  codec::EncoderInput input;
+  input.format.values = core::ValueType::kSteps;
+  input.format.bits = input.format.vectors = 1;
+  input.values = codes.values;
+  input.steps = &codes;
+  auto encoder = codec::Encoder::Create(input);
+  ASSERT_TRUE(encoder.ok());
+  ports::TransferBegin begin = GoodPush(1, cluster_->step(0)).first;
+  begin.header = (*encoder)->header_bytes();
+  begin.body_bytes = (*encoder)->header().body_bytes();
+  Send(begin);
+  ASSERT_EQ(peer_->Heard<ports::TransferCancel>().size(), 1U);
+  const std::string& text = peer_->Heard<ports::TransferCancel>()[0].text;
+  EXPECT_NE(text.find("never for models"), std::string::npos) << text;
+  EXPECT_EQ(Rejected("bad-message"), 1);
+  ExpectGoesOn();
+}
+
 TEST_F(HostilePeer, GapsOverrunsAndWrongBodiesEndTheTransfer) {
   Begin("d-psgd");
   Send(honest_);

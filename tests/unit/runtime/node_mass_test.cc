@@ -12,6 +12,7 @@
 
 #include "daemon/core/mass_drift.h"
 #include "daemon/core/mass_rounds.h"
+#include "daemon/core/replica_rounds.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"
@@ -65,6 +66,7 @@ struct MassCase {
   std::string name;
   std::string algorithm;
   core::KnobValues knobs;
+  core::ValueType mass = core::ValueType::kFp32;
 };
 
 class MassOnNodes : public testing::TestWithParam<MassCase> {
@@ -74,6 +76,7 @@ class MassOnNodes : public testing::TestWithParam<MassCase> {
     plan.batch_size = kRows;
     plan.topology.kind = "ring";
     plan.deadline.exchange = absl::Milliseconds(300);
+    plan.codec.mass = GetParam().mass;
     return plan;
   }
   // Every node, within `tolerance` of the least mean loss.
@@ -186,9 +189,26 @@ INSTANTIATE_TEST_SUITE_P(
         MassCase{"push_pull", "push-pull", {{"eta", 0.05}}},
         MassCase{"g_push_pull", "g-push-pull", {{"eta", 0.05}, {"p_hat", 0.6}}},
         MassCase{"k_gt", "k-gt", {{"eta_c", 0.02}, {"K", int64_t{3}}}},
+        MassCase{"depositum_fp16",
+                 "depositum",
+                 {{"T0", int64_t{2}}},
+                 core::ValueType::kFp16},
+        MassCase{"push_pull_int8",
+                 "push-pull",
+                 {{"eta", 0.05}},
+                 core::ValueType::kInt8},
+        MassCase{"k_gt_int8",
+                 "k-gt",
+                 {{"eta_c", 0.02}, {"K", int64_t{3}}},
+                 core::ValueType::kInt8},
         MassCase{"nids", "nids", {{"alpha", 0.1}}},
         MassCase{
-            "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}}),
+            "beer", "beer", {{"eta", 0.03}, {"gamma", 0.3}, {"rate", 0.3}}},
+        MassCase{"beer_sign",
+                 "beer",
+                 {{"eta", 0.03},
+                  {"gamma", 0.3},
+                  {"compressor", std::string("sign")}}}),
     [](const auto& info) { return info.param.name; });
 
 // D-PSGD and CHOCO-SGD with a constant step stall where the nodes' data differ;
@@ -247,6 +267,110 @@ TEST(MassOnNodesTest, CompressedDifferencesCostLittle) {
         {"eta", 0.01}, {"rate", 0.1}, {"compressor", std::string(compressor)}};
     EXPECT_LT(bytes("choco-sgd", knobs), whole / 6) << compressor;
     EXPECT_LT(bytes("beer", knobs), 2 * whole / 6) << compressor;
+  }
+  // A bit is a thirty-second, a step for each 256 comes on top, and here frames
+  // of 100 bytes a parcel do: 1,000 parameters are 125 bytes.
+  const core::KnobValues sign = {{"eta", 0.01},
+                                 {"compressor", std::string("sign")}};
+  EXPECT_LT(bytes("choco-sgd", sign), whole / 10);
+  EXPECT_LT(bytes("beer", sign), 2 * whole / 12);
+  const auto anq = [&](int64_t bits) {
+    return bytes("anq-nids", {{"alpha", 0.01}, {"bits", bits}});
+  };
+  const double four = anq(4);
+  const double eight = anq(8);
+  const double twelve = anq(12);
+  // Four bits more are 500 bytes a parcel more, an eighth of the whole.
+  EXPECT_NEAR(eight - four, whole / 8, whole / 80);
+  EXPECT_NEAR(twelve - eight, whole / 8, whole / 80);
+  EXPECT_LT(four, whole / 5);
+}
+
+// A model of int8 and mass of int8 are a quarter of what they are in fp32.
+TEST(MassOnNodesTest, LossyMassCostsAByteAValue) {
+  const auto bytes = [](core::ValueType models, core::ValueType mass) {
+    int64_t sent = 0;
+    RunTwice(ClusterOptions(), [&](SimCluster& c) {
+      core::RunPlan plan = c.MakePlan("push-pull", {{"eta", 0.01}});
+      plan.codec.format.values = models;
+      plan.codec.mass = mass;
+      plan.stop.steps = 50;
+      c.Run(plan);
+      ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+      sent = c.node(0).Status().bytes_sent;
+    });
+    return static_cast<double>(sent);
+  };
+  const double exact = bytes(core::ValueType::kFp32, core::ValueType::kFp32);
+  const double half = bytes(core::ValueType::kInt8, core::ValueType::kFp32);
+  const double lossy = bytes(core::ValueType::kInt8, core::ValueType::kInt8);
+  EXPECT_NEAR(exact - half, half - lossy, 0.05 * exact);
+  EXPECT_LT(lossy, 0.4 * exact);  // frames are about a tenth of a parcel here
+}
+
+// The format changes in the midst of a run, and back: what was kept is given.
+TEST(MassOnNodesTest, TheFormatOfMassMayChange) {
+  const Problems problems;
+  RunTwice(LeastSquaresCluster(problems, 50), [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("push-pull", {{"eta", 0.05}}));
+    plan.deadline.exchange = absl::Milliseconds(300);
+    plan.version = 1;
+    c.Run(plan);
+    for (const core::ValueType mass :
+         {core::ValueType::kInt8, core::ValueType::kFp32,
+          core::ValueType::kBf16}) {
+      c.RunFor(absl::Seconds(1));
+      ++plan.version;
+      plan.codec.mass = mass;
+      c.SetPlanEverywhere(plan);
+    }
+    c.RunFor(absl::Seconds(20));
+    Settle(c);
+    EXPECT_LE(MassDefect(c), 1e-4);
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(c.node(i).parcels().epoch(), 1U);
+      EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 1e-3);
+    }
+  });
+}
+
+// Every copy of a replica is its owner's to the last bit, through lost links.
+TEST(MassOnNodesTest, ReplicasOfIncrementsAreTheSameEverywhere) {
+  const Problems problems;
+  for (const auto& [algorithm, knobs] :
+       std::vector<std::pair<std::string, core::KnobValues>>{
+           {"choco-sgd", {{"eta", 0.03}, {"compressor", std::string("sign")}}},
+           {"beer", {{"eta", 0.03}, {"compressor", std::string("sign")}}},
+           {"anq-nids", {{"alpha", 0.05}, {"bits", int64_t{3}}}}}) {
+    SCOPED_TRACE(algorithm);
+    ClusterOptions options = LeastSquaresCluster(problems, 49);
+    options.network.path.jitter = absl::Milliseconds(20);
+    options.network.path.reset_probability = 0.01;
+    RunTwice(options, [&](SimCluster& c) {
+      core::RunPlan plan = FullBatches(c.MakePlan(algorithm, knobs));
+      plan.deadline.exchange = absl::Milliseconds(300);
+      c.Run(plan);
+      c.RunFor(absl::Seconds(20));
+      Settle(c);
+      c.RunFor(absl::Seconds(1));
+      EXPECT_GT(c.log(0).Count<ports::LinkDown>(), 3);
+      for (int64_t i = 0; i < c.size(); ++i) {
+        const auto& own =
+            dynamic_cast<const core::ReplicaRounds&>(RoundsOf(c, i));
+        for (int64_t j = 0; j < c.size(); ++j) {
+          if (j == i) continue;
+          const auto& taker =
+              dynamic_cast<const core::ReplicaRounds&>(RoundsOf(c, j));
+          FlatVector copy = *taker.replica_of(c.id(i));
+          for (const core::MassLedger::Taken* held : taker.ledger().held()) {
+            if (held->from != c.id(i)) continue;
+            core::ApplyParcel(held->mass, held->increments,
+                              absl::MakeSpan(copy));
+          }
+          EXPECT_EQ(copy, own.replica()) << i << " at " << j;
+        }
+      }
+    });
   }
 }
 

@@ -1,0 +1,33 @@
+#include "daemon/codec/mass_codec.h"
+
+#include "daemon/base/rng.h"
+#include "daemon/codec/encoder.h"
+
+namespace dfl::codec {
+namespace {
+
+constexpr int64_t kPieceBytes = 64 << 10;
+
+}  // namespace
+
+std::optional<core::MassCode::Written> MassCodec::Write(
+    const NodeId& to, uint64_t sequence, absl::Span<const float> mass) const {
+  if (values_ == core::ValueType::kFp32) return std::nullopt;
+  Written written;
+  written.format.values = values_;
+  written.seed = DeriveSeed(seed_, to.name(), sequence);
+  EncoderInput input;
+  input.format = written.format;
+  input.seed = written.seed;
+  input.values = mass;
+  input.keep_sent = true;
+  const auto encoder = Encoder::Create(input);
+  // Not finite: let it be refused where it is sent.
+  if (!encoder.ok()) return std::nullopt;
+  while (!(*encoder)->done()) (void)(*encoder)->Next(kPieceBytes);
+  const SentValues sent = (*encoder)->TakeSent();
+  written.carried.assign(sent.values.begin(), sent.values.end());
+  return written;
+}
+
+}  // namespace dfl::codec

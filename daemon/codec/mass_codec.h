@@ -1,0 +1,37 @@
+// Mass in a lossy format (core::MassCode): what a parcel carries is what its
+// receiver decodes, bit for bit; the giver keeps the rest.
+#ifndef DFL_CODEC_MASS_CODEC_H_
+#define DFL_CODEC_MASS_CODEC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/types/span.h"
+#include "daemon/core/mass_ledger.h"
+#include "daemon/core/message_format.h"
+
+namespace dfl::codec {
+
+// Thread-compatible.
+class MassCodec : public core::MassCode {
+ public:
+  // From the next parcel on; fp32 is exact. `seed` should differ between nodes:
+  // roundings are drawn from it, the receiver's name and the parcel's number.
+  void Set(core::ValueType values, uint64_t seed) {
+    values_ = values;
+    seed_ = seed;
+  }
+
+  // Cost: O(n) time, n floats and the body for a while.
+  std::optional<Written> Write(const NodeId& to, uint64_t sequence,
+                               absl::Span<const float> mass) const override;
+
+ private:
+  core::ValueType values_ = core::ValueType::kFp32;
+  uint64_t seed_ = 0;
+};
+
+}  // namespace dfl::codec
+
+#endif  // DFL_CODEC_MASS_CODEC_H_
