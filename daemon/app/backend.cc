@@ -520,7 +520,7 @@ void Backend::BeginExport(
             if (!file->ok()) {
               done(file->status());
             } else {
-              done(MakeBytesSource(**std::move(file), (*snapshot)->step));
+              done(MakeBytesSource(*std::move(*file), (*snapshot)->step));
             }
           });
     });
