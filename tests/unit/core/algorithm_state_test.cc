@@ -3,7 +3,6 @@
 #include "daemon/core/algorithm_state.h"
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -11,10 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/base/checksum.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/step_codes.h"
 #include "gmock/gmock.h"
@@ -260,6 +257,24 @@ TEST(StateTest, DracoSendsTheUpdateThatWaitedForItsTime) {
   EXPECT_EQ(fresh.Last<Push>().values[0], -1);
 }
 
+TEST(StateTest, DracoLeadsAndCountsOn) {
+  const KnobValues knobs = {{"psi", int64_t{1}}};
+  Machine old("draco", knobs, Three());
+  for (const double age : {100, 0, 0}) {
+    RemoteModel update = Model({1, 2}, 0, {0});
+    update.scalars = {0, 0.5};
+    update.age = absl::Seconds(age);
+    old.Handle(PushArrived{Id("a"), std::move(update)});
+  }
+  EXPECT_EQ(old.Handle(TimerFired{3}), "wake");  // it is the hub
+  Machine fresh("draco", knobs, Three());
+  (void)ResumedFrom(old, fresh);
+  EXPECT_EQ(fresh.Gauge("dropped_late"), 1);
+  EXPECT_EQ(fresh.Gauge("dropped_full"), 1);
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "push wake gradient");
+  EXPECT_TRUE(fresh.Last<Push>().apart);
+}
+
 // A unification that waits for the step is the model's values.
 TEST(StateTest, DracoUnifiesWithWhatTheOldObjectHadHeard) {
   Machine old("draco", {}, Three());
@@ -270,6 +285,7 @@ TEST(StateTest, DracoUnifiesWithWhatTheOldObjectHadHeard) {
   (void)ResumedFrom(old, fresh);
   EXPECT_EQ(fresh.Gauge("unified"), 1);
   EXPECT_EQ(fresh.Handle(StepBegins{}), "push gradient");
+  EXPECT_EQ(fresh.Last<Push>().peers, (std::vector<NodeId>{Id("b"), Id("c")}));
   EXPECT_EQ(fresh.parameters, (std::vector<float>{3, 4}));
   EXPECT_EQ(fresh.buffers, (std::vector<float>{7}));
 }
@@ -358,104 +374,32 @@ TEST(StateTest, KdPdflAdoptsWhatTheOldObjectHadBeenSent) {
   EXPECT_EQ(fresh.parameters, (std::vector<float>{5, 6}));
 }
 
-// ------------------------------------------------------------------- bytes ----
-
-AlgorithmState Sample() {
-  AlgorithmState state;
-  state.algorithm = "sgp";
-  state.fields = {{"a", int64_t{-2}},
-                  {"b", 0.5},
-                  {"c", std::string("node-1")},
-                  {"d", FlatVector{1, -2, 3}},
-                  {"e", std::vector<double>{4, 5}},
-                  {"f", std::vector<std::string>{"x", "", "yz"}},
-                  {"g", FlatVector()}};
-  return state;
-}
-
-TEST(StateBytesTest, AreTheFormatOnRecord) {
-  AlgorithmState state;
-  state.algorithm = "ab";
-  state.fields = {{"k", int64_t{258}}};
-  const std::string bytes = SerializeState(state);
-  const std::string body = absl::HexStringToBytes(
-      "44464c41"          // DFLA
-      "01000000"          // version
-      "2c00000000000000"  // 44 bytes
-      "020000006162"      // ab
-      "01000000"          // one field
-      "010000006b00"      // k, an integer
-      "0201000000000000");
-  EXPECT_EQ(absl::BytesToHexString(bytes.substr(0, bytes.size() - 4)),
-            absl::BytesToHexString(body));
-  const uint32_t checksum = Crc32c(body);
-  EXPECT_EQ(std::memcmp(bytes.data() + body.size(), &checksum, 4), 0);
-}
-
-TEST(StateBytesTest, AreReadAsTheyWereWritten) {
-  const auto parsed = ParseState(SerializeState(Sample()));
-  ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(*parsed, Sample());
-  EXPECT_EQ(SerializeState(*parsed), SerializeState(Sample()));
-}
-
-TEST(StateBytesTest, EveryTruncationAndEveryFlippedBitIsAnError) {
-  const std::string bytes = SerializeState(Sample());
-  for (size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(ParseState(absl::string_view(bytes).substr(0, length)).ok())
-        << length;
+TEST(StateTest, KdPdflDeliversAndMayBeDeliveredTo) {
+  const KnobValues knobs = {{"adopt", true}, {"T_ex", int64_t{3}}};
+  Machine old("kd-pdfl", knobs, Three());
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(old.Handle(StepBegins{}), "gradient");
+    EXPECT_EQ(old.Handle(GradientReady{}), "done");
   }
-  EXPECT_FALSE(ParseState(bytes + '\0').ok());
-  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
-    std::string flipped = bytes;
-    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_FALSE(ParseState(flipped).ok()) << bit;
+  EXPECT_EQ(old.Handle(StepBegins{}), "ask wake");
+  EXPECT_EQ(old.Last<Ask>().ask, 1U);
+  for (const Neighbour& n : Three()) {
+    old.Handle(AnswerArrived{n.node, 1, Model({1, 1}, 0, {0})});
   }
-}
+  EXPECT_EQ(old.Handle(Predicted{1, {4, {0.5, 0.5}}}), "done");
+  EXPECT_EQ(old.Handle(AskArrived{Id("a"), 1}), "answer");
 
-// `bytes` with their checksum made right.
-std::string Sealed(std::string bytes) {
-  bytes.resize(bytes.size() - 4);
-  const uint32_t checksum = Crc32c(bytes);
-  bytes.append(reinterpret_cast<const char*>(&checksum), 4);
-  return bytes;
-}
-
-// Whatever a byte says, with a checksum that fits: an error or a state, and no
-// more memory than there are bytes.
-TEST(StateBytesTest, LiesWithARightChecksumAreBorne) {
-  const std::string bytes = SerializeState(Sample());
-  int64_t refused = 0;
-  for (size_t i = 0; i + 4 < bytes.size(); ++i) {
-    for (const char lie : {'\x00', '\x01', '\x7f', '\xff'}) {
-      std::string changed = bytes;
-      changed[i] = lie;
-      const auto parsed = ParseState(Sealed(changed));
-      if (parsed.ok()) {
-        EXPECT_EQ(SerializeState(*parsed), Sealed(changed));
-      } else {
-        ++refused;
-      }
-    }
-  }
-  EXPECT_GT(refused, 100);
-}
-
-TEST(StateBytesTest, AnotherVersionIsRefusedByItsNumber) {
-  AlgorithmState state = Sample();
-  state.version = 9;
-  const absl::Status status = ParseState(SerializeState(state)).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("version 9; allowed: 1"));
-}
-
-TEST(StateBytesTest, FieldsOutOfOrderAreRefused) {
-  std::string bytes = SerializeState(Sample());
-  const size_t at = bytes.find(std::string("\x01\0\0\0b", 5));
-  bytes[at + 4] = 'a';
-  const absl::Status status = ParseState(Sealed(bytes)).status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("field 2 of 7"));
+  Machine fresh("kd-pdfl", knobs, Three());
+  (void)ResumedFrom(old, fresh);
+  EXPECT_EQ(fresh->Gauges(), old->Gauges());
+  EXPECT_EQ(fresh.Handle(PushArrived{Id("a"), Model({5, 6}, 0, {1})}), "");
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "push done");
+  EXPECT_EQ(fresh.Last<Push>().peers.size(), 3U);
+  EXPECT_EQ(fresh.parameters, (std::vector<float>{5, 6}));
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "gradient");
+  EXPECT_EQ(fresh.Handle(GradientReady{}), "done");
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "ask wake");
+  EXPECT_EQ(fresh.Last<Ask>().ask, 2U);
 }
 
 // ----------------------------------------------------------- next exchange ----
