@@ -56,7 +56,16 @@ uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
 struct NodeScore {
   std::string name;
   int64_t step = 0;
-  Score own;  // f_i(w_i), and the accuracy of its own model
+  uint64_t plan_version = 0;  // in force there
+  Score own;                  // f_i(w_i), and the accuracy of its own model
+};
+
+// A change of the plan.
+struct PlanChange {
+  uint64_t version = 0;
+  double time_s = 0;  // virtual, when it was given out
+  // When the last of the nodes in the run had it in force; none: never.
+  std::optional<double> in_force_s;
 };
 
 struct Result {
@@ -66,9 +75,10 @@ struct Result {
   uint64_t digest = 0;
   std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
   std::vector<NodeScore> nodes;  // of the last row
-  int64_t parameters = 0;        // of a model
-  int64_t edges = 0;  // directed ones by themselves; of the first round
-  int64_t steps = 0;  // finished, of all nodes together
+  std::vector<PlanChange> changes;
+  int64_t parameters = 0;  // of a model
+  int64_t edges = 0;       // directed ones by themselves; of the first round
+  int64_t steps = 0;       // finished, of all nodes together
   int64_t events = 0;
   int64_t links_lost = 0;
   int64_t neighbours_missed = 0;  // deadlines that passed without an answer
@@ -128,10 +138,19 @@ class Simulation {
     const int64_t place_;
   };
 
+  // A plan, and what follows from it for each member, by place.
+  struct Version {
+    std::shared_ptr<const core::RunPlan> plan;
+    std::vector<core::NodePlan> nodes;  // of the first round
+    absl::Duration within;              // how late a node may take it
+  };
+
   // A member, and the process that runs for it while it is up.
   struct Slot {
-    core::NodePlan plan;  // of the first round
-    // Whom it may have a link with, by place, sorted.
+    NodeId self;
+    size_t version = 0;          // of the plan that it holds
+    uint64_t plan_in_force = 0;  // the plan's own number; 0: none
+    // Whom it may have a link with in any version, by place, sorted.
     std::vector<int64_t> contacts;
     std::unique_ptr<Ear> ear;
     Rng compute{0};
@@ -175,6 +194,21 @@ class Simulation {
   void Apply(const Edge& edge, int64_t cuts, int64_t holes);
   // All links' paths, as they are now.
   void SetPaths();
+
+  // Derives every version of the plan, and whom each node may have a link with.
+  // Errors: as core::DeriveNodePlans.
+  absl::Status MakeVersions();
+  // The plan that is given out at present.
+  const core::RunPlan& newest_plan() const { return *versions_[newest_].plan; }
+  // Of the plan with that number.
+  const std::string& AlgorithmOf(uint64_t plan_version) const {
+    return versions_[plan_version - plan_->version].plan->algorithm.name;
+  }
+  void BeginChange(size_t version);
+  // Gives `i` the newest plan at a moment that is drawn for it.
+  void GiveNewest(int64_t i);
+  void TakePlan(int64_t i, size_t version);
+  void NotePlanInForce();
   // Contacts of `i` in the run, with nothing between them and it.
   int64_t Reachable(int64_t i) const;
   // `slot` has finished a step, or does not train any more.
@@ -192,7 +226,11 @@ class Simulation {
 
   const Scenario scenario_;
   const std::unique_ptr<Task> task_;
+  // The plan that the run begins with: members, seed.
   std::shared_ptr<const core::RunPlan> plan_;
+  std::vector<Version> versions_;  // 0: of plan_
+  size_t newest_ = 0;              // of those, that is given out
+  int64_t takes_ = 0;              // moments drawn that are still to come
   simports::SimScheduler scheduler_;
   const simports::SimScheduler::OwnerId owner_;
   std::unique_ptr<simports::SimNetwork> network_;

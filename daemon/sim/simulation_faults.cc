@@ -31,6 +31,11 @@ void Simulation::OnFirstTraining() {
 
 void Simulation::ScheduleEvents() {
   for (const NetworkEvent& event : scenario_.events) {
+    if (event.plan != nullptr) {
+      const size_t version = event.plan->version - plan_->version;
+      scheduler_.At(zero_ + event.at, owner_,
+                    [this, version] { BeginChange(version); });
+    }
     scheduler_.At(zero_ + event.at, owner_, [this, &event] { Begin(event); });
     if (event.lasts == absl::InfiniteDuration()) continue;
     scheduler_.At(zero_ + event.at + event.lasts, owner_,
@@ -80,6 +85,8 @@ void Simulation::Begin(const NetworkEvent& event) {
       extra_loss_ += event.amount;
       SetPaths();
       return;
+    case NetworkEvent::Kind::kChange:
+      return;
   }
 }
 
@@ -92,6 +99,7 @@ void Simulation::Undo(const NetworkEvent& event) {
       }
       return;
     case NetworkEvent::Kind::kJoin:
+    case NetworkEvent::Kind::kChange:
       return;
     case NetworkEvent::Kind::kBlackHole:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, -1);
