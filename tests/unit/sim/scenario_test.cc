@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
             "  events: [{at: 1s, change: {topology: {kind: rign}}}]\n",
             "s.yaml:11: network.events[0]: the plan that it makes is wrong: "
             "s.yaml:11: topology.kind: \"rign\" is unknown; did you mean "
-            "ring?"},
+            "\"ring\"?"},
         Mistake{
             "ChangeThatDoesNotFit",
             "  events: [{at: 1s, change: {algorithm: {name: fedavg}}}]\n",
