@@ -1,6 +1,7 @@
 #include "daemon/sim/network_event.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,8 +17,9 @@ using config::YamlReader;
 using Kind = NetworkEvent::Kind;
 
 // In the order of NetworkEvent::Kind.
-constexpr const char* kKinds[] = {"crash",     "join", "cut",  "black_hole",
-                                  "partition", "slow", "loss", "change"};
+constexpr const char* kKinds[] = {"crash",      "join",      "cut",
+                                  "black_hole", "partition", "slow",
+                                  "loss",       "change",    "leave"};
 
 // What says more of an event, and of which kinds.
 struct Detail {
@@ -33,7 +35,9 @@ const std::vector<Detail>& Details() {
         Kind::kSlow, Kind::kLoss},
        "`for` goes with what ends by itself, not with "},
       {"factor", {Kind::kSlow}, "`factor` goes with slow alone, not with "},
-      {"within", {Kind::kChange}, "`within` goes with change, not with "},
+      {"within",
+       {Kind::kChange, Kind::kLeave, Kind::kJoin},
+       "`within` goes with a change of the plan, not with "},
   };
   return *kDetails;
 }
@@ -104,6 +108,7 @@ class EventReader {
     switch (event.kind) {
       case Kind::kJoin:
       case Kind::kCrash:
+      case Kind::kLeave:
         return ReadMember(what, own, event);
       case Kind::kCut:
       case Kind::kBlackHole: {
@@ -181,7 +186,43 @@ class EventReader {
   YamlReader& yaml_;
 };
 
+// Who leaves must be there. Tells first joins from those of nodes that had left.
+void CheckComingAndGoing(SectionReader& reader,
+                         std::vector<WrittenEvent>& events) {
+  std::set<int64_t> seen;
+  std::set<int64_t> gone;
+  for (WrittenEvent* written : InTime(events)) {
+    NetworkEvent& event = written->event;
+    if (event.kind == Kind::kJoin) {
+      event.first = seen.count(event.members[0]) == 0;
+      gone.erase(event.members[0]);
+    } else if (event.kind == Kind::kLeave) {
+      if (!gone.insert(event.members[0]).second) {
+        reader.yaml().Add(
+            written->line, YamlReader::Join(written->path, "leave"),
+            absl::StrCat("found ",
+                         reader.names()[static_cast<size_t>(event.members[0])],
+                         ", which has left before; allowed: a node that is "
+                         "there"));
+      }
+    } else {
+      continue;
+    }
+    seen.insert(event.members[0]);
+  }
+}
+
 }  // namespace
+
+std::vector<WrittenEvent*> InTime(std::vector<WrittenEvent>& events) {
+  std::vector<WrittenEvent*> in_time;
+  for (WrittenEvent& event : events) in_time.push_back(&event);
+  std::stable_sort(in_time.begin(), in_time.end(),
+                   [](const WrittenEvent* a, const WrittenEvent* b) {
+                     return a->event.at < b->event.at;
+                   });
+  return in_time;
+}
 
 std::vector<WrittenEvent> ReadEvents(const YamlNode& network,
                                      SectionReader& reader) {
@@ -196,6 +237,7 @@ std::vector<WrittenEvent> ReadEvents(const YamlNode& network,
                          events.push_back(std::move(written));
                        }
                      });
+  CheckComingAndGoing(reader, events);
   return events;
 }
 

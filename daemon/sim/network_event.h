@@ -9,6 +9,7 @@
 //   - {at: 2s, slow: a, factor: 4, for: 3s}
 //   - {at: 2s, loss: 0.01, for: 3s}
 //   - {at: 2s, change: {topology: {kind: ring}}, within: 500ms}
+//   - {at: 2s, leave: a, within: 500ms}
 #ifndef DFL_SIM_NETWORK_EVENT_H_
 #define DFL_SIM_NETWORK_EVENT_H_
 
@@ -33,19 +34,22 @@ struct NetworkEvent {
     kPartition,
     kSlow,
     kLoss,
-    kChange
+    kChange,
+    kLeave
   };
   Kind kind = Kind::kCrash;
   absl::Duration at;
   // After this it is undone (a crashed node restarts); infinite: never.
   absl::Duration lasts = absl::InfiniteDuration();
-  // kCrash, kJoin, kSlow: the member. kCut, kBlackHole: both ends.
+  // kCrash, kJoin, kSlow, kLeave: the member. kCut, kBlackHole: both ends.
   std::vector<int64_t> members;
   // kPartition: the group of each member.
   std::vector<int64_t> group;
   // kSlow: its gradients take this many times longer, > 0. kLoss: added to the
   // reset probability of every link, in [0, 1).
   double amount = 0;
+  // kJoin: the node was not there before; else it had left.
+  bool first = false;
   // The plan from then on; null: it stays. Every node takes it over at a moment
   // of its own, at most `within` later (plan_changes.h).
   std::shared_ptr<const core::RunPlan> plan;
@@ -59,6 +63,9 @@ struct WrittenEvent {
   int line = 1;             // in the file
   config::YamlNode change;  // kChange: what it says of the plan
 };
+
+// In the order in which they happen; those of one moment as written.
+std::vector<WrittenEvent*> InTime(std::vector<WrittenEvent>& events);
 
 // The events of the section `network`, as written, but for the plans. Mistakes
 // go to `reader`.

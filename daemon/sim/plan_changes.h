@@ -3,7 +3,8 @@
 //
 // Changes are merged into the scenario's document as variants are, one after the
 // other in the order of their times, and each gives a plan with the next
-// version. Run, seed, members and model stay.
+// version. Run, seed and model stay. A node that leaves is no member of the plan
+// from then on, until it joins again.
 #ifndef DFL_SIM_PLAN_CHANGES_H_
 #define DFL_SIM_PLAN_CHANGES_H_
 

@@ -210,7 +210,7 @@ class NetworkReader {
                   scenario_.limit);
     std::vector<bool> late(reader_->names().size(), false);
     for (const auto& [event, path, line, change] : written_) {
-      if (event.kind == NetworkEvent::Kind::kJoin) {
+      if (event.kind == NetworkEvent::Kind::kJoin && event.first) {
         late[static_cast<size_t>(event.members[0])] = true;
       }
     }

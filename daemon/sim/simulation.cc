@@ -202,10 +202,9 @@ void Simulation::Boot(int64_t i) {
   if (slot.version < newest_) GiveNewest(i);
 }
 
-void Simulation::Crash(int64_t i) {
+void Simulation::TakeDown(int64_t i) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   if (!slot.up()) return;
-  ++result_.crashes;
   result_.models_received += slot.node->models_received();
   if (slot.phase == Phase::kTraining) NoteStepGap(slot);
   slot.loop->Stop();
@@ -322,10 +321,11 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
   std::vector<bool> late(slots_.size(), false);
   for (const NetworkEvent& event : scenario_.events) {
     const bool joins = event.kind == NetworkEvent::Kind::kJoin;
+    const bool first = joins && event.first;
     const bool restarts = event.kind == NetworkEvent::Kind::kCrash &&
                           event.lasts < absl::InfiniteDuration();
     if (joins || restarts) ++returns_;
-    if (joins) late[static_cast<size_t>(event.members[0])] = true;
+    if (first) late[static_cast<size_t>(event.members[0])] = true;
   }
   for (int64_t i = 0; i < size(); ++i) {
     if (!late[static_cast<size_t>(i)]) Boot(i);

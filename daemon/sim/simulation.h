@@ -141,7 +141,8 @@ class Simulation {
   // A plan, and what follows from it for each member, by place.
   struct Version {
     std::shared_ptr<const core::RunPlan> plan;
-    std::vector<core::NodePlan> nodes;  // of the first round
+    std::vector<bool> members;
+    std::vector<core::NodePlan> nodes;  // of the first round; of members
     absl::Duration within;              // how late a node may take it
   };
 
@@ -156,6 +157,7 @@ class Simulation {
     Rng compute{0};
     double slowness = 1;  // by kSlow events
     int64_t boots = 0;
+    bool left = false;  // for good, unless it joins again
     ports::Phase phase = ports::Phase::kIdle;
     int64_t step = 0;
     absl::Time step_began;  // while it trains
@@ -178,7 +180,8 @@ class Simulation {
 
   const std::string& name(int64_t i) const;
   void Boot(int64_t i);
-  void Crash(int64_t i);
+  // The process ends, as it is.
+  void TakeDown(int64_t i);
   absl::Duration GradientTime(int64_t i);
   bool AreContacts(int64_t a, int64_t b) const;
   std::vector<Edge> EdgesOf(const NetworkEvent& event) const;
@@ -191,6 +194,8 @@ class Simulation {
   void ScheduleEvents();
   void Begin(const NetworkEvent& event);
   void Undo(const NetworkEvent& event);
+  // A restart or a join that was counted in returns_.
+  void Return(int64_t i);
   void Apply(const Edge& edge, int64_t cuts, int64_t holes);
   // All links' paths, as they are now.
   void SetPaths();
@@ -198,6 +203,7 @@ class Simulation {
   // Derives every version of the plan, and whom each node may have a link with.
   // Errors: as core::DeriveNodePlans.
   absl::Status MakeVersions();
+  absl::Status Derive(Version& version);
   // The plan that is given out at present.
   const core::RunPlan& newest_plan() const { return *versions_[newest_].plan; }
   // Of the plan with that number.

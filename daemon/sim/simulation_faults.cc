@@ -31,12 +31,12 @@ void Simulation::OnFirstTraining() {
 
 void Simulation::ScheduleEvents() {
   for (const NetworkEvent& event : scenario_.events) {
-    if (event.plan != nullptr) {
-      const size_t version = event.plan->version - plan_->version;
-      scheduler_.At(zero_ + event.at, owner_,
-                    [this, version] { BeginChange(version); });
-    }
-    scheduler_.At(zero_ + event.at, owner_, [this, &event] { Begin(event); });
+    scheduler_.At(zero_ + event.at, owner_, [this, &event] {
+      if (event.plan != nullptr) {
+        BeginChange(event.plan->version - plan_->version);
+      }
+      Begin(event);
+    });
     if (event.lasts == absl::InfiniteDuration()) continue;
     scheduler_.At(zero_ + event.at + event.lasts, owner_,
                   [this, &event] { Undo(event); });
@@ -63,13 +63,14 @@ std::vector<Simulation::Edge> Simulation::EdgesOf(
 void Simulation::Begin(const NetworkEvent& event) {
   switch (event.kind) {
     case NetworkEvent::Kind::kCrash:
-      Crash(event.members[0]);
+      if (slots_[static_cast<size_t>(event.members[0])].up()) {
+        ++result_.crashes;
+        TakeDown(event.members[0]);
+      }
       return;
     case NetworkEvent::Kind::kJoin:
-      --returns_;
-      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
-        Boot(event.members[0]);
-      }
+      slots_[static_cast<size_t>(event.members[0])].left = false;
+      Return(event.members[0]);
       return;
     case NetworkEvent::Kind::kBlackHole:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, 1);
@@ -87,19 +88,28 @@ void Simulation::Begin(const NetworkEvent& event) {
       return;
     case NetworkEvent::Kind::kChange:
       return;
+    case NetworkEvent::Kind::kLeave:
+      // As a dfld that gets SIGTERM: it says nothing, its links are closed.
+      slots_[static_cast<size_t>(event.members[0])].left = true;
+      TakeDown(event.members[0]);
+      return;
   }
+}
+
+void Simulation::Return(int64_t i) {
+  --returns_;
+  const Slot& slot = slots_[static_cast<size_t>(i)];
+  if (!slot.up() && !slot.left) Boot(i);
 }
 
 void Simulation::Undo(const NetworkEvent& event) {
   switch (event.kind) {
     case NetworkEvent::Kind::kCrash:
-      --returns_;
-      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
-        Boot(event.members[0]);
-      }
+      Return(event.members[0]);
       return;
     case NetworkEvent::Kind::kJoin:
     case NetworkEvent::Kind::kChange:
+    case NetworkEvent::Kind::kLeave:
       return;
     case NetworkEvent::Kind::kBlackHole:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, -1);

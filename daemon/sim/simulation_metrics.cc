@@ -36,7 +36,8 @@ absl::Status Simulation::Measure(MetricsRow& row) {
     rounded_buffers[l] = static_cast<float>(mean_buffers[l] / count);
   }
   DFL_ASSIGN_OR_RETURN(const Score of_mean,
-                       task_->ScoreForAll({rounded, rounded_buffers}));
+                       task_->ScoreForAll({rounded, rounded_buffers},
+                                          versions_[newest_].members));
   row.loss_mean_model = of_mean.loss;
   row.accuracy_mean_model = of_mean.accuracy;
   double accuracies = 0;

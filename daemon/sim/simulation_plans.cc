@@ -42,30 +42,51 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
 }  // namespace
 
 absl::Status Simulation::MakeVersions() {
-  versions_.push_back({plan_, {}, absl::ZeroDuration()});
+  versions_.push_back({plan_, {}, {}, absl::ZeroDuration()});
   for (const NetworkEvent& event : scenario_.events) {
     if (event.plan == nullptr) continue;
-    // Of data the rows are known only now.
-    auto plan = std::make_shared<core::RunPlan>(*event.plan);
-    plan->members = plan_->members;
-    versions_.push_back({std::move(plan), {}, event.within});
+    versions_.push_back({event.plan, {}, {}, event.within});
   }
   std::sort(versions_.begin(), versions_.end(),
             [](const Version& a, const Version& b) {
               return a.plan->version < b.plan->version;
             });
-  for (Version& version : versions_) {
-    DFL_ASSIGN_OR_RETURN(version.nodes, core::DeriveNodePlans(*version.plan));
-    DFL_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> contacts,
-                         Contacts(*version.plan));
-    for (size_t i = 0; i < slots_.size(); ++i) {
-      std::vector<int64_t>& all = slots_[i].contacts;
-      std::vector<int64_t> both;
-      std::set_union(all.begin(), all.end(), contacts[i].begin(),
-                     contacts[i].end(), std::back_inserter(both));
-      all = std::move(both);
-    }
+  for (Version& version : versions_) DFL_RETURN_IF_ERROR(Derive(version));
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::Derive(Version& version) {
+  auto plan = std::make_shared<core::RunPlan>(*version.plan);
+  version.members.assign(slots_.size(), false);
+  version.nodes.resize(slots_.size());
+  std::vector<int64_t> places;  // of its members
+  for (core::MemberSpec& member : plan->members) {
+    const auto found = std::lower_bound(
+        plan_->members.begin(), plan_->members.end(), member,
+        [](const core::MemberSpec& a, const core::MemberSpec& b) {
+          return a.node < b.node;
+        });
+    member.rows = found->rows;  // of data they are known only now
+    places.push_back(found - plan_->members.begin());
   }
+  DFL_ASSIGN_OR_RETURN(std::vector<core::NodePlan> nodes,
+                       core::DeriveNodePlans(*plan));
+  DFL_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> contacts,
+                       Contacts(*plan));
+  for (size_t k = 0; k < places.size(); ++k) {
+    const auto i = static_cast<size_t>(places[k]);
+    version.members[i] = true;
+    version.nodes[i] = std::move(nodes[k]);
+    std::vector<int64_t> others;
+    for (const int64_t other : contacts[k]) {
+      others.push_back(places[static_cast<size_t>(other)]);
+    }
+    std::vector<int64_t> all;
+    std::set_union(slots_[i].contacts.begin(), slots_[i].contacts.end(),
+                   others.begin(), others.end(), std::back_inserter(all));
+    slots_[i].contacts = std::move(all);
+  }
+  version.plan = std::move(plan);
   return absl::OkStatus();
 }
 
@@ -99,6 +120,8 @@ void Simulation::GiveNewest(int64_t i) {
 void Simulation::TakePlan(int64_t i, size_t version) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   if (!slot.up() || slot.version >= version) return;
+  // It has left and joined again since that was drawn: there is a newer one.
+  if (!versions_[version].members[static_cast<size_t>(i)]) return;
   slot.version = version;
   const Version& next = versions_[version];
   DFL_CHECK(slot.node

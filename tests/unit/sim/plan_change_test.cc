@@ -99,6 +99,64 @@ TEST(PlanChange, WhatIsConservedIsThatOfTheNewAlgorithm) {
   EXPECT_LT(*result.rows.back().mass_drift, 1e-4);
 }
 
+TEST(Leaving, TheOthersGoOnAndAreWhatIsMeasured) {
+  const Result result = RunTwice(
+      SmallScenario("  events: [{at: 400ms, leave: n5, within: 100ms}]\n"));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_EQ(result.crashes, 0);
+  EXPECT_EQ(result.rows.back().nodes, 7);
+  ASSERT_EQ(result.nodes.size(), 7);
+  for (const NodeScore& node : result.nodes) {
+    EXPECT_NE(node.name, "n5");
+    EXPECT_EQ(node.plan_version, 2) << node.name;
+  }
+}
+
+// The optimum of those that are left is another one.
+TEST(Leaving, WhatIsLearnedIsWhatTheOthersHave) {
+  const std::string nids = "{name: nids, knobs: {alpha: 0.02}}";
+  const auto dense = [&](const std::string& network) {
+    return absl::StrReplaceAll(SmallScenario(network, nids),
+                               {{"coordinates: random", "coordinates: dense"},
+                                {"batch_size: 10", "batch_size: 30"},
+                                {"steps: 120", "steps: 1500"}});
+  };
+  const Result left = RunTwice(dense("  events: [{at: 100ms, leave: n7}]\n"));
+  EXPECT_EQ(left.end, End::kFinished) << left.why;
+  // All seven agree: f is least there, so no node's model is better by f.
+  EXPECT_LT(left.rows.back().consensus_error, 1e-6);
+  const Result gone = RunTwice(dense("  events: [{at: 100ms, crash: n7}]\n"));
+  EXPECT_LT(gone.rows.back().consensus_error, 1e-6);
+  // f of the eight, at what the seven learned, is more than f of the seven.
+  EXPECT_GT(gone.rows.back().loss_mean_model, left.rows.back().loss_mean_model);
+}
+
+TEST(Leaving, WhatItHeldBeginsANewEpoch) {
+  const Result result = RunTwice(absl::StrReplaceAll(
+      SmallScenario("  events: [{at: 500ms, leave: n5, within: 100ms}]\n",
+                    "{name: depositum, knobs: {alpha: 0.01}}"),
+      {{"coordinates: random", "coordinates: dense"}}));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  ASSERT_TRUE(result.rows.back().mass_drift.has_value());
+  EXPECT_LT(*result.rows.back().mass_drift, 1e-4);
+}
+
+TEST(Leaving, OneThatLeftMayJoinAgain) {
+  const Result result =
+      RunTwice(SmallScenario("  events:\n"
+                             "    - {at: 300ms, crash: n5, for: 200ms}\n"
+                             "    - {at: 400ms, leave: n5, within: 300ms}\n"
+                             "    - {at: 600ms, join: n5, within: 100ms}\n",
+                             kDpsgd));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  ASSERT_EQ(result.nodes.size(), 8);
+  for (const NodeScore& node : result.nodes) {
+    EXPECT_EQ(node.plan_version, 3) << node.name;
+    EXPECT_EQ(node.step, 120) << node.name;
+  }
+  EXPECT_LT(result.steps, 8 * 120);
+}
+
 TEST(PlanChange, IsInTheSummary) {
   const std::string text = SmallScenario(
       "  events: [{at: 300ms, change: {topology: {kind: complete}}}]\n");

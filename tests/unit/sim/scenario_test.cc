@@ -123,6 +123,51 @@ TEST(Scenario, ChangesOfThePlanBuildOnEachOtherInTheOrderOfTime) {
   EXPECT_EQ(second.plan->members[3].rows, 30);
 }
 
+TEST(Scenario, WhoLeavesIsNoMemberUntilItJoinsAgain) {
+  const std::string text = absl::StrReplaceAll(
+      SmallScenario("  events:\n"
+                    "    - {at: 3s, join: n2}\n"
+                    "    - {at: 1s, leave: n2, within: 1s}\n"
+                    "    - {at: 2s, change: {batch_size: 5}}\n"
+                    "    - {at: 2s, join: n7}\n"),
+      {{"topology: {kind: ring}",
+        "topology: {kind: explicit, edges: [[n0, n1], [n1, n2], [n1, n3], "
+        "[n3, n4], [n4, n5], [n5, n6], [n6, n7], [n2, n3]]}\n"
+        "nodes: {n2: {knobs: {nu: 1}}, n3: {knobs: {nu: 1}}}"}});
+  const Scenario scenario = Parse(text);
+  ASSERT_EQ(scenario.events.size(), 4);
+  const NetworkEvent& join = scenario.events[0];
+  const NetworkEvent& leave = scenario.events[1];
+  const NetworkEvent& change = scenario.events[2];
+  const NetworkEvent& late = scenario.events[3];
+  EXPECT_EQ(leave.kind, NetworkEvent::Kind::kLeave);
+  EXPECT_EQ(leave.within, absl::Seconds(1));
+  ASSERT_EQ(leave.plan->members.size(), 7);
+  EXPECT_EQ(leave.plan->members[2].node.name(), "n3");
+  EXPECT_EQ(leave.plan->topology.edges.size(), 6);
+  EXPECT_EQ(leave.plan->nodes.size(), 1);
+  EXPECT_EQ(change.plan->members.size(), 7);
+  EXPECT_EQ(change.plan->batch_size, 5);
+  EXPECT_FALSE(join.first);
+  ASSERT_NE(join.plan, nullptr);
+  EXPECT_EQ(join.plan->version, 4);
+  EXPECT_EQ(join.plan->members.size(), 8);
+  EXPECT_EQ(join.plan->topology.edges.size(), 8);
+  EXPECT_EQ(join.plan->nodes.size(), 2);
+  EXPECT_EQ(join.plan->batch_size, 5);
+  EXPECT_TRUE(late.first);
+  EXPECT_EQ(late.plan, nullptr);
+}
+
+TEST(Scenario, APlanThatCannotDoWithoutTheLeaverIsToldWithItsLine) {
+  const std::string text = absl::StrReplaceAll(
+      SmallScenario("  events: [{at: 1s, leave: n0}]\n"),
+      {{"kind: ring", "kind: random-regular, degree: 7"}});
+  EXPECT_THAT(ErrorOf(text), HasSubstr("s.yaml:11: network.events[0]: the plan "
+                                       "that it makes is wrong: s.yaml:4: "
+                                       "topology.degree"));
+}
+
 TEST(Scenario, TakesNamesFromTheNetworkOrThePlan) {
   const std::string named = absl::StrReplaceAll(
       SmallScenario(), {{"  nodes: 8\n", "  nodes: [b, c, a]\n"}});
@@ -204,7 +249,13 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"Lossy", "  events: [{at: 1s, loss: 1}]\n",
                 "network.events[0].loss: found \"1\"; allowed: a probability"},
         Mistake{"WithinCrash", "  events: [{at: 1s, crash: n1, within: 1s}]\n",
-                "`within` goes with change, not with crash"},
+                "`within` goes with a change of the plan, not with crash"},
+        Mistake{"LeaveFor", "  events: [{at: 1s, leave: n1, for: 1s}]\n",
+                "`for` goes with what ends by itself, not with leave"},
+        Mistake{"LeaveTwice",
+                "  events: [{at: 2s, leave: n1}, {at: 1s, leave: n1}]\n",
+                "s.yaml:11: network.events[0].leave: found n1, which has left "
+                "before"},
         Mistake{"ChangeFor",
                 "  events: [{at: 1s, change: {batch_size: 5}, for: 1s}]\n",
                 "`for` goes with what ends by itself, not with change"},
