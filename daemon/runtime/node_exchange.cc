@@ -129,7 +129,9 @@ void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
       heard_since_start_.insert(peer).second) {
     unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
                          node_plan_.member_count - 1;
-    if (!join_ && state.state.step > algorithm_->step()) {
+    // Of those that are in step with the neighbour it joined it needs nothing.
+    const int64_t own = algorithm_->step();
+    if (!join_ && state.state.step > (joined_ ? 2 * own : own)) {
       join_ = Join();  // carried out at the next boundary
     }
   }

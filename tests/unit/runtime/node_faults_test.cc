@@ -250,6 +250,36 @@ TEST(NodeFaults, ALonelyNodeTakesTheModelOfOneThatJoinedElsewhere) {
   });
 }
 
+// What it joined was no more than another's lonely start.
+TEST(NodeFaults, AJoinerTakesTheModelOfOneThatIsFarAheadOfWhatItJoined) {
+  ClusterOptions options;
+  options.seed = 39;
+  options.nodes = 3;
+  RunTwice(options, [](SimCluster& c) {
+    c.SetPlanEverywhere(c.MakePlan("pame"));
+    c.network().Cut(c.address(0), c.address(1));
+    c.network().Cut(c.address(0), c.address(2));
+    ASSERT_TRUE(c.node(0).Start().ok());
+    c.RunFor(absl::Seconds(20));
+    ASSERT_TRUE(c.node(2).Start().ok());
+    c.RunFor(absl::Seconds(5));
+    ASSERT_TRUE(c.node(1).Start().ok());
+    c.RunFor(absl::Seconds(1));
+    const auto joined = c.log(1).Of<ports::StateTaken>();
+    ASSERT_EQ(joined.size(), 1U);
+    ASSERT_EQ(joined[0].from, c.id(2));
+    ASSERT_GT(c.step(0), 2 * c.step(1));
+    c.network().Heal(c.address(0), c.address(1));
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.log(1).Count<ports::StateTaken>() == 2; }));
+    EXPECT_EQ(c.log(1).Of<ports::StateTaken>()[1].from, c.id(0));
+    // And no third, of one in step.
+    c.network().ResetLinks(c.address(0), c.address(1));
+    c.RunFor(absl::Seconds(10));
+    EXPECT_EQ(c.log(1).Count<ports::StateTaken>(), 2);
+  });
+}
+
 TEST(NodeFaults, APausedNodeTakesNoModelFromANeighbourAhead) {
   ClusterOptions options;
   options.seed = 26;
