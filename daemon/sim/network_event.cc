@@ -1,6 +1,7 @@
 #include "daemon/sim/network_event.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,9 +18,9 @@ using config::YamlReader;
 using Kind = NetworkEvent::Kind;
 
 // In the order of NetworkEvent::Kind.
-constexpr const char* kKinds[] = {"crash",      "join",      "cut",
-                                  "black_hole", "partition", "slow",
-                                  "loss",       "change",    "leave"};
+constexpr const char* kKinds[] = {"crash",     "join", "cut",  "black_hole",
+                                  "partition", "slow", "loss", "change",
+                                  "leave",     "disk"};
 
 // What says more of an event, and of which kinds.
 struct Detail {
@@ -32,9 +33,10 @@ const std::vector<Detail>& Details() {
   static const std::vector<Detail>* const kDetails = new std::vector<Detail>{
       {"for",
        {Kind::kCrash, Kind::kCut, Kind::kBlackHole, Kind::kPartition,
-        Kind::kSlow, Kind::kLoss},
+        Kind::kSlow, Kind::kLoss, Kind::kDisk},
        "`for` goes with what ends by itself, not with "},
       {"factor", {Kind::kSlow}, "`factor` goes with slow alone, not with "},
+      {"fault", {Kind::kDisk}, "`fault` goes with disk alone, not with "},
       {"within",
        {Kind::kChange, Kind::kLeave, Kind::kJoin},
        "`within` goes with a change of the plan, not with "},
@@ -47,6 +49,13 @@ std::vector<std::string> Keys() {
   for (const Detail& detail : Details()) keys.emplace_back(detail.key);
   keys.insert(keys.end(), std::begin(kKinds), std::end(kKinds));
   return keys;
+}
+
+std::optional<DiskFault> ReadFault(absl::string_view text) {
+  if (text == "torn") return DiskFault::kTorn;
+  if (text == "full") return DiskFault::kFull;
+  if (text == "lost") return DiskFault::kLost;
+  return std::nullopt;
 }
 
 class EventReader {
@@ -127,6 +136,16 @@ class EventReader {
           return false;
         }
         reader_.AboveZero(node, path, "factor", event.amount);
+        return true;
+      case Kind::kDisk:
+        if (!ReadMember(what, own, event)) return false;
+        if (node.Find("fault") == nullptr) {
+          yaml_.Add(node.line, path,
+                    "`fault` is missing; e.g. {at: 2s, disk: a, fault: torn}");
+          return false;
+        }
+        yaml_.Scalar(node, path, "fault", ReadFault, "torn, full or lost",
+                     event.fault);
         return true;
       case Kind::kLoss:
         reader_.Probability(node, path, "loss", event.amount);

@@ -10,6 +10,7 @@
 //   - {at: 2s, loss: 0.01, for: 3s}
 //   - {at: 2s, change: {topology: {kind: ring}}, within: 500ms}
 //   - {at: 2s, leave: a, within: 500ms}
+//   - {at: 2s, disk: a, fault: torn, for: 3s}
 #ifndef DFL_SIM_NETWORK_EVENT_H_
 #define DFL_SIM_NETWORK_EVENT_H_
 
@@ -25,6 +26,13 @@
 
 namespace dfl::sim {
 
+// What a disk does to the state of a node (simulation_disk.cc).
+enum class DiskFault {
+  kTorn,  // a crash leaves what was written last by its first half
+  kFull,  // every write fails
+  kLost   // the directory is empty after a restart
+};
+
 struct NetworkEvent {
   enum class Kind {
     kCrash,
@@ -35,19 +43,21 @@ struct NetworkEvent {
     kSlow,
     kLoss,
     kChange,
-    kLeave
+    kLeave,
+    kDisk
   };
   Kind kind = Kind::kCrash;
   absl::Duration at;
   // After this it is undone (a crashed node restarts); infinite: never.
   absl::Duration lasts = absl::InfiniteDuration();
-  // kCrash, kJoin, kSlow, kLeave: the member. kCut, kBlackHole: both ends.
+  // kCrash, kJoin, kSlow, kLeave, kDisk: the member. kCut, kBlackHole: both ends.
   std::vector<int64_t> members;
   // kPartition: the group of each member.
   std::vector<int64_t> group;
   // kSlow: its gradients take this many times longer, > 0. kLoss: added to the
   // reset probability of every link, in [0, 1).
   double amount = 0;
+  DiskFault fault = DiskFault::kTorn;  // kDisk
   // kJoin: the node was not there before; else it had left.
   bool first = false;
   // The plan from then on; null: it stays. Every node takes it over at a moment

@@ -138,6 +138,8 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
               {"steps", result.steps},
               {"events", result.events},
               {"crashes", result.crashes},
+              {"writes_failed", result.writes_failed},
+              {"states_lost", result.states_lost},
               {"links_lost", result.links_lost},
               {"neighbours_missed", result.neighbours_missed},
               {"messages_rejected", result.messages_rejected},

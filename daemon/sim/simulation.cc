@@ -159,11 +159,13 @@ bool Simulation::AreContacts(int64_t a, int64_t b) const {
 void Simulation::Boot(int64_t i) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   ++slot.boots;
+  const int64_t start = ReadDisk(i);
   slot.loop = std::make_unique<simports::SimLoop>(scheduler_);
   simports::SimTransportOptions transport;
   transport.node = slot.self;
-  transport.incarnation = IncarnationOf(*plan_, name(i), slot.boots);
+  transport.incarnation = IncarnationOf(*plan_, name(i), start);
   transport.address = name(i);
+  slot.incarnations.push_back(transport.incarnation);
   slot.transport = std::make_unique<simports::SimTransport>(
       *network_, *slot.loop, transport);
   runtime::NodeOptions options;
@@ -191,8 +193,6 @@ void Simulation::Boot(int64_t i) {
     if (other > i) break;
     DFL_CHECK(slot.node->links().AddAddress(name(other)).ok());
   }
-  // One that was never there before gets what there is now.
-  if (slot.boots == 1) slot.version = newest_;
   const Version& held = versions_[slot.version];
   DFL_CHECK(slot.node
                 ->SetDerivedPlan(held.plan, held.nodes[static_cast<size_t>(i)],

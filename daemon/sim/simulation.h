@@ -28,11 +28,13 @@
 #include "daemon/sim/metrics.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/task.h"
+#include "daemon/simports/sim_files.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
 #include "daemon/simports/sim_trainer.h"
 #include "daemon/simports/sim_transport.h"
+#include "daemon/store/node_state.h"
 
 namespace dfl::sim {
 
@@ -48,7 +50,8 @@ enum class End {
 // "finished", "settled", ...
 const char* Name(End end);
 
-// A node's at its n-th start, from 1; also the seed of its mini-batches.
+// A node's incarnation, also the seed of its mini-batches. `start` differs from
+// one start to the next; it is 1 for the first one.
 uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
                        int64_t start);
 
@@ -56,8 +59,9 @@ uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
 struct NodeScore {
   std::string name;
   int64_t step = 0;
-  uint64_t plan_version = 0;  // in force there
-  Score own;                  // f_i(w_i), and the accuracy of its own model
+  uint64_t plan_version = 0;           // in force there
+  std::vector<uint64_t> incarnations;  // of all its starts so far
+  Score own;  // f_i(w_i), and the accuracy of its own model
 };
 
 // A change of the plan.
@@ -84,6 +88,9 @@ struct Result {
   int64_t neighbours_missed = 0;  // deadlines that passed without an answer
   int64_t messages_rejected = 0;
   int64_t crashes = 0;
+  int64_t writes_failed = 0;  // of a node's state
+  // Starts that found no whole state on the disk, but for a node's first.
+  int64_t states_lost = 0;
   // Models and parcels that nodes took: answers, pushes, mass.
   int64_t models_received = 0;
   // For each finished step, the node's contacts that were in the run and that no
@@ -157,6 +164,11 @@ class Simulation {
     Rng compute{0};
     double slowness = 1;  // by kSlow events
     int64_t boots = 0;
+    std::vector<uint64_t> incarnations;
+    simports::SimFiles disk;
+    std::unique_ptr<store::NodeStateStore> store;  // while it is up
+    uint64_t starts = 0;                           // as the disk has it
+    int64_t disk_faults[3] = {0, 0, 0};            // under way, by DiskFault
     bool left = false;  // for good, unless it joins again
     ports::Phase phase = ports::Phase::kIdle;
     int64_t step = 0;
@@ -182,6 +194,14 @@ class Simulation {
   void Boot(int64_t i);
   // The process ends, as it is.
   void TakeDown(int64_t i);
+  // What the node's disk holds, as dfld reads it at a start: the version of the
+  // plan that it takes up, and how often it has started; written anew.
+  // Returns the number of this start for IncarnationOf.
+  int64_t ReadDisk(int64_t i);
+  // Writes that the node holds `version`, as dfld does before it takes it.
+  // Errors: of the disk.
+  absl::Status WriteDisk(int64_t i, size_t version);
+  void SetDiskFault(const NetworkEvent& event, int64_t change);
   absl::Duration GradientTime(int64_t i);
   bool AreContacts(int64_t a, int64_t b) const;
   std::vector<Edge> EdgesOf(const NetworkEvent& event) const;

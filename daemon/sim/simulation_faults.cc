@@ -66,6 +66,10 @@ void Simulation::Begin(const NetworkEvent& event) {
       if (slots_[static_cast<size_t>(event.members[0])].up()) {
         ++result_.crashes;
         TakeDown(event.members[0]);
+        Slot& slot = slots_[static_cast<size_t>(event.members[0])];
+        if (slot.disk_faults[static_cast<int>(DiskFault::kTorn)] > 0) {
+          slot.disk.TearLastWrite();
+        }
       }
       return;
     case NetworkEvent::Kind::kJoin:
@@ -87,6 +91,9 @@ void Simulation::Begin(const NetworkEvent& event) {
       SetPaths();
       return;
     case NetworkEvent::Kind::kChange:
+      return;
+    case NetworkEvent::Kind::kDisk:
+      SetDiskFault(event, 1);
       return;
     case NetworkEvent::Kind::kLeave:
       // As a dfld that gets SIGTERM: it says nothing, its links are closed.
@@ -110,6 +117,9 @@ void Simulation::Undo(const NetworkEvent& event) {
     case NetworkEvent::Kind::kJoin:
     case NetworkEvent::Kind::kChange:
     case NetworkEvent::Kind::kLeave:
+      return;
+    case NetworkEvent::Kind::kDisk:
+      SetDiskFault(event, -1);
       return;
     case NetworkEvent::Kind::kBlackHole:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, -1);

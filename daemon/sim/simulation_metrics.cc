@@ -48,7 +48,8 @@ absl::Status Simulation::Measure(MetricsRow& row) {
     const absl::Span<const float> w = slot.node->parameters();
     DFL_ASSIGN_OR_RETURN(const Score own,
                          task_->ScoreForNode(i, {w, slot.node->buffers()}));
-    result_.nodes.push_back({name(i), slot.step, slot.plan_in_force, own});
+    result_.nodes.push_back(
+        {name(i), slot.step, slot.plan_in_force, slot.incarnations, own});
     row.mean_loss += own.loss;
     accuracies += own.accuracy.value_or(0);
     for (size_t l = 0; l < n; ++l) {

@@ -122,6 +122,9 @@ void Simulation::TakePlan(int64_t i, size_t version) {
   if (!slot.up() || slot.version >= version) return;
   // It has left and joined again since that was drawn: there is a newer one.
   if (!versions_[version].members[static_cast<size_t>(i)]) return;
+  // As dfld: what cannot be kept is refused. It is given again when the disk has
+  // room (SetDiskFault).
+  if (!WriteDisk(i, version).ok()) return;
   slot.version = version;
   const Version& next = versions_[version];
   DFL_CHECK(slot.node

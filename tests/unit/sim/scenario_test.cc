@@ -160,9 +160,9 @@ TEST(Scenario, WhoLeavesIsNoMemberUntilItJoinsAgain) {
 }
 
 TEST(Scenario, APlanThatCannotDoWithoutTheLeaverIsToldWithItsLine) {
-  const std::string text = absl::StrReplaceAll(
-      SmallScenario("  events: [{at: 1s, leave: n0}]\n"),
-      {{"kind: ring", "kind: random-regular, degree: 7"}});
+  const std::string text =
+      absl::StrReplaceAll(SmallScenario("  events: [{at: 1s, leave: n0}]\n"),
+                          {{"kind: ring", "kind: random-regular, degree: 7"}});
   EXPECT_THAT(ErrorOf(text), HasSubstr("s.yaml:11: network.events[0]: the plan "
                                        "that it makes is wrong: s.yaml:4: "
                                        "topology.degree"));
@@ -256,6 +256,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "  events: [{at: 2s, leave: n1}, {at: 1s, leave: n1}]\n",
                 "s.yaml:11: network.events[0].leave: found n1, which has left "
                 "before"},
+        Mistake{"Disk", "  events: [{at: 1s, disk: n1}]\n",
+                "network.events[0]: `fault` is missing"},
+        Mistake{"DiskFault", "  events: [{at: 1s, disk: n1, fault: slow}]\n",
+                "s.yaml:11: network.events[0].fault: found \"slow\"; allowed: "
+                "torn, full or lost"},
+        Mistake{"FaultOfACrash",
+                "  events: [{at: 1s, crash: n1, fault: torn}]\n",
+                "`fault` goes with disk alone, not with crash"},
         Mistake{"ChangeFor",
                 "  events: [{at: 1s, change: {batch_size: 5}, for: 1s}]\n",
                 "`for` goes with what ends by itself, not with change"},
