@@ -13,7 +13,7 @@
 //   converges    f(mean w) - f* <= 2 x the same without faults + 1e-3; the mean
 //                over the last tenth of the run, f* from optimum.h
 //
-// DFL_CAMPAIGN_RUNS schedules for each algorithm that is changed to (3);
+// DFL_CAMPAIGN_RUNS schedules for each algorithm that is changed to (2);
 // DFL_CAMPAIGN_SEED is the first one's seed (1). A failure prints the
 // `dflsim run` that plays it.
 #include <algorithm>
@@ -226,7 +226,7 @@ TEST_P(Changes, EveryNodeMovesOverCleanly) {
   const core::AlgorithmInfo& to = **core::FindAlgorithm(GetParam());
   ASSERT_NE(FindDrawing(to.name), nullptr)
       << to.name << " has no line in fault_knobs.cc: say how it is drawn there";
-  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 3);
+  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 2);
   const int64_t first = FromEnvironment("DFL_CAMPAIGN_SEED", 1);
   for (int64_t seed = first; seed < first + runs; ++seed) {
     SCOPED_TRACE(absl::StrCat("DFL_CAMPAIGN_SEED=", seed));
