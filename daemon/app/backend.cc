@@ -133,7 +133,8 @@ void Backend::ApplyPlan(control::ApplyPlanOptions options,
 }
 
 absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
-    const control::ApplyPlanOptions& options, const std::string& file_name) {
+    const control::ApplyPlanOptions& options, const std::string& file_name,
+    bool stored) {
   DFL_ASSIGN_OR_RETURN(core::RunPlan plan,
                        config::ParsePlan(options.yaml, file_name));
   store::NodeState held;
@@ -200,7 +201,7 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
       state_.desired_phase = DesiredPhase::kIdle;
     state_.run_id = plan.run_id;
   }
-  absl::Status adopted = SaveState();
+  absl::Status adopted = stored ? absl::OkStatus() : SaveState();
   if (adopted.ok()) {
     const bool ran = loop_.RunAndWait([&] {
       std::unique_ptr<AsyncTrainer> trainer;
@@ -221,7 +222,7 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
       held.added_peers = state_.added_peers;  // not the plan's
       state_ = held;
     }
-    const absl::Status restored = SaveState();
+    const absl::Status restored = stored ? absl::OkStatus() : SaveState();
     if (!restored.ok()) log_.Error("store", restored.message());
     return adopted;
   }
@@ -314,7 +315,7 @@ absl::Status Backend::Restore(store::NodeState state) {
   control::ApplyPlanOptions options;
   options.yaml = yaml;
   options.who = "the state directory";
-  auto applied = Apply(options, "the stored plan");
+  auto applied = Apply(options, "the stored plan", /*stored=*/true);
   if (!applied.ok()) {
     absl::MutexLock lock(&mutex_);
     state_ = state;  // nothing is lost: a later daemon may take it up
@@ -324,8 +325,14 @@ absl::Status Backend::Restore(store::NodeState state) {
     absl::MutexLock lock(&mutex_);
     state_.desired_phase = wanted;
   }
-  DFL_RETURN_IF_ERROR(SaveState());
-  if (wanted == DesiredPhase::kTraining) return Order(TrainAction::kStart);
+  // A disk that is full keeps nobody from the run: what is there stays.
+  const absl::Status saved = SaveState();
+  if (!saved.ok()) {
+    log_.Error("store", absl::StrCat("the state is not written, the stored "
+                                     "plan is taken up all the same: ",
+                                     saved.message()));
+  }
+  if (wanted == DesiredPhase::kTraining) return OrderNode(TrainAction::kStart);
   return absl::OkStatus();
 }
 
@@ -354,7 +361,7 @@ void Backend::WantPhase(DesiredPhase phase) {
       [] {});
 }
 
-absl::Status Backend::Order(TrainAction action) {
+absl::Status Backend::OrderNode(TrainAction action) {
   absl::Status status;
   const bool ran = loop_.RunAndWait([&] {
     status = action == TrainAction::kStart ? node_.Start() : node_.Resume();
@@ -365,7 +372,12 @@ absl::Status Backend::Order(TrainAction action) {
     absl::MutexLock lock(&mutex_);
     state_.desired_phase = DesiredPhase::kTraining;
   }
-  return status.ok() ? SaveState() : status;
+  return status;
+}
+
+absl::Status Backend::Order(TrainAction action) {
+  DFL_RETURN_IF_ERROR(OrderNode(action));
+  return SaveState();
 }
 
 void Backend::Train(TrainAction action, control::Done<ports::Phase> done) {

@@ -85,10 +85,10 @@ class Backend final : public control::Backend {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // On the setup thread.
+  // On the setup thread. `stored`: the plan is on disk already.
   absl::StatusOr<control::ApplyPlanResult> Apply(
-      const control::ApplyPlanOptions& options, const std::string& file_name)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+      const control::ApplyPlanOptions& options, const std::string& file_name,
+      bool stored = false) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<control::ModelFacts> Facts(const core::RunPlan& plan,
                                             const ports::Learner& learner);
   // Any thread; waits for the disk.
@@ -99,6 +99,9 @@ class Backend final : public control::Backend {
   void DialLater(const std::string& address);
   void WantPhase(store::DesiredPhase phase) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Order(control::TrainAction action);
+  // The same, and nothing is written.
+  absl::Status OrderNode(control::TrainAction action)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const BackendOptions options_;
   EventLoop& loop_;

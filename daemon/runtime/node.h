@@ -241,6 +241,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   void TakeState(const NodeId& from, int64_t step,
                  const codec::DecodedMessage& message);
   void StartFresh();
+  // Whom it knows counts as heard of.
+  void NoteHeard();
   void BeginTraining(const std::string& reason);
   void EndJoin();
 
@@ -376,9 +378,11 @@ class Node : private Links::Listener, private Transfers::Listener {
   ports::Phase wanted_ = ports::Phase::kIdle;
   Progress progress_;
   std::optional<Join> join_;
-  // Started fresh without having heard of everyone: a neighbour of the run that
-  // is heard of for the first time and is ahead of us still gives its model.
+  // Started without having heard of everyone: a neighbour of the run that is
+  // heard of for the first time and is ahead of us still gives its model; where
+  // one has given us its own, only one that is more than twice as far.
   bool unconfirmed_start_ = false;
+  bool joined_ = false;
   std::set<NodeId> heard_since_start_;
   // No longer active, but what they sent of this round is still to come.
   std::set<NodeId> leaving_;

@@ -122,11 +122,16 @@ void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
   state.state = std::move(frame);
   state.state.step = std::min(state.state.step, kLargestStep);
   state.known = true;
-  if (unconfirmed_start_ && Running() && !Mismatch(peer, false) &&
+  // One that is joining itself may be ahead once it has a model.
+  const bool has_model =
+      state.state.phase != Phase::kIdle && state.state.phase != Phase::kJoining;
+  if (unconfirmed_start_ && Running() && has_model && !Mismatch(peer, false) &&
       heard_since_start_.insert(peer).second) {
     unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
                          node_plan_.member_count - 1;
-    if (!join_ && state.state.step > algorithm_->step()) {
+    // Of those that are in step with the neighbour it joined it needs nothing.
+    const int64_t own = algorithm_->step();
+    if (!join_ && state.state.step > (joined_ ? 2 * own : own)) {
       join_ = Join();  // carried out at the next boundary
     }
   }

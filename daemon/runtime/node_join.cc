@@ -154,14 +154,19 @@ void Node::StartFresh() {
   initialised_ = true;
   ++generation_;
   RestartAlgorithm(0);
+  joined_ = false;
   heard_since_start_.clear();
+  NoteHeard();
+  start_until_ = loop_.Now() + plan_->deadline.exchange;
+  BeginTraining("started fresh");
+}
+
+void Node::NoteHeard() {
   for (const auto& [peer, state] : peers_) {
     if (!Mismatch(peer, false)) heard_since_start_.insert(peer);
   }
   unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
                        node_plan_.member_count - 1;
-  start_until_ = loop_.Now() + plan_->deadline.exchange;
-  BeginTraining("started fresh");
 }
 
 // A run begins together: before the first round a node waits, for one deadline
@@ -216,10 +221,12 @@ void Node::TakeState(const NodeId& from, int64_t step,
             buffers_.begin());
   join_->ask = 0;
   EndJoin();
-  unconfirmed_start_ = false;
   initialised_ = true;
   ++generation_;
   RestartAlgorithm(step);
+  // The giver itself may have started fresh, alone.
+  joined_ = true;
+  NoteHeard();
   events_.Report(ports::StateTaken{from, step});
   BeginTraining(absl::StrCat("joined at step ", step, " of ", from.name()));
 }

@@ -43,10 +43,16 @@ class AnalyticTask final : public Task {
                                                       std::move(test));
   }
 
-  absl::StatusOr<Score> ScoreForAll(const ModelView& model) override {
+  absl::StatusOr<Score> ScoreForAll(const ModelView& model,
+                                    const std::vector<bool>& members) override {
     Score score;
-    for (const auto& node : nodes_) score.loss += node->Loss(model.parameters);
-    score.loss /= static_cast<double>(nodes_.size());
+    int64_t count = 0;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (!members[i]) continue;
+      score.loss += nodes_[i]->Loss(model.parameters);
+      ++count;
+    }
+    score.loss /= static_cast<double>(count);
     score.accuracy = Accuracy(model.parameters);
     return score;
   }

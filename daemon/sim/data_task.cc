@@ -63,15 +63,18 @@ class DataTask final : public Task {
     return learners_->Build(i, plan_.model, DeriveSeed(plan_.seed, name));
   }
 
-  absl::StatusOr<Score> ScoreForAll(const ModelView& model) override {
+  absl::StatusOr<Score> ScoreForAll(const ModelView& model,
+                                    const std::vector<bool>& members) override {
     Score sum;
     double accuracies = 0;
-    for (const auto& meter : meters_) {
-      DFL_ASSIGN_OR_RETURN(const Score score, Evaluate(*meter, model));
+    double count = 0;
+    for (size_t i = 0; i < meters_.size(); ++i) {
+      if (meters_.size() > 1 && !members[i]) continue;
+      DFL_ASSIGN_OR_RETURN(const Score score, Evaluate(*meters_[i], model));
       sum.loss += score.loss;
       accuracies += score.accuracy.value_or(0);
+      ++count;
     }
-    const auto count = static_cast<double>(meters_.size());
     sum.loss /= count;
     if (classifies()) sum.accuracy = accuracies / count;
     return sum;

@@ -109,10 +109,18 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
   }
   Json nodes = Json::array();
   for (const NodeScore& node : result.nodes) {
-    Json entry = {
-        {"name", node.name}, {"step", node.step}, {"loss", node.own.loss}};
+    Json entry = {{"name", node.name},
+                  {"step", node.step},
+                  {"plan_version", node.plan_version},
+                  {"loss", node.own.loss}};
     AddIfThere(entry, "accuracy", node.own.accuracy);
     nodes.push_back(std::move(entry));
+  }
+  Json changes = Json::array();
+  for (const PlanChange& change : result.changes) {
+    Json entry = {{"plan_version", change.version}, {"time_s", change.time_s}};
+    AddIfThere(entry, "in_force_s", change.in_force_s);
+    changes.push_back(std::move(entry));
   }
   return Json{{"scenario", scenario.file},
               {"variant", scenario.variant},
@@ -130,9 +138,12 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
               {"steps", result.steps},
               {"events", result.events},
               {"crashes", result.crashes},
+              {"writes_failed", result.writes_failed},
+              {"states_lost", result.states_lost},
               {"links_lost", result.links_lost},
               {"neighbours_missed", result.neighbours_missed},
               {"messages_rejected", result.messages_rejected},
+              {"changes", std::move(changes)},
               {"last", std::move(last)},
               {"last_nodes", std::move(nodes)}};
 }

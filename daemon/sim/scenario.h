@@ -9,14 +9,8 @@
 //     paths:                   # single links, both directions
 //       - {between: [a, b], delay: 80ms}
 //     compute: {time: 10ms, extra: 0s, factor: {c: 4}}
-//     events:
+//     events:                  # network_event.h
 //       - {at: 2s, crash: a, for: 3s}
-//       - {at: 2s, join: b}
-//       - {at: 2s, cut: [a, b], for: 3s}
-//       - {at: 2s, black_hole: [a, b], for: 3s}
-//       - {at: 2s, partition: [[a, b], [c]], for: 3s}
-//       - {at: 2s, slow: a, factor: 4, for: 3s}
-//       - {at: 2s, loss: 0.01, for: 3s}
 //     metrics_every: 10
 //     settled_below: 0
 //     limit: 1h
@@ -38,6 +32,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/run_plan.h"
+#include "daemon/sim/network_event.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"
 
@@ -56,21 +51,6 @@ struct ComputeSpec {
   absl::Duration time = absl::Milliseconds(10);
   absl::Duration extra;
   std::map<int64_t, double> factor;  // by member; 1 where there is none
-};
-
-struct NetworkEvent {
-  enum class Kind { kCrash, kJoin, kCut, kBlackHole, kPartition, kSlow, kLoss };
-  Kind kind = Kind::kCrash;
-  absl::Duration at;
-  // After this it is undone (a crashed node restarts); infinite: never.
-  absl::Duration lasts = absl::InfiniteDuration();
-  // kCrash, kJoin, kSlow: the member. kCut, kBlackHole: both ends.
-  std::vector<int64_t> members;
-  // kPartition: the group of each member.
-  std::vector<int64_t> group;
-  // kSlow: its gradients take this many times longer, > 0. kLoss: added to the
-  // reset probability of every link, in [0, 1).
-  double amount = 0;
 };
 
 struct Scenario {
@@ -94,7 +74,7 @@ struct Scenario {
   absl::Duration limit = absl::Hours(1);
 };
 
-// Reads and checks a scenario. `seed` != 0 takes the place of the plan's;
+// Reads and checks a scenario, the plans that its events make included. `seed` != 0 takes the place of the plan's;
 // `variant` is one of variants.h, "" the document as it is without any.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes, as
 // config::ParsePlan; NOT_FOUND as ApplyVariant.

@@ -30,32 +30,6 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(
   return MakeAnalyticTask(scenario.problem, scenario.plan);
 }
 
-// Who may have a link with whom: neighbours, and where the graph changes those
-// of all its rounds, as in a daemon that is given all their addresses. Of graphs
-// that are drawn afresh nobody knows: everyone with everyone.
-absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
-    const core::RunPlan& plan) {
-  const auto size = static_cast<int64_t>(plan.members.size());
-  std::vector<std::vector<int64_t>> contacts(plan.members.size());
-  if (core::TopologyVaries(plan.topology) &&
-      plan.topology.kind != "time-varying") {
-    for (int64_t a = 0; a < size; ++a) {
-      for (int64_t b = 0; b < size; ++b) {
-        if (a != b) contacts[static_cast<size_t>(a)].push_back(b);
-      }
-    }
-    return contacts;
-  }
-  DFL_ASSIGN_OR_RETURN(const core::AnyGraph window, core::PlanWindow(plan));
-  const auto* directed = std::get_if<core::Digraph>(&window);
-  const core::Graph graph = directed != nullptr ? directed->Undirected()
-                                                : std::get<core::Graph>(window);
-  for (int64_t a = 0; a < size; ++a) {
-    contacts[static_cast<size_t>(a)] = graph.neighbours(a);
-  }
-  return contacts;
-}
-
 int64_t CountEdges(const core::AnyGraph& graph) {
   if (const auto* directed = std::get_if<core::Digraph>(&graph)) {
     return static_cast<int64_t>(directed->Arcs().size());
@@ -120,22 +94,18 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
   for (size_t i = 0; i < rows.size(); ++i) {
     scenario.plan.members[i].rows = rows[i];
   }
-  DFL_ASSIGN_OR_RETURN(std::vector<core::NodePlan> plans,
-                       core::DeriveNodePlans(scenario.plan));
   DFL_ASSIGN_OR_RETURN(const core::AnyGraph graph,
                        core::PlanGraph(scenario.plan));
-  DFL_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> contacts,
-                       Contacts(scenario.plan));
   std::unique_ptr<Simulation> made(
       new Simulation(std::move(scenario), std::move(task)));
   Simulation& self = *made;
   self.result_.parameters = self.task_->parameters();
   self.result_.edges = CountEdges(graph);
-  self.slots_.resize(plans.size());
-  for (size_t i = 0; i < plans.size(); ++i) {
+  self.slots_.resize(rows.size());
+  DFL_RETURN_IF_ERROR(self.MakeVersions());
+  for (size_t i = 0; i < rows.size(); ++i) {
     Slot& slot = self.slots_[i];
-    slot.plan = std::move(plans[i]);
-    slot.contacts = std::move(contacts[i]);
+    slot.self = self.plan_->members[i].node;
     slot.ear = std::make_unique<Ear>(self, static_cast<int64_t>(i));
     slot.compute = Rng(DeriveSeed(self.plan_->seed, "compute", i));
   }
@@ -189,15 +159,17 @@ bool Simulation::AreContacts(int64_t a, int64_t b) const {
 void Simulation::Boot(int64_t i) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   ++slot.boots;
+  const int64_t start = ReadDisk(i);
   slot.loop = std::make_unique<simports::SimLoop>(scheduler_);
   simports::SimTransportOptions transport;
-  transport.node = slot.plan.self;
-  transport.incarnation = IncarnationOf(*plan_, name(i), slot.boots);
+  transport.node = slot.self;
+  transport.incarnation = IncarnationOf(*plan_, name(i), start);
   transport.address = name(i);
+  slot.incarnations.push_back(transport.incarnation);
   slot.transport = std::make_unique<simports::SimTransport>(
       *network_, *slot.loop, transport);
   runtime::NodeOptions options;
-  options.self = slot.plan.self;
+  options.self = slot.self;
   options.incarnation = transport.incarnation;
   absl::StatusOr<std::unique_ptr<ports::Learner>> learner =
       task_->MakeLearner(i, transport.incarnation);
@@ -213,6 +185,7 @@ void Simulation::Boot(int64_t i) {
   Update(i, [&] {
     slot.phase = Phase::kIdle;
     slot.step = 0;
+    slot.plan_in_force = 0;
     slot.node = std::make_unique<runtime::Node>(
         options, *slot.loop, *slot.transport, *slot.loop, *slot.ear);
   });
@@ -220,15 +193,18 @@ void Simulation::Boot(int64_t i) {
     if (other > i) break;
     DFL_CHECK(slot.node->links().AddAddress(name(other)).ok());
   }
-  DFL_CHECK(
-      slot.node->SetDerivedPlan(plan_, slot.plan, std::move(trainer)).ok());
+  const Version& held = versions_[slot.version];
+  DFL_CHECK(slot.node
+                ->SetDerivedPlan(held.plan, held.nodes[static_cast<size_t>(i)],
+                                 std::move(trainer))
+                .ok());
   DFL_CHECK(slot.node->Start().ok());
+  if (slot.version < newest_) GiveNewest(i);
 }
 
-void Simulation::Crash(int64_t i) {
+void Simulation::TakeDown(int64_t i) {
   Slot& slot = slots_[static_cast<size_t>(i)];
   if (!slot.up()) return;
-  ++result_.crashes;
   result_.models_received += slot.node->models_received();
   if (slot.phase == Phase::kTraining) NoteStepGap(slot);
   slot.loop->Stop();
@@ -299,6 +275,9 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   } else if (const auto* missed =
                  std::get_if<ports::NeighboursMissed>(&event)) {
     result_.neighbours_missed += missed->wanted - missed->came;
+  } else if (const auto* adopted = std::get_if<ports::PlanAdopted>(&event)) {
+    slot.plan_in_force = adopted->version;
+    NotePlanInForce();
   } else if (std::holds_alternative<ports::LinkDown>(event)) {
     ++result_.links_lost;
   } else if (std::holds_alternative<ports::MessageRejected>(event)) {
@@ -342,10 +321,11 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
   std::vector<bool> late(slots_.size(), false);
   for (const NetworkEvent& event : scenario_.events) {
     const bool joins = event.kind == NetworkEvent::Kind::kJoin;
+    const bool first = joins && event.first;
     const bool restarts = event.kind == NetworkEvent::Kind::kCrash &&
                           event.lasts < absl::InfiniteDuration();
     if (joins || restarts) ++returns_;
-    if (joins) late[static_cast<size_t>(event.members[0])] = true;
+    if (first) late[static_cast<size_t>(event.members[0])] = true;
   }
   for (int64_t i = 0; i < size(); ++i) {
     if (!late[static_cast<size_t>(i)]) Boot(i);
@@ -355,7 +335,7 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
       EndBy(End::kStalled, "nothing is left to happen");
       break;
     }
-    if (done_ == up_ && returns_ == 0) {
+    if (done_ == up_ && returns_ == 0 && takes_ == 0) {
       if (up_ > 0) {
         EndBy(End::kFinished, "every node has met the plan's stop rule");
       } else {
@@ -372,7 +352,7 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
   }
   result_.events = scheduler_.events_run();
   result_.digest = Digest();
-  const core::StopRule& stop = plan_->stop;
+  const core::StopRule& stop = newest_plan().stop;
   const bool has_rule = stop.steps > 0 || stop.loss_below > 0 ||
                         stop.time < absl::InfiniteDuration() ||
                         scenario_.settled_below > 0;

@@ -28,11 +28,13 @@
 #include "daemon/sim/metrics.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/task.h"
+#include "daemon/simports/sim_files.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
 #include "daemon/simports/sim_trainer.h"
 #include "daemon/simports/sim_transport.h"
+#include "daemon/store/node_state.h"
 
 namespace dfl::sim {
 
@@ -48,7 +50,8 @@ enum class End {
 // "finished", "settled", ...
 const char* Name(End end);
 
-// A node's at its n-th start, from 1; also the seed of its mini-batches.
+// A node's incarnation, also the seed of its mini-batches. `start` differs from
+// one start to the next; it is 1 for the first one.
 uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
                        int64_t start);
 
@@ -56,7 +59,17 @@ uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
 struct NodeScore {
   std::string name;
   int64_t step = 0;
+  uint64_t plan_version = 0;           // in force there
+  std::vector<uint64_t> incarnations;  // of all its starts so far
   Score own;  // f_i(w_i), and the accuracy of its own model
+};
+
+// A change of the plan.
+struct PlanChange {
+  uint64_t version = 0;
+  double time_s = 0;  // virtual, when it was given out
+  // When the last of the nodes in the run had it in force; none: never.
+  std::optional<double> in_force_s;
 };
 
 struct Result {
@@ -66,14 +79,18 @@ struct Result {
   uint64_t digest = 0;
   std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
   std::vector<NodeScore> nodes;  // of the last row
-  int64_t parameters = 0;        // of a model
-  int64_t edges = 0;  // directed ones by themselves; of the first round
-  int64_t steps = 0;  // finished, of all nodes together
+  std::vector<PlanChange> changes;
+  int64_t parameters = 0;  // of a model
+  int64_t edges = 0;       // directed ones by themselves; of the first round
+  int64_t steps = 0;       // finished, of all nodes together
   int64_t events = 0;
   int64_t links_lost = 0;
   int64_t neighbours_missed = 0;  // deadlines that passed without an answer
   int64_t messages_rejected = 0;
   int64_t crashes = 0;
+  int64_t writes_failed = 0;  // of a node's state
+  // Starts that found no whole state on the disk, but for a node's first.
+  int64_t states_lost = 0;
   // Models and parcels that nodes took: answers, pushes, mass.
   int64_t models_received = 0;
   // For each finished step, the node's contacts that were in the run and that no
@@ -128,15 +145,31 @@ class Simulation {
     const int64_t place_;
   };
 
+  // A plan, and what follows from it for each member, by place.
+  struct Version {
+    std::shared_ptr<const core::RunPlan> plan;
+    std::vector<bool> members;
+    std::vector<core::NodePlan> nodes;  // of the first round; of members
+    absl::Duration within;              // how late a node may take it
+  };
+
   // A member, and the process that runs for it while it is up.
   struct Slot {
-    core::NodePlan plan;  // of the first round
-    // Whom it may have a link with, by place, sorted.
+    NodeId self;
+    size_t version = 0;          // of the plan that it holds
+    uint64_t plan_in_force = 0;  // the plan's own number; 0: none
+    // Whom it may have a link with in any version, by place, sorted.
     std::vector<int64_t> contacts;
     std::unique_ptr<Ear> ear;
     Rng compute{0};
     double slowness = 1;  // by kSlow events
     int64_t boots = 0;
+    std::vector<uint64_t> incarnations;
+    simports::SimFiles disk;
+    std::unique_ptr<store::NodeStateStore> store;  // while it is up
+    uint64_t starts = 0;                           // as the disk has it
+    int64_t disk_faults[3] = {0, 0, 0};            // under way, by DiskFault
+    bool left = false;  // for good, unless it joins again
     ports::Phase phase = ports::Phase::kIdle;
     int64_t step = 0;
     absl::Time step_began;  // while it trains
@@ -159,7 +192,16 @@ class Simulation {
 
   const std::string& name(int64_t i) const;
   void Boot(int64_t i);
-  void Crash(int64_t i);
+  // The process ends, as it is.
+  void TakeDown(int64_t i);
+  // What the node's disk holds, as dfld reads it at a start: the version of the
+  // plan that it takes up, and how often it has started; written anew.
+  // Returns the number of this start for IncarnationOf.
+  int64_t ReadDisk(int64_t i);
+  // Writes that the node holds `version`, as dfld does before it takes it.
+  // Errors: of the disk.
+  absl::Status WriteDisk(int64_t i, size_t version);
+  void SetDiskFault(const NetworkEvent& event, int64_t change);
   absl::Duration GradientTime(int64_t i);
   bool AreContacts(int64_t a, int64_t b) const;
   std::vector<Edge> EdgesOf(const NetworkEvent& event) const;
@@ -172,9 +214,27 @@ class Simulation {
   void ScheduleEvents();
   void Begin(const NetworkEvent& event);
   void Undo(const NetworkEvent& event);
+  // A restart or a join that was counted in returns_.
+  void Return(int64_t i);
   void Apply(const Edge& edge, int64_t cuts, int64_t holes);
   // All links' paths, as they are now.
   void SetPaths();
+
+  // Derives every version of the plan, and whom each node may have a link with.
+  // Errors: as core::DeriveNodePlans.
+  absl::Status MakeVersions();
+  absl::Status Derive(Version& version);
+  // The plan that is given out at present.
+  const core::RunPlan& newest_plan() const { return *versions_[newest_].plan; }
+  // Of the plan with that number.
+  const std::string& AlgorithmOf(uint64_t plan_version) const {
+    return versions_[plan_version - plan_->version].plan->algorithm.name;
+  }
+  void BeginChange(size_t version);
+  // Gives `i` the newest plan at a moment that is drawn for it.
+  void GiveNewest(int64_t i);
+  void TakePlan(int64_t i, size_t version);
+  void NotePlanInForce();
   // Contacts of `i` in the run, with nothing between them and it.
   int64_t Reachable(int64_t i) const;
   // `slot` has finished a step, or does not train any more.
@@ -192,7 +252,11 @@ class Simulation {
 
   const Scenario scenario_;
   const std::unique_ptr<Task> task_;
+  // The plan that the run begins with: members, seed.
   std::shared_ptr<const core::RunPlan> plan_;
+  std::vector<Version> versions_;  // 0: of plan_
+  size_t newest_ = 0;              // of those, that is given out
+  int64_t takes_ = 0;              // moments drawn that are still to come
   simports::SimScheduler scheduler_;
   const simports::SimScheduler::OwnerId owner_;
   std::unique_ptr<simports::SimNetwork> network_;

@@ -31,7 +31,12 @@ void Simulation::OnFirstTraining() {
 
 void Simulation::ScheduleEvents() {
   for (const NetworkEvent& event : scenario_.events) {
-    scheduler_.At(zero_ + event.at, owner_, [this, &event] { Begin(event); });
+    scheduler_.At(zero_ + event.at, owner_, [this, &event] {
+      if (event.plan != nullptr) {
+        BeginChange(event.plan->version - plan_->version);
+      }
+      Begin(event);
+    });
     if (event.lasts == absl::InfiniteDuration()) continue;
     scheduler_.At(zero_ + event.at + event.lasts, owner_,
                   [this, &event] { Undo(event); });
@@ -58,13 +63,18 @@ std::vector<Simulation::Edge> Simulation::EdgesOf(
 void Simulation::Begin(const NetworkEvent& event) {
   switch (event.kind) {
     case NetworkEvent::Kind::kCrash:
-      Crash(event.members[0]);
+      if (slots_[static_cast<size_t>(event.members[0])].up()) {
+        ++result_.crashes;
+        TakeDown(event.members[0]);
+        Slot& slot = slots_[static_cast<size_t>(event.members[0])];
+        if (slot.disk_faults[static_cast<int>(DiskFault::kTorn)] > 0) {
+          slot.disk.TearLastWrite();
+        }
+      }
       return;
     case NetworkEvent::Kind::kJoin:
-      --returns_;
-      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
-        Boot(event.members[0]);
-      }
+      slots_[static_cast<size_t>(event.members[0])].left = false;
+      Return(event.members[0]);
       return;
     case NetworkEvent::Kind::kBlackHole:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, 1);
@@ -80,18 +90,36 @@ void Simulation::Begin(const NetworkEvent& event) {
       extra_loss_ += event.amount;
       SetPaths();
       return;
+    case NetworkEvent::Kind::kChange:
+      return;
+    case NetworkEvent::Kind::kDisk:
+      SetDiskFault(event, 1);
+      return;
+    case NetworkEvent::Kind::kLeave:
+      // As a dfld that gets SIGTERM: it says nothing, its links are closed.
+      slots_[static_cast<size_t>(event.members[0])].left = true;
+      TakeDown(event.members[0]);
+      return;
   }
+}
+
+void Simulation::Return(int64_t i) {
+  --returns_;
+  const Slot& slot = slots_[static_cast<size_t>(i)];
+  if (!slot.up() && !slot.left) Boot(i);
 }
 
 void Simulation::Undo(const NetworkEvent& event) {
   switch (event.kind) {
     case NetworkEvent::Kind::kCrash:
-      --returns_;
-      if (!slots_[static_cast<size_t>(event.members[0])].up()) {
-        Boot(event.members[0]);
-      }
+      Return(event.members[0]);
       return;
     case NetworkEvent::Kind::kJoin:
+    case NetworkEvent::Kind::kChange:
+    case NetworkEvent::Kind::kLeave:
+      return;
+    case NetworkEvent::Kind::kDisk:
+      SetDiskFault(event, -1);
       return;
     case NetworkEvent::Kind::kBlackHole:
       for (const Edge& edge : EdgesOf(event)) Apply(edge, 0, -1);

@@ -36,7 +36,8 @@ absl::Status Simulation::Measure(MetricsRow& row) {
     rounded_buffers[l] = static_cast<float>(mean_buffers[l] / count);
   }
   DFL_ASSIGN_OR_RETURN(const Score of_mean,
-                       task_->ScoreForAll({rounded, rounded_buffers}));
+                       task_->ScoreForAll({rounded, rounded_buffers},
+                                          versions_[newest_].members));
   row.loss_mean_model = of_mean.loss;
   row.accuracy_mean_model = of_mean.accuracy;
   double accuracies = 0;
@@ -47,7 +48,8 @@ absl::Status Simulation::Measure(MetricsRow& row) {
     const absl::Span<const float> w = slot.node->parameters();
     DFL_ASSIGN_OR_RETURN(const Score own,
                          task_->ScoreForNode(i, {w, slot.node->buffers()}));
-    result_.nodes.push_back({name(i), slot.step, own});
+    result_.nodes.push_back(
+        {name(i), slot.step, slot.plan_in_force, slot.incarnations, own});
     row.mean_loss += own.loss;
     accuracies += own.accuracy.value_or(0);
     for (size_t l = 0; l < n; ++l) {
@@ -61,18 +63,28 @@ absl::Status Simulation::Measure(MetricsRow& row) {
   return absl::OkStatus();
 }
 
+// Of the nodes that run the algorithm of the newest plan that any of them runs:
+// while a change is under way the others conserve something else.
 std::optional<double> Simulation::Drift() const {
   std::map<NodeId, const core::MassRounds*> nodes;
+  uint64_t in_force = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.in_run()) in_force = std::max(in_force, slot.plan_in_force);
+  }
+  if (in_force == 0) return std::nullopt;
+  const std::string& algorithm = AlgorithmOf(in_force);
   uint64_t newest = 0;
   for (const Slot& slot : slots_) {
     if (!slot.in_run()) continue;
     const auto* rounds =
         dynamic_cast<const core::MassRounds*>(slot.node->algorithm());
-    if (rounds == nullptr) continue;
+    if (rounds == nullptr || AlgorithmOf(slot.plan_in_force) != algorithm) {
+      continue;
+    }
     const uint64_t epoch = slot.node->parcels().epoch();
     if (epoch > newest) nodes.clear();
     newest = std::max(newest, epoch);
-    if (epoch == newest) nodes[slot.plan.self] = rounds;
+    if (epoch == newest) nodes[slot.self] = rounds;
   }
   return core::MassDrift(nodes);
 }
@@ -134,7 +146,7 @@ Progress Simulation::MakeProgress() const {
   if (!training_began_) return progress;
   if (in_run_ > 0) progress.last.step = step_sum_ / in_run_;
   progress.last.bytes_sent = network_->sent().bytes;
-  const core::StopRule& stop = plan_->stop;
+  const core::StopRule& stop = newest_plan().stop;
   const absl::Duration passed = scheduler_.Now() - zero_;
   progress.share =
       absl::FDivDuration(passed, std::min(stop.time, scenario_.limit));

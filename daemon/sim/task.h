@@ -46,9 +46,11 @@ class Task {
   virtual absl::StatusOr<std::unique_ptr<ports::Learner>> MakeLearner(
       int64_t i, uint64_t incarnation) = 0;
 
-  // Of one model for all nodes: f(w), f being the mean of all f_i.
+  // Of one model for all nodes: f(w), f being the mean of all members' f_i.
+  // `members`, by place: whose, one at least.
   // Errors: of the learner.
-  virtual absl::StatusOr<Score> ScoreForAll(const ModelView& model) = 0;
+  virtual absl::StatusOr<Score> ScoreForAll(
+      const ModelView& model, const std::vector<bool>& members) = 0;
   // Of node i's own model: f_i(w).
   virtual absl::StatusOr<Score> ScoreForNode(int64_t i,
                                              const ModelView& model) = 0;

@@ -32,7 +32,9 @@ bool NamesItself(const YamlNode& section) {
   return section.Find("name") != nullptr || section.Find("kind") != nullptr;
 }
 
-void Merge(const YamlNode& over, YamlNode& base) {
+}  // namespace
+
+void MergeSections(const YamlNode& over, YamlNode& base) {
   for (const YamlNode& item : over.items) {
     const auto found = std::find_if(
         base.items.begin(), base.items.end(),
@@ -43,14 +45,12 @@ void Merge(const YamlNode& over, YamlNode& base) {
       base.items.push_back(item);
     } else if (item.kind == YamlNode::Kind::kMap &&
                found->kind == YamlNode::Kind::kMap && !NamesItself(item)) {
-      Merge(item, *found);
+      MergeSections(item, *found);
     } else {
       *found = item;
     }
   }
 }
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> VariantNames(
     const YamlNode& root, absl::string_view file_name) {
@@ -105,7 +105,7 @@ absl::StatusOr<YamlNode> ApplyVariant(YamlNode root,
                                     return item.key == kVariants;
                                   }),
                    root.items.end());
-  Merge(over, root);
+  MergeSections(over, root);
   return root;
 }
 

@@ -38,6 +38,9 @@ absl::StatusOr<config::YamlNode> ApplyVariant(config::YamlNode root,
                                               absl::string_view file_name,
                                               absl::string_view variant);
 
+// Merges `over` into `base` in the way that is told above; both are maps.
+void MergeSections(const config::YamlNode& over, config::YamlNode& base);
+
 }  // namespace dfl::sim
 
 #endif  // DFL_SIM_VARIANTS_H_

@@ -39,6 +39,7 @@ absl::Status SimFiles::WriteAtomically(const std::string& name,
                      " bytes): no space left on the disk"));
   }
   contents_[name] = std::string(content);
+  last_written_ = name;
   ++writes_;
   if (!lies_) durable_ = contents_;
   return absl::OkStatus();
@@ -73,6 +74,19 @@ void SimFiles::Crash(Rng& rng) {
   }
   contents_ = after;
   durable_ = after;
+}
+
+void SimFiles::TearLastWrite() {
+  const auto found = contents_.find(last_written_);
+  if (found == contents_.end()) return;
+  found->second.resize(found->second.size() / 2);
+  durable_[last_written_] = found->second;
+}
+
+void SimFiles::Empty() {
+  contents_.clear();
+  durable_.clear();
+  last_written_.clear();
 }
 
 void SimFiles::FlipBit(const std::string& name, int64_t bit) {

@@ -42,6 +42,14 @@ class SimFiles final : public ports::Files {
   // to the old one or is torn: its new content up to some byte.
   void Crash(Rng& rng);
 
+  // Power is lost while a file is written, on a disk that does not keep its
+  // word: what was written last is there by its first half. Nothing when nothing
+  // was.
+  void TearLastWrite();
+
+  // Another disk, an empty one, is put in.
+  void Empty();
+
   // Flips one bit; the file must exist and hold bit / 8 < size.
   void FlipBit(const std::string& name, int64_t bit);
 
@@ -53,6 +61,7 @@ class SimFiles final : public ports::Files {
 
   Contents contents_;
   Contents durable_;
+  std::string last_written_;  // the name; "": none
   int64_t capacity_ = -1;
   bool lies_ = false;
   absl::Status failure_;

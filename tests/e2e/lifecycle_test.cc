@@ -413,6 +413,27 @@ TEST_F(TornState, FallsBackToTheGenerationBeforeAndSaysSo) {
   EXPECT_EQ(daemon.client().Plan()->version, 1);
 }
 
+// A directory where the next generation is to be written: the write fails, as on
+// a full disk.
+TEST_F(TornState, AStateThatCannotBeWrittenKeepsNobodyFromItsRun) {
+  {
+    DaemonProcess daemon(Node("a"));
+    ASSERT_TRUE(daemon.Start()) << daemon.log();
+    ASSERT_TRUE(Apply(daemon, kAlone).ok());
+    ASSERT_TRUE(daemon.client().Train(client::TrainAction::kStart).ok());
+    ASSERT_TRUE(Enters(daemon, client::Phase::kTraining));
+    ASSERT_EQ(daemon.Stop()->code, 0);
+  }
+  const std::string next = Slot(1 - Newest());
+  std::filesystem::remove(next);
+  std::filesystem::create_directories(next + "/in-the-way");
+  DaemonProcess daemon(Node("a"));
+  ASSERT_TRUE(daemon.Start()) << daemon.log();
+  EXPECT_TRUE(Enters(daemon, client::Phase::kTraining)) << daemon.log();
+  EXPECT_EQ(daemon.Status().plan_version, 1);
+  EXPECT_THAT(daemon.log(), HasSubstr("the state is not written"));
+}
+
 TEST_F(TornState, NeitherGenerationWholeIsRefused) {
   MakeState();
   Tear(Slot(0));

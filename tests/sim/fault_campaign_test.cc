@@ -18,12 +18,8 @@
 // DFL_CAMPAIGN_RUNS schedules an algorithm (3); DFL_CAMPAIGN_SEED is the first
 // one's seed (1). A failure prints the `dflsim run` that plays it.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <functional>
 #include <iostream>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,11 +30,9 @@
 #include "absl/time/time.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithm.h"
-#include "daemon/core/problems.h"
-#include "daemon/sim/scenario.h"
-#include "daemon/sim/simulation.h"
 #include "gtest/gtest.h"
 #include "tests/sim/campaign.h"
+#include "tests/sim/campaign_run.h"
 #include "tests/sim/fault_knobs.h"
 #include "tests/sim/fault_schedule.h"
 #include "tests/sim/optimum.h"
@@ -46,94 +40,9 @@
 namespace dfl::sim {
 namespace {
 
-// The share of a run in which there are no faults any more, at its end. Links come
-// back some steps into it, and the gap is a mean over the last tenth; so a scenario
-// must have converged, without faults, within
-constexpr double kTail = 1.0 / 3;
+// A scenario must have converged, without faults, within this share of its steps.
 constexpr double kConverged = 0.2;
 constexpr int64_t kMostDraws = 50;
-// NodeOptions::join_stall, seconds: a node that began anew and then hears of one
-// that is ahead stands still for its model, which may be lost without a word.
-constexpr double kJoinStall = 10;
-
-// ------------------------------------------------------------------- runs ----
-
-struct Outcome {
-  Result result;
-  bool finite = true;  // all parameters of all nodes
-  double gap = 0;      // f(mean w) - f*, the mean over the last tenth
-
-  // Of those that could have been.
-  double exchanges() const {
-    return static_cast<double>(result.models_received) /
-           static_cast<double>(std::max<int64_t>(1, result.reachable));
-  }
-};
-
-// f(mean w), the mean over the last tenth of a run's steps.
-double LastTenth(const std::vector<MetricsRow>& rows) {
-  if (rows.empty()) return std::numeric_limits<double>::infinity();
-  double sum = 0;
-  int64_t count = 0;
-  for (const MetricsRow& row : rows) {
-    if (10 * row.step < 9 * rows.back().step) continue;
-    sum += row.loss_mean_model;
-    ++count;
-  }
-  return sum / static_cast<double>(count);
-}
-
-Outcome Play(const std::string& text, double least_loss) {
-  Outcome outcome;
-  absl::StatusOr<Scenario> scenario = ParseScenario(text, "campaign.yaml");
-  EXPECT_TRUE(scenario.ok()) << scenario.status() << "\n" << text;
-  if (!scenario.ok()) return outcome;
-  auto made = Simulation::Create(*std::move(scenario));
-  EXPECT_TRUE(made.ok()) << made.status() << "\n" << text;
-  if (!made.ok()) return outcome;
-  Simulation& simulation = **made;
-  outcome.result = simulation.Run([](const Progress&) { return true; });
-  for (int64_t i = 0; i < simulation.size(); ++i) {
-    for (const float value : simulation.parameters(i)) {
-      outcome.finite = outcome.finite && std::isfinite(value);
-    }
-  }
-  outcome.gap = LastTenth(outcome.result.rows) - least_loss;
-  return outcome;
-}
-
-Problems MakeProblems(const CampaignNetwork& network) {
-  Problems problems;
-  if (network.problem == "softmax") {
-    core::SoftmaxSpec spec;
-    spec.nodes = network.nodes;
-    spec.features = network.n;
-    spec.classes = network.classes;
-    spec.rows_per_node = network.rows;
-    spec.seed = network.seed;
-    for (auto& node : core::SoftmaxExample(spec).nodes) {
-      problems.push_back(std::move(node));
-    }
-    return problems;
-  }
-  core::ExampleSpec spec;
-  spec.nodes = network.nodes;
-  spec.n = network.n;
-  spec.rows_per_node = network.rows;
-  spec.seed = network.seed;
-  core::ProblemSet set = network.problem == "linear"
-                             ? core::LinearRegressionExample(spec)
-                             : core::LogisticRegressionExample(spec);
-  return std::move(set.nodes);
-}
-
-// Of the present test.
-int FailuresSoFar() {
-  return testing::UnitTest::GetInstance()
-      ->current_test_info()
-      ->result()
-      ->total_part_count();
-}
 
 // The worst that was seen of one algorithm.
 struct Worst {
@@ -155,13 +64,6 @@ class Faults : public testing::TestWithParam<std::string> {
   int64_t failed_ = 0;  // schedules
 };
 
-// Writes the scenario where the failure can be played from.
-std::string Replay(const std::string& name, const std::string& text) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/", name, ".yaml");
-  std::ofstream(path) << text;
-  return path;
-}
-
 // A scenario without faults.
 struct Calm {
   CampaignNetwork network;
@@ -170,24 +72,6 @@ struct Calm {
   double least_loss = 0;  // f*
   Outcome outcome;
 };
-
-// What the gap under faults may be.
-double Allowed(double gap) { return 2 * std::max(gap, 0.0) + 1e-3; }
-
-// From `share` of its steps on the gap was what it may be at the end.
-bool ConvergedIn(double share, const Calm& calm) {
-  const std::vector<MetricsRow>& rows = calm.outcome.result.rows;
-  for (const MetricsRow& row : rows) {
-    if (static_cast<double>(row.step) <
-        share * static_cast<double>(rows.back().step)) {
-      continue;
-    }
-    if (row.loss_mean_model - calm.least_loss > Allowed(calm.outcome.gap)) {
-      return false;
-    }
-  }
-  return true;
-}
 
 Calm DrawCalm(const core::AlgorithmInfo& info, const Drawing& drawing,
               Rng& rng) {
@@ -205,39 +89,15 @@ Calm DrawCalm(const core::AlgorithmInfo& info, const Drawing& drawing,
   return calm;
 }
 
-struct Schedule {
-  std::string text;
-  Outcome outcome;
-};
-
-// Faults that end when two thirds of the run are over. How long it takes is known
-// only afterwards (a node that nobody can reach is quick), so the schedule is drawn
-// again, shorter, until that holds.
-Schedule DrawSchedule(const Calm& calm, Rng& rng) {
-  const double calm_time = calm.outcome.result.rows.back().time_s;
-  Schedule schedule;
-  double time = calm_time;
-  for (int i = 0; i < 4; ++i) {
-    Rng same = rng;
-    const double last = (1 - kTail) * time;
-    schedule.text =
-        ScenarioText(calm.network, calm.algorithm,
-                     DrawFaults(same, calm.network, absl::Seconds(last)),
-                     absl::Seconds(2 * calm_time + 120));
-    schedule.outcome = Play(schedule.text, calm.least_loss);
-    const double took = schedule.outcome.result.rows.back().time_s;
-    if (last <= (1 - kTail) * 1.03 * took) break;
-    time = took;
-  }
-  return schedule;
-}
-
 void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
                       uint64_t seed) {
   const int failures = FailuresSoFar();
   Rng rng(DeriveSeed(seed, info.name));
   Calm drawn = DrawCalm(info, drawing, rng);
-  for (int64_t i = 1; !ConvergedIn(kConverged, drawn) && i < kMostDraws; ++i) {
+  for (int64_t i = 1;
+       !ConvergedFrom(kConverged, drawn.outcome, drawn.least_loss) &&
+       i < kMostDraws;
+       ++i) {
     ++worst_.redrawn;
     drawn = DrawCalm(info, drawing, rng);
   }
@@ -245,9 +105,11 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   const Outcome& calm = drawn.outcome;
   ASSERT_EQ(calm.result.end, End::kFinished) << calm.result.why << "\n"
                                              << drawn.text;
-  ASSERT_TRUE(ConvergedIn(kConverged, drawn))
+  ASSERT_TRUE(ConvergedFrom(kConverged, drawn.outcome, drawn.least_loss))
       << "the knobs of its line in fault_knobs.cc are too slow";
-  const Schedule schedule = DrawSchedule(drawn, rng);
+  const Schedule schedule = DrawSchedule(
+      {drawn.network, drawn.algorithm, {}, drawn.least_loss, drawn.outcome},
+      rng);
   const std::string& text = schedule.text;
   const Outcome& faulty = schedule.outcome;
 
@@ -255,9 +117,7 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   const double exchanges = calm.result.models_received == 0
                                ? 1
                                : faulty.exchanges() / calm.exchanges();
-  const double longest = kSlowestFactor * calm.result.longest_step_gap_s +
-                         4 * absl::ToDoubleSeconds(network.deadline) +
-                         kJoinStall;
+  const double longest = LongestStep(calm, network);
   worst_.exchanges = std::min(worst_.exchanges, exchanges);
   worst_.gap = std::max(worst_.gap, faulty.gap / allowed);
   worst_.pause =
@@ -281,9 +141,10 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
     const std::string name = absl::StrReplaceAll(
         absl::StrCat("fault-", info.name, "-", seed), {{"+", "plus"}});
     std::cout << "replay: DFL_CAMPAIGN_SEED=" << seed
-              << " DFL_CAMPAIGN_RUNS=1, or dflsim run " << Replay(name, text)
-              << " --seed " << network.seed << "\nwithout faults: dflsim run "
-              << Replay(name + "-calm", drawn.text) << " --seed "
+              << " DFL_CAMPAIGN_RUNS=1, or dflsim run "
+              << WriteScenario(name, text) << " --seed " << network.seed
+              << "\nwithout faults: dflsim run "
+              << WriteScenario(name + "-calm", drawn.text) << " --seed "
               << network.seed << "\n";
   }
 }
@@ -309,19 +170,8 @@ TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
       worst_.crashes, worst_.redrawn, failed_);
 }
 
-std::vector<std::string> Names() {
-  std::vector<std::string> names;
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
-    names.push_back(info.name);
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Catalogue, Faults, testing::ValuesIn(Names()),
-                         [](const auto& info) {
-                           return absl::StrReplaceAll(
-                               info.param, {{"-", "_"}, {"+", "_plus"}});
-                         });
+INSTANTIATE_TEST_SUITE_P(Catalogue, Faults, testing::ValuesIn(CatalogueNames()),
+                         CatalogueTestName);
 
 }  // namespace
 }  // namespace dfl::sim

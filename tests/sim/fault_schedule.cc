@@ -66,6 +66,7 @@ std::vector<Edge> ConnectedArcs(Rng& rng, int64_t nodes) {
 
 void DrawGraph(Rng& rng, const core::AlgorithmInfo& info,
                CampaignNetwork& network) {
+  network.edges.clear();
   if (info.complete_graph) {
     network.graph = "{kind: complete}";
     network.edges = AllPairs(network.nodes);
@@ -203,13 +204,28 @@ void DrawSlowNodes(Draw& draw) {
 
 std::string CampaignNode(int64_t i) { return absl::StrCat("n", i); }
 
-CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
+void DrawExchange(Rng& rng, const core::AlgorithmInfo& info,
+                  CampaignNetwork& network) {
+  DrawGraph(rng, info, network);
+  network.codec = "{coordinates: dense, values: fp32}";
+  if (!info.dense_only && !info.predicts && rng.Bernoulli(0.5)) {
+    network.codec =
+        absl::StrFormat("{coordinates: random, values: fp32, rate: %.2f}",
+                        Between(rng, 0.3, 1));
+  }
+  if (info.gives_mass && info.exact_mass.empty() && rng.Bernoulli(0.5)) {
+    network.codec = "{coordinates: dense, values: fp32, mass: int8}";
+  }
+}
+
+CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info,
+                            bool classes) {
   CampaignNetwork network;
   network.seed = 1 + rng.Below(1'000'000);
   network.nodes = From(rng, 4, 8);
-  network.problem = info.predicts        ? "softmax"
-                    : rng.Bernoulli(0.5) ? "linear"
-                                         : "logistic";
+  network.problem = classes || info.predicts ? "softmax"
+                    : rng.Bernoulli(0.5)     ? "linear"
+                                             : "logistic";
   // With many parameters logistic regression has directions that are too flat for
   // a few hundred steps.
   network.n = From(rng, 2, network.problem == "linear" ? 20 : 6);
@@ -221,16 +237,7 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info) {
       rng.Bernoulli(0.5) ? 0.2 * network.gradient : absl::ZeroDuration();
   network.deadline = absl::Milliseconds(From(rng, 800, 2000));
   network.delay = absl::Milliseconds(From(rng, 1, 40));
-  DrawGraph(rng, info, network);
-  network.codec = "{coordinates: dense, values: fp32}";
-  if (!info.dense_only && !info.predicts && rng.Bernoulli(0.5)) {
-    network.codec =
-        absl::StrFormat("{coordinates: random, values: fp32, rate: %.2f}",
-                        Between(rng, 0.3, 1));
-  }
-  if (info.gives_mass && info.exact_mass.empty() && rng.Bernoulli(0.5)) {
-    network.codec = "{coordinates: dense, values: fp32, mass: int8}";
-  }
+  DrawExchange(rng, info, network);
   return network;
 }
 

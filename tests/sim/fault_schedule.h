@@ -37,8 +37,14 @@ struct CampaignNetwork {
 
 // 4 to 8 nodes with 2 to 20 parameters, a connected graph of a kind that `info`
 // takes, and gradients that take long against the time-outs of links: 150 to
-// 400 steps are minutes.
-CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info);
+// 400 steps are minutes. `classes`: the problem is to have some, also where
+// `info` does not need them.
+CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info,
+                            bool classes = false);
+
+// Another graph and codec for the network, of kinds that `info` takes.
+void DrawExchange(Rng& rng, const core::AlgorithmInfo& info,
+                  CampaignNetwork& network);
 
 // The slowest that a slow node gets.
 constexpr double kSlowestFactor = 4;

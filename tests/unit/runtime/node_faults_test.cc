@@ -218,6 +218,68 @@ TEST(NodeFaults, ALonelyNodeStartsFreshAndTakesTheFirstModelAhead) {
   });
 }
 
+// A neighbour that is seen to come up is not ahead yet: it is as soon as it has
+// a model from further on.
+TEST(NodeFaults, ALonelyNodeTakesTheModelOfOneThatJoinedElsewhere) {
+  ClusterOptions options;
+  options.seed = 38;
+  options.nodes = 3;
+  RunTwice(options, [](SimCluster& c) {
+    c.SetPlanEverywhere(c.MakePlan("pame"));
+    c.network().Cut(c.address(0), c.address(2));
+    c.Crash(1);
+    ASSERT_TRUE(c.node(0).Start().ok());
+    c.RunFor(absl::Seconds(10));
+    ASSERT_TRUE(c.node(2).Start().ok());
+    c.RunFor(absl::Seconds(3));
+    ASSERT_GT(c.step(2), 50);  // fresh, alone
+    c.Restart(1);
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.log(2).Count<ports::LinkUp>() > 0; }));
+    c.RunFor(absl::Seconds(1));
+    ASSERT_TRUE(c.node(1).Start().ok());
+    c.RunFor(absl::Seconds(3));
+    const auto joined = c.log(1).Of<ports::StateTaken>();
+    ASSERT_EQ(joined.size(), 1U);
+    EXPECT_EQ(joined[0].from, c.id(0));
+    const auto followed = c.log(2).Of<ports::StateTaken>();
+    ASSERT_EQ(followed.size(), 1U);
+    EXPECT_EQ(followed[0].from, c.id(1));
+    EXPECT_NEAR(static_cast<double>(c.step(2)), static_cast<double>(c.step(0)),
+                60);
+  });
+}
+
+// What it joined was no more than another's lonely start.
+TEST(NodeFaults, AJoinerTakesTheModelOfOneThatIsFarAheadOfWhatItJoined) {
+  ClusterOptions options;
+  options.seed = 39;
+  options.nodes = 3;
+  RunTwice(options, [](SimCluster& c) {
+    c.SetPlanEverywhere(c.MakePlan("pame"));
+    c.network().Cut(c.address(0), c.address(1));
+    c.network().Cut(c.address(0), c.address(2));
+    ASSERT_TRUE(c.node(0).Start().ok());
+    c.RunFor(absl::Seconds(20));
+    ASSERT_TRUE(c.node(2).Start().ok());
+    c.RunFor(absl::Seconds(5));
+    ASSERT_TRUE(c.node(1).Start().ok());
+    c.RunFor(absl::Seconds(1));
+    const auto joined = c.log(1).Of<ports::StateTaken>();
+    ASSERT_EQ(joined.size(), 1U);
+    ASSERT_EQ(joined[0].from, c.id(2));
+    ASSERT_GT(c.step(0), 2 * c.step(1));
+    c.network().Heal(c.address(0), c.address(1));
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.log(1).Count<ports::StateTaken>() == 2; }));
+    EXPECT_EQ(c.log(1).Of<ports::StateTaken>()[1].from, c.id(0));
+    // And no third, of one in step.
+    c.network().ResetLinks(c.address(0), c.address(1));
+    c.RunFor(absl::Seconds(10));
+    EXPECT_EQ(c.log(1).Count<ports::StateTaken>(), 2);
+  });
+}
+
 TEST(NodeFaults, APausedNodeTakesNoModelFromANeighbourAhead) {
   ClusterOptions options;
   options.seed = 26;

@@ -90,6 +90,84 @@ TEST(Scenario, ReadsLinksSpeedsAndEvents) {
   EXPECT_EQ(scenario.limit, absl::Minutes(10));
 }
 
+TEST(Scenario, ChangesOfThePlanBuildOnEachOtherInTheOrderOfTime) {
+  const Scenario scenario = Parse(SmallScenario(
+      "  events:\n"
+      "    - {at: 4s, change: {stop: {steps: 200}, codec: {values: fp16}}}\n"
+      "    - {at: 1s, crash: n2, for: 500ms}\n"
+      "    - {at: 2s, within: 500ms,\n"
+      "       change: {algorithm: {name: d-psgd, knobs: {eta: 0.1}},\n"
+      "                topology: {kind: complete}}}\n"));
+  ASSERT_EQ(scenario.events.size(), 3);
+  const NetworkEvent& second = scenario.events[0];
+  EXPECT_EQ(scenario.events[1].plan, nullptr);
+  const NetworkEvent& first = scenario.events[2];
+  EXPECT_EQ(first.kind, NetworkEvent::Kind::kChange);
+  EXPECT_EQ(first.within, absl::Milliseconds(500));
+  EXPECT_EQ(scenario.plan.version, 1);
+  EXPECT_EQ(first.plan->version, 2);
+  EXPECT_EQ(first.plan->algorithm.name, "d-psgd");
+  EXPECT_EQ(first.plan->algorithm.knobs.size(), 1);
+  EXPECT_EQ(first.plan->topology.kind, "complete");
+  EXPECT_EQ(first.plan->stop.steps, 120);
+  EXPECT_EQ(second.plan->version, 3);
+  EXPECT_EQ(second.plan->algorithm.name, "d-psgd");
+  EXPECT_EQ(second.plan->stop.steps, 200);
+  EXPECT_EQ(second.plan->codec.format.coordinates, core::Coordinates::kRandom);
+  EXPECT_EQ(second.plan->codec.format.values, core::ValueType::kFp16);
+  // What makes it the same run stays.
+  EXPECT_EQ(second.plan->seed, 3);
+  EXPECT_EQ(second.plan->run_id, scenario.plan.run_id);
+  EXPECT_EQ(second.plan->model, scenario.plan.model);
+  EXPECT_EQ(second.plan->members.size(), 8);
+  EXPECT_EQ(second.plan->members[3].rows, 30);
+}
+
+TEST(Scenario, WhoLeavesIsNoMemberUntilItJoinsAgain) {
+  const std::string text = absl::StrReplaceAll(
+      SmallScenario("  events:\n"
+                    "    - {at: 3s, join: n2}\n"
+                    "    - {at: 1s, leave: n2, within: 1s}\n"
+                    "    - {at: 2s, change: {batch_size: 5}}\n"
+                    "    - {at: 2s, join: n7}\n"),
+      {{"topology: {kind: ring}",
+        "topology: {kind: explicit, edges: [[n0, n1], [n1, n2], [n1, n3], "
+        "[n3, n4], [n4, n5], [n5, n6], [n6, n7], [n2, n3]]}\n"
+        "nodes: {n2: {knobs: {nu: 1}}, n3: {knobs: {nu: 1}}}"}});
+  const Scenario scenario = Parse(text);
+  ASSERT_EQ(scenario.events.size(), 4);
+  const NetworkEvent& join = scenario.events[0];
+  const NetworkEvent& leave = scenario.events[1];
+  const NetworkEvent& change = scenario.events[2];
+  const NetworkEvent& late = scenario.events[3];
+  EXPECT_EQ(leave.kind, NetworkEvent::Kind::kLeave);
+  EXPECT_EQ(leave.within, absl::Seconds(1));
+  ASSERT_EQ(leave.plan->members.size(), 7);
+  EXPECT_EQ(leave.plan->members[2].node.name(), "n3");
+  EXPECT_EQ(leave.plan->topology.edges.size(), 6);
+  EXPECT_EQ(leave.plan->nodes.size(), 1);
+  EXPECT_EQ(change.plan->members.size(), 7);
+  EXPECT_EQ(change.plan->batch_size, 5);
+  EXPECT_FALSE(join.first);
+  ASSERT_NE(join.plan, nullptr);
+  EXPECT_EQ(join.plan->version, 4);
+  EXPECT_EQ(join.plan->members.size(), 8);
+  EXPECT_EQ(join.plan->topology.edges.size(), 8);
+  EXPECT_EQ(join.plan->nodes.size(), 2);
+  EXPECT_EQ(join.plan->batch_size, 5);
+  EXPECT_TRUE(late.first);
+  EXPECT_EQ(late.plan, nullptr);
+}
+
+TEST(Scenario, APlanThatCannotDoWithoutTheLeaverIsToldWithItsLine) {
+  const std::string text =
+      absl::StrReplaceAll(SmallScenario("  events: [{at: 1s, leave: n0}]\n"),
+                          {{"kind: ring", "kind: random-regular, degree: 7"}});
+  EXPECT_THAT(ErrorOf(text), HasSubstr("s.yaml:11: network.events[0]: the plan "
+                                       "that it makes is wrong: s.yaml:4: "
+                                       "topology.degree"));
+}
+
 TEST(Scenario, TakesNamesFromTheNetworkOrThePlan) {
   const std::string named = absl::StrReplaceAll(
       SmallScenario(), {{"  nodes: 8\n", "  nodes: [b, c, a]\n"}});
@@ -170,6 +248,39 @@ INSTANTIATE_TEST_SUITE_P(
                 "`factor` goes with slow alone"},
         Mistake{"Lossy", "  events: [{at: 1s, loss: 1}]\n",
                 "network.events[0].loss: found \"1\"; allowed: a probability"},
+        Mistake{"WithinCrash", "  events: [{at: 1s, crash: n1, within: 1s}]\n",
+                "`within` goes with a change of the plan, not with crash"},
+        Mistake{"LeaveFor", "  events: [{at: 1s, leave: n1, for: 1s}]\n",
+                "`for` goes with what ends by itself, not with leave"},
+        Mistake{"LeaveTwice",
+                "  events: [{at: 2s, leave: n1}, {at: 1s, leave: n1}]\n",
+                "s.yaml:11: network.events[0].leave: found n1, which has left "
+                "before"},
+        Mistake{"Disk", "  events: [{at: 1s, disk: n1}]\n",
+                "network.events[0]: `fault` is missing"},
+        Mistake{"DiskFault", "  events: [{at: 1s, disk: n1, fault: slow}]\n",
+                "s.yaml:11: network.events[0].fault: found \"slow\"; allowed: "
+                "torn, full or lost"},
+        Mistake{"FaultOfACrash",
+                "  events: [{at: 1s, crash: n1, fault: torn}]\n",
+                "`fault` goes with disk alone, not with crash"},
+        Mistake{"ChangeFor",
+                "  events: [{at: 1s, change: {batch_size: 5}, for: 1s}]\n",
+                "`for` goes with what ends by itself, not with change"},
+        Mistake{"ChangeOfMembers",
+                "  events: [{at: 1s, change: {members: [a, b]}}]\n",
+                "s.yaml:11: network.events[0].change.members: unknown key"},
+        Mistake{
+            "ChangeToNothing",
+            "  events: [{at: 1s, change: {topology: {kind: rign}}}]\n",
+            "s.yaml:11: network.events[0]: the plan that it makes is wrong: "
+            "s.yaml:11: topology.kind: \"rign\" is unknown; did you mean "
+            "\"ring\"?"},
+        Mistake{
+            "ChangeThatDoesNotFit",
+            "  events: [{at: 1s, change: {algorithm: {name: fedavg}}}]\n",
+            "s.yaml:11: network.events[0]: the plan that it makes is wrong: "
+            "s.yaml:4: topology"},
         Mistake{"Twice", "  metrics_every: 5\n", "given twice"},
         Mistake{"Limit", "  limit: 0s\n", "network.limit: found \"0s\""}),
     [](const testing::TestParamInfo<Mistake>& info) {

@@ -15,6 +15,7 @@
 #include "daemon/core/algorithm.h"
 #include "daemon/core/problems.h"
 #include "daemon/runtime/analytic_learner.h"
+#include "tests/unit/sim/play.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {
@@ -22,27 +23,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Result RunOnce(const std::string& text, uint64_t seed = 0) {
-  Result none;
-  none.rows.resize(8);  // so that tests may look at some
-  absl::StatusOr<Scenario> scenario = ParseScenario(text, "s.yaml", seed);
-  EXPECT_TRUE(scenario.ok()) << scenario.status();
-  if (!scenario.ok()) return none;
-  auto made = Simulation::Create(*std::move(scenario));
-  EXPECT_TRUE(made.ok()) << made.status();
-  return made.ok() ? (*made)->Run([](const Progress&) { return true; }) : none;
-}
-
-// Every scenario is played twice: the same seed is the same run.
-Result RunTwice(const std::string& text, uint64_t seed = 0) {
-  const Result first = RunOnce(text, seed);
-  Result second = RunOnce(text, seed);
-  EXPECT_EQ(first.digest, second.digest) << text;
-  // As text: of a run that diverged they are not numbers.
-  EXPECT_EQ(ToCsv(first.rows), ToCsv(second.rows)) << text;
-  return second;
-}
 
 // Who waits for all that a round needs learns the same, however fast nodes and
 // links are.

@@ -45,6 +45,20 @@ TEST(SimFiles, AFailingDiskChangesNothing) {
   EXPECT_EQ(*files.Read("state"), "old");
 }
 
+TEST(SimFiles, TheLastWriteMayBeTorn) {
+  SimFiles files;
+  files.TearLastWrite();
+  ASSERT_TRUE(files.WriteAtomically("a", "12345678").ok());
+  ASSERT_TRUE(files.WriteAtomically("b", "12345678").ok());
+  files.TearLastWrite();
+  EXPECT_EQ(*files.Read("a"), "12345678");
+  EXPECT_EQ(*files.Read("b"), "1234");
+  files.Empty();
+  EXPECT_TRUE(files.names().empty());
+  files.TearLastWrite();
+  EXPECT_TRUE(files.names().empty());
+}
+
 TEST(SimFiles, AnHonestDiskKeepsEverythingOverACrash) {
   Rng rng(1);
   SimFiles files;
