@@ -4,7 +4,7 @@
 // Memory: nothing of order n for dense; n/8 bytes for random coordinates; for
 // top-k the list of coordinates (at most 2 bytes each, see index_code.h)
 // besides, and 8 bytes a coordinate when what was sent is kept for an
-// EdgeReference.
+// EdgeReference; for steps the body, at most 2 bytes a coordinate and 4 a block.
 #ifndef DFL_CODEC_ENCODER_H_
 #define DFL_CODEC_ENCODER_H_
 
