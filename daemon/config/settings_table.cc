@@ -407,7 +407,7 @@ std::vector<Setting> NodeTable() {
       [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },
       "host:port, IPv6 as [address]:port", PeerAddress,
       "Daemons to connect to. One end of each pair is enough; more can be "
-      "added with dflctl peer add."));
+      "added with dflctl peer add, and are kept in state_dir."));
   return table;
 }
 

@@ -207,11 +207,11 @@ std::string CampaignNode(int64_t i) { return absl::StrCat("n", i); }
 void DrawExchange(Rng& rng, const core::AlgorithmInfo& info,
                   CampaignNetwork& network) {
   DrawGraph(rng, info, network);
-  network.codec = "{coordinates: dense, values: fp32}";
+  network.codec = "{coordinates: dense, values: fp32, mass: fp32}";
   if (!info.dense_only && !info.predicts && rng.Bernoulli(0.5)) {
-    network.codec =
-        absl::StrFormat("{coordinates: random, values: fp32, rate: %.2f}",
-                        Between(rng, 0.3, 1));
+    network.codec = absl::StrFormat(
+        "{coordinates: random, values: fp32, mass: fp32, rate: %.2f}",
+        Between(rng, 0.3, 1));
   }
   if (info.gives_mass && info.exact_mass.empty() && rng.Bernoulli(0.5)) {
     network.codec = "{coordinates: dense, values: fp32, mass: int8}";
