@@ -260,8 +260,13 @@ class PlanReader : private YamlReader {
   void ReadCodec(const YamlNode& root) {
     const YamlNode* section =
         Section(root, "", "codec", {"coordinates", "values", "rate", "mass"});
-    if (section == nullptr) return;
     core::MessageFormat& format = plan_.codec.format;
+    // What nothing is said of is what the algorithm takes.
+    const auto algorithm = core::FindAlgorithm(plan_.algorithm.name);
+    if (algorithm.ok() && (*algorithm)->dense_only) {
+      format.coordinates = core::Coordinates::kDense;
+    }
+    if (section == nullptr) return;
     Scalar(
         *section, "codec", "coordinates",
         [](absl::string_view text) -> std::optional<core::Coordinates> {

@@ -167,6 +167,27 @@ TEST(PlanYaml, ReadsAndWritesTheFormatOfMass) {
   EXPECT_NE(PlanHash(exact), PlanHash(*plan));
 }
 
+// What is written is checked, and not changed.
+TEST(PlanYaml, CoordinatesAreByDefaultWhatTheAlgorithmTakes) {
+  for (const auto& [text, coordinates] :
+       {std::pair{"members: [a, b]\n", core::Coordinates::kRandom},
+        {"members: [a, b]\nalgorithm: {name: depositum}\n",
+         core::Coordinates::kDense},
+        {"members: [a, b]\nalgorithm: {name: k-gt}\ncodec: {mass: int8}\n",
+         core::Coordinates::kDense}}) {
+    const auto plan = ParsePlan(text, "plan.yaml");
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->codec.format.coordinates, coordinates) << text;
+  }
+  const auto wrong = ParsePlan(
+      "members: [a, b]\nalgorithm: {name: depositum}\n"
+      "codec: {coordinates: random}\n",
+      "plan.yaml");
+  EXPECT_THAT(std::string(wrong.status().message()),
+              HasSubstr("plan.yaml:3: codec.coordinates: \"random\" is not "
+                        "allowed; allowed: dense"));
+}
+
 TEST(PlanYaml, ReadsATimeVaryingTopology) {
   const core::RunPlan plan = MustParse(
       "members: [a, b, c]\nalgorithm: {name: local}\ntopology:\n"
