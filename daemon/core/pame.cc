@@ -248,9 +248,9 @@ void Pame::MixBuffers(const std::vector<RemoteModel>& answers) {
 }
 
 void Pame::BeginGradient(Actions& actions) {
-  const int64_t ahead = k_ + plan_.knobs.Integer("lookahead");
-  if (ahead > k_ && IsExchangeStep(ahead) && !plan_.neighbours.empty()) {
-    AskFor(ahead, actions);
+  if (IsExchangeStep(k_ + 1) && !plan_.neighbours.empty() &&
+      plan_.knobs.Integer("lookahead") == 1) {
+    AskFor(k_ + 1, actions);
   }
   actions.push_back(ComputeGradient{});
 }

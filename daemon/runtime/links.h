@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
@@ -120,7 +121,7 @@ class Links : public ports::Transport::Handler {
   Rng rng_;
   std::map<NodeId, Peer> peers_;
   // Into peers_, which nothing leaves.
-  std::map<ports::LinkId, std::map<NodeId, Peer>::value_type*> by_link_;
+  absl::btree_map<ports::LinkId, std::map<NodeId, Peer>::value_type*> by_link_;
   std::map<std::string, Address> addresses_;
 };
 

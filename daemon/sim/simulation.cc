@@ -289,8 +289,13 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
 }
 
 int64_t Simulation::Reachable(int64_t i) const {
+  const std::vector<int64_t>& contacts =
+      slots_[static_cast<size_t>(i)].contacts;
+  if (troubles_.empty() && in_run_ == size()) {
+    return static_cast<int64_t>(contacts.size());
+  }
   int64_t count = 0;
-  for (const int64_t j : slots_[static_cast<size_t>(i)].contacts) {
+  for (const int64_t j : contacts) {
     if (!slots_[static_cast<size_t>(j)].in_run()) continue;
     const auto trouble = troubles_.find(std::minmax(i, j));
     if (trouble == troubles_.end() ||

@@ -3,11 +3,11 @@
 #define DFL_SIMPORTS_SIM_TRANSPORT_H_
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "daemon/ports/transport.h"
 #include "daemon/simports/sim_loop.h"
@@ -59,7 +59,8 @@ class SimTransport final : public ports::Transport {
   SimNetwork::TransportId id_ = 0;
   Handler* handler_ = nullptr;
   // Links that are up: their connection and which end of it they are.
-  std::map<ports::LinkId, std::pair<SimNetwork::ConnectionId, int>> links_;
+  absl::btree_map<ports::LinkId, std::pair<SimNetwork::ConnectionId, int>>
+      links_;
   // All that have an end here, so that a crash or a cut looks at no others.
   std::set<SimNetwork::ConnectionId> connections_;
 };
