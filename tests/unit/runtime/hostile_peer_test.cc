@@ -246,7 +246,7 @@ TEST_F(HostilePeer, StepsAreNoModelAndNoOtherMass) {
   begin.body_bytes = (*encoder)->header().body_bytes();
   Send(begin);
   ASSERT_EQ(peer_->Heard<ports::TransferCancel>().size(), 1U);
-  const std::string& text = peer_->Heard<ports::TransferCancel>()[0].text;
+  const std::string text = peer_->Heard<ports::TransferCancel>()[0].text;
   EXPECT_NE(text.find("never for models"), std::string::npos) << text;
   EXPECT_EQ(Rejected("bad-message"), 1);
   ExpectGoesOn();
