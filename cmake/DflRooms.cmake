@@ -68,6 +68,9 @@ function(dfl_test)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
+    if(DFL_SANITIZE)
+      set(ARG_TIMEOUT 1500)  # instrumented code is slow
+    endif()
   endif()
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME})
   set_tests_properties(${ARG_NAME} PROPERTIES
