@@ -115,7 +115,7 @@ class Backend final : public control::Backend {
   // The trainer the node owns; touched on the loop.
   AsyncTrainer* trainer_ = nullptr;
 
-  absl::Mutex store_mutex_;  // around store_; before mutex_
+  absl::Mutex store_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);  // around store_
   absl::Mutex mutex_;
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, control::PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);

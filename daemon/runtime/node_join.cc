@@ -175,8 +175,7 @@ void Node::NoteHeard() {
 // are then missing in what trackers must keep.
 bool Node::AwaitsStart() {
   if (start_until_ == absl::InfinitePast()) return false;
-  loop_.Cancel(start_timer_);
-  start_timer_ = 0;
+  loop_.Cancel(std::exchange(start_timer_, 0));
   auto info = core::FindAlgorithm(plan_->algorithm.name);
   const bool waits =
       info.ok() && (*info)->lock_step && algorithm_->step() == 0 &&

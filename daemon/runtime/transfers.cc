@@ -203,10 +203,9 @@ void Transfers::Announce(Outbound& outbound) {
 }
 
 // The whole body is one chunk that may go with the announcement.
-bool Transfers::IsShort(const Outbound& outbound) const {
+bool Transfers::IsShort(const Outbound& outbound) {
   return outbound.encoder->done() && outbound.chunks.size() == 1 &&
-         outbound.encoded <=
-             std::min(options_.chunk_bytes, ports::kMaxInlineBodyBytes) &&
+         outbound.encoded <= ports::kMaxInlineBodyBytes &&
          outbound.encoded ==
              static_cast<int64_t>(outbound.chunks.front().data.size());
 }

@@ -173,7 +173,7 @@ class Transfers {
   // Gives the transfer up unless the link comes back in time.
   void AwaitLink(Outbound& outbound);
   void Announce(Outbound& outbound);
-  bool IsShort(const Outbound& outbound) const;
+  static bool IsShort(const Outbound& outbound);
   // Encodes ahead on the worker until the window is full.
   void Produce(const std::shared_ptr<Outbound>& outbound);
   void Pump(Outbound& outbound);

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/sim/simulation.h"
 
@@ -36,10 +35,8 @@ int64_t Simulation::ReadDisk(int64_t i) {
     slot.store = std::make_unique<store::NodeStateStore>(slot.disk);
     loaded = slot.store->Load();
   }
-  uint64_t version = 0;
-  if (loaded.ok() && loaded->found &&
-      absl::SimpleAtoi(loaded->state.plan, &version)) {
-    slot.version = version - plan_->version;
+  if (loaded.ok() && loaded->found) {
+    slot.version = loaded->state.plan_version - plan_->version;
     slot.starts = loaded->state.starts;
   } else {
     if (slot.boots > 1) ++result_.states_lost;
