@@ -173,6 +173,8 @@ Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
               {"gives_mass", info.gives_mass},
               {"exact_mass", info.exact_mass},
               {"lock_step", info.lock_step},
+              {"auxiliary", info.auxiliary},
+              {"gradient_estimate", info.gradient_estimate},
               {"extra_vectors", info.extra_vectors},
               {"cost", info.cost},
               {"knobs", std::move(knobs)}};
@@ -197,6 +199,16 @@ std::string AlgorithmText(const core::AlgorithmInfo& info,
     lines.emplace_back("mass", info.exact_mass.empty()
                                    ? "fp32, fp16, bf16 or int8 (codec.mass)"
                                    : "fp32 only: " + info.exact_mass);
+  }
+  if (!info.auxiliary.empty()) {
+    lines.emplace_back(
+        "beside x",
+        absl::StrCat(
+            absl::StrJoin(info.auxiliary, ", "),
+            info.gradient_estimate.empty()
+                ? ""
+                : absl::StrCat("; the mean of ", info.gradient_estimate,
+                               " estimates the gradient")));
   }
   if (!info.caveats.empty()) lines.emplace_back("mind", info.caveats);
   std::string out = KeyValueLines(lines);

@@ -387,6 +387,13 @@ class Algorithm {
   // Names and values worth watching, e.g. sigma and m of PaME.
   virtual std::map<std::string, double> Gauges() const = 0;
 
+  // For measuring only: the vector that the paper calls `symbol` as it is now,
+  // [n]; empty where AlgorithmInfo::auxiliary does not name it. Away from a
+  // boundary it may be half of one round and half of the next.
+  virtual FlatVector Auxiliary(absl::string_view /*symbol*/) const {
+    return {};
+  }
+
   // All that the next step depends on and that is the algorithm's own: steps and
   // step sizes, momentum, trackers, replicas, what was given and is not known to
   // be taken, what was taken and waits for its round. Only at a boundary.
@@ -470,6 +477,12 @@ struct AlgorithmInfo {
   bool keeps_replicas = false;
   // True: it compares predictions, so a plan needs a model that tells classes.
   bool predicts = false;
+  // The vectors that its paper follows beside x, by the paper's symbols:
+  // Algorithm::Auxiliary gives them.
+  std::vector<std::string> auxiliary;
+  // The one of them whose mean over the nodes estimates the mean of their
+  // gradients; "": none does.
+  std::string gradient_estimate;
   // Costs: vectors of length n kept beside parameters and gradient, and a
   // sentence on messages and steps a round.
   int64_t extra_vectors = 0;

@@ -24,6 +24,8 @@ AlgorithmInfo BeerInfo() {
   info.why_dense = "what of a difference is sent is up to its knob compressor";
   info.gives_mass = true;
   info.keeps_replicas = true;
+  info.auxiliary = {"v"};
+  info.gradient_estimate = "v";
   info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 5;
   info.cost =

@@ -14,6 +14,7 @@
 #ifndef DFL_CORE_BEER_H_
 #define DFL_CORE_BEER_H_
 
+#include "absl/strings/string_view.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/replica_rounds.h"
 
@@ -25,7 +26,9 @@ class Beer : public ReplicaRounds {
  public:
   Beer(AlgorithmContext context, Decisions& decisions);
 
-  const FlatVector& tracker() const { return v_; }
+  FlatVector Auxiliary(absl::string_view symbol) const override {
+    return symbol == "v" ? v_ : FlatVector();
+  }
 
  private:
   void BeginRound(Actions& actions) override;

@@ -8,6 +8,30 @@
 #include "daemon/core/state_fields.h"
 
 namespace dfl::core {
+namespace {
+
+// Line 1 of an iteration, coordinate by coordinate.
+class Momentum {
+ public:
+  explicit Momentum(const Knobs& knobs)
+      : gamma_(static_cast<float>(knobs.Number("gamma"))),
+        nesterov_(knobs.Text("option") == "nesterov") {}
+
+  // What is kept: nu (Polyak) or mu (Nesterov).
+  float Next(float momentum, float y) const {
+    return gamma_ * momentum + (1 - gamma_) * y;
+  }
+  // nu, from what is kept by then.
+  float Nu(float next, float y) const {
+    return nesterov_ ? gamma_ * next + (1 - gamma_) * y : next;
+  }
+
+ private:
+  float gamma_;
+  bool nesterov_;
+};
+
+}  // namespace
 
 AlgorithmInfo DepositumInfo() {
   AlgorithmInfo info;
@@ -24,6 +48,8 @@ AlgorithmInfo DepositumInfo() {
   info.why_dense =
       "models are mixed by the weights that trackers move by, whole ones";
   info.gives_mass = true;
+  info.auxiliary = {"y", "nu"};
+  info.gradient_estimate = "nu";
   info.extra_vectors = 2;
   info.cost =
       "One gradient an iteration; every T0 iterations one model and one "
@@ -94,17 +120,14 @@ void Depositum::BeginRound(Actions& actions) {
   trained_ = false;
 
   const double alpha = StepSize();
-  const auto beta = static_cast<float>(plan().knobs.Number("beta"));
-  const auto gamma = static_cast<float>(plan().knobs.Number("gamma"));
-  const bool nesterov = plan().knobs.Text("option") == "nesterov";
+  const float beta = Beta();
+  const Momentum rule(plan().knobs);
   const absl::Span<float> x = vectors().parameters;
   const absl::Span<const float> g = vectors().gradient;
   for (size_t l = 0; l < z_.size(); ++l) {
     const float y = has_gradient_ ? z_[l] + beta * g[l] : z_[l];
-    momentum_[l] = gamma * momentum_[l] + (1 - gamma) * y;
-    const float nu =
-        nesterov ? gamma * momentum_[l] + (1 - gamma) * y : momentum_[l];
-    x[l] -= static_cast<float>(alpha) * nu;
+    momentum_[l] = rule.Next(momentum_[l], y);
+    x[l] -= static_cast<float>(alpha) * rule.Nu(momentum_[l], y);
   }
   ApplyProx(ProxOf(plan().knobs), alpha, x);
   if (mixes_) {
@@ -122,12 +145,9 @@ void Depositum::AfterGradient(Actions& actions) {
     EndMassRound(actions);
     return;
   }
-  // y^ = z + beta g, of which W_ji goes to each neighbour j.
-  FlatVector tracker(z_);
-  AddScaled(static_cast<float>(plan().knobs.Number("beta")), vectors().gradient,
-            absl::MakeSpan(tracker));
+  // y^, of which W_ji goes to each neighbour j.
   const std::vector<Neighbour> receivers = Up(plan().neighbours);
-  GiveShares(receivers, tracker, absl::MakeSpan(z_));
+  GiveShares(receivers, Tracker(), absl::MakeSpan(z_));
   Exchange(Parts::kMass, receivers, actions);
 }
 
@@ -139,6 +159,25 @@ void Depositum::AfterExchange(Arrivals arrivals, Actions& actions) {
   }
   ledger().AddTo(step(), absl::MakeSpan(z_));
   EndMassRound(actions);
+}
+
+FlatVector Depositum::Tracker() const {
+  FlatVector y(z_);
+  if (has_gradient_) {
+    AddScaled(Beta(), vectors().gradient, absl::MakeSpan(y));
+  }
+  return y;
+}
+
+FlatVector Depositum::Auxiliary(absl::string_view symbol) const {
+  if (symbol != "y" && symbol != "nu") return {};
+  FlatVector vector = Tracker();
+  if (symbol == "y") return vector;
+  const Momentum rule(plan().knobs);
+  for (size_t l = 0; l < vector.size(); ++l) {
+    vector[l] = rule.Nu(rule.Next(momentum_[l], vector[l]), vector[l]);
+  }
+  return vector;
 }
 
 void Depositum::AddGauges(std::map<std::string, double>& gauges) const {

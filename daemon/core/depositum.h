@@ -19,6 +19,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/mass_rounds.h"
@@ -35,6 +36,9 @@ class Depositum : public MassRounds {
   absl::Span<const float> conserved() const override { return z_; }
   // The next multiple of T0 above 0.
   int64_t NextExchange(int64_t step) const override;
+  // y, and nu of the step that begins there: with x^t and y^t goes nu^{t+1}, as
+  // in Prop. 1.
+  FlatVector Auxiliary(absl::string_view symbol) const override;
 
  private:
   void BeginRound(Actions& actions) override;
@@ -44,6 +48,8 @@ class Depositum : public MassRounds {
   void ResetState() override;
   void VisitState(StateFields& fields) override;
   double StepSize() const override { return plan().knobs.Number("alpha"); }
+  float Beta() const { return static_cast<float>(plan().knobs.Number("beta")); }
+  FlatVector Tracker() const;  // y = z + beta g
   // sparsity: the share of parameters that are 0.
   void AddGauges(std::map<std::string, double>& gauges) const override;
 

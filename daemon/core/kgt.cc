@@ -23,6 +23,7 @@ AlgorithmInfo KGtInfo() {
   info.why_dense =
       "models are mixed by the weights that trackers move by, whole ones";
   info.gives_mass = true;
+  info.auxiliary = {"c"};
   info.extra_vectors = 2;
   info.cost =
       "K gradients, and one model and one correction to every neighbour a "

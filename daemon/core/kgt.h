@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/mass_rounds.h"
@@ -25,6 +26,9 @@ class KGt : public MassRounds {
   explicit KGt(AlgorithmContext context);
 
   absl::Span<const float> conserved() const override { return c_; }
+  FlatVector Auxiliary(absl::string_view symbol) const override {
+    return symbol == "c" ? c_ : FlatVector();
+  }
 
  private:
   void BeginRound(Actions& actions) override;

@@ -64,6 +64,15 @@ KnobSpec DrawKnob() {
   return draw;
 }
 
+bool Has(const Knobs& knobs, const char* name) {
+  return knobs.values().count(name) > 0;
+}
+
+// Whether probabilities are drawn instead of given.
+bool Draws(const Knobs& knobs) {
+  return Has(knobs, "p_draw") && knobs.Text("p_draw") == "beta";
+}
+
 // The node's own p, or the p_hat of its link to `peer`: the same at each call.
 double DrawnProbability(uint64_t run_seed, absl::string_view knob,
                         const NodeId& self, const NodeId& peer) {
@@ -96,6 +105,8 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.why_dense =
       "models are mixed by the weights that trackers move by, whole ones";
   info.gives_mass = true;
+  info.auxiliary = {"y"};
+  info.gradient_estimate = "y";
   info.extra_vectors = 1;
   info.cost =
       "At most one gradient, and one model and one tracker to each drawn "
@@ -136,6 +147,20 @@ AlgorithmInfo SporadicKGtInfo() {
               false);
 }
 
+std::optional<DrawnProbabilities> DrawnBy(const NodePlan& plan) {
+  if (!Draws(plan.knobs)) return std::nullopt;
+  DrawnProbabilities drawn;
+  if (Has(plan.knobs, "p")) {
+    drawn.p = DrawnProbability(plan.seed, "p", plan.self, plan.self);
+  }
+  if (!Has(plan.knobs, "p_hat")) return drawn;
+  for (const Neighbour& neighbour : plan.out_neighbours) {
+    drawn.p_hat[neighbour.node] =
+        DrawnProbability(plan.seed, "p_hat", plan.self, neighbour.node);
+  }
+  return drawn;
+}
+
 SpodGt::SpodGt(AlgorithmContext context, Decisions& decisions)
     : MassRounds(std::move(context), &NodePlan::in_neighbours),
       decisions_(decisions) {}
@@ -156,21 +181,16 @@ void SpodGt::VisitState(StateFields& fields) {
   fields.Count("could_send", could_send_);
 }
 
-bool SpodGt::Draws() const {
-  return plan().knobs.values().count("p_draw") > 0 &&
-         plan().knobs.Text("p_draw") == "beta";
-}
-
 double SpodGt::Probability(const char* knob, const NodeId& peer) const {
-  if (plan().knobs.values().count(knob) == 0) return 1;
-  if (!Draws()) return plan().knobs.Number(knob);
+  if (!Has(plan().knobs, knob)) return 1;
+  if (!Draws(plan().knobs)) return plan().knobs.Number(knob);
   return DrawnProbability(plan().seed, knob, plan().self, peer);
 }
 
 float SpodGt::Scale() const {
-  if (plan().knobs.values().count("unbias") == 0) return 1;
+  if (!Has(plan().knobs, "unbias")) return 1;
   const std::string& unbias = plan().knobs.Text("unbias");
-  const bool on = unbias == "on" || (unbias == "auto" && !Draws() &&
+  const bool on = unbias == "on" || (unbias == "auto" && !Draws(plan().knobs) &&
                                      plan().least_p >= kSmallestUnbiased);
   return on ? static_cast<float>(1 / Probability("p", plan().self)) : 1.0F;
 }

@@ -24,8 +24,10 @@
 #define DFL_CORE_SPOD_GT_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/mass_rounds.h"
@@ -37,12 +39,25 @@ AlgorithmInfo PushPullInfo();
 AlgorithmInfo GPushPullInfo();
 AlgorithmInfo SporadicKGtInfo();
 
+// What p_draw drew.
+struct DrawnProbabilities {
+  std::optional<double> p;         // p_i; none: it computes in every round
+  std::map<NodeId, double> p_hat;  // p^_ji by out-neighbour j
+};
+
+// What the node of `plan` drew, to its out-neighbours there; the same at each
+// call. Nullopt where nothing is drawn.
+std::optional<DrawnProbabilities> DrawnBy(const NodePlan& plan);
+
 class SpodGt : public MassRounds {
  public:
   // `decisions` must outlive it.
   SpodGt(AlgorithmContext context, Decisions& decisions);
 
   absl::Span<const float> conserved() const override { return z_; }
+  FlatVector Auxiliary(absl::string_view symbol) const override {
+    return symbol == "y" ? Tracker() : FlatVector();
+  }
 
  private:
   void BeginRound(Actions& actions) override;
@@ -54,8 +69,6 @@ class SpodGt : public MassRounds {
   double StepSize() const override { return plan().knobs.Number("eta"); }
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
-  // Whether probabilities are drawn instead of given.
-  bool Draws() const;
   // p_i (`peer` is oneself) or p^_ji, which not every variant has as a knob.
   double Probability(const char* knob, const NodeId& peer) const;
   // 1/p_i or 1: what v_i g_i is multiplied by.

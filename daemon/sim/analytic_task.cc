@@ -65,6 +65,14 @@ class AnalyticTask final : public Task {
     return score;
   }
 
+  absl::StatusOr<std::vector<double>> Gradient(
+      int64_t i, const ModelView& model) override {
+    std::vector<float> gradient(model.parameters.size());
+    nodes_[static_cast<size_t>(i)]->Gradient(model.parameters, {},
+                                             absl::MakeSpan(gradient));
+    return std::vector<double>(gradient.begin(), gradient.end());
+  }
+
  private:
   std::optional<double> Accuracy(absl::Span<const float> w) const {
     if (!classifies()) return std::nullopt;

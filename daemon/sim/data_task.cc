@@ -1,6 +1,7 @@
 #include "daemon/sim/data_task.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +36,7 @@ class DataTask final : public Task {
         gradient_.resize(parameters_.size());
         buffers_.resize(static_cast<size_t>(meter->model().buffer_count));
       }
-      DFL_RETURN_IF_ERROR(meter->Bind(absl::MakeSpan(parameters_),
-                                      absl::MakeSpan(gradient_),
-                                      absl::MakeSpan(buffers_)));
+      DFL_RETURN_IF_ERROR(BindToOurs(*meter));
       meters_.push_back(std::move(meter));
     }
     return absl::OkStatus();
@@ -86,12 +85,60 @@ class DataTask final : public Task {
     return Evaluate(*meters_[meter], model);
   }
 
+  // One pass over the node's rows in batches.
+  absl::StatusOr<std::vector<double>> Gradient(
+      int64_t i, const ModelView& model) override {
+    DFL_ASSIGN_OR_RETURN(ports::Learner * walker, Walker(i));
+    Put(model);
+    const int64_t rows = learners_->rows()[static_cast<size_t>(i)];
+    std::vector<double> mean(parameters_.size(), 0.0);
+    ports::GradientRequest request;
+    request.batch_size = kRowsAtOnce;
+    for (int64_t seen = 0; seen < rows;) {
+      DFL_ASSIGN_OR_RETURN(const ports::GradientResult batch,
+                           walker->Gradient(request));
+      const double share =
+          static_cast<double>(batch.rows) / static_cast<double>(rows);
+      for (size_t l = 0; l < mean.size(); ++l) mean[l] += share * gradient_[l];
+      seen += batch.rows;
+      ++request.step;
+    }
+    return mean;
+  }
+
  private:
-  absl::StatusOr<Score> Evaluate(ports::Learner& meter,
-                                 const ModelView& model) {
+  // Bounds the memory that a large model takes for a batch.
+  static constexpr int64_t kRowsAtOnce = 500;
+
+  // What walks over the rows of node `i`: made at first use, and always between
+  // two passes.
+  absl::StatusOr<ports::Learner*> Walker(int64_t i) {
+    std::unique_ptr<ports::Learner>& walker = walkers_[i];
+    if (walker == nullptr) {
+      DFL_ASSIGN_OR_RETURN(
+          std::unique_ptr<ports::Learner> made,
+          learners_->Build(i, plan_.model,
+                           DeriveSeed(plan_.seed, "gradients")));
+      DFL_RETURN_IF_ERROR(BindToOurs(*made));
+      walker = std::move(made);
+    }
+    return walker.get();
+  }
+
+  absl::Status BindToOurs(ports::Learner& learner) {
+    return learner.Bind(absl::MakeSpan(parameters_), absl::MakeSpan(gradient_),
+                        absl::MakeSpan(buffers_));
+  }
+
+  void Put(const ModelView& model) {
     std::copy(model.parameters.begin(), model.parameters.end(),
               parameters_.begin());
     std::copy(model.buffers.begin(), model.buffers.end(), buffers_.begin());
+  }
+
+  absl::StatusOr<Score> Evaluate(ports::Learner& meter,
+                                 const ModelView& model) {
+    Put(model);
     DFL_ASSIGN_OR_RETURN(const ports::Evaluation evaluation,
                          meter.Evaluate(eval_rows_));
     Score score;
@@ -103,11 +150,12 @@ class DataTask final : public Task {
   const core::RunPlan plan_;
   const int64_t eval_rows_;
   const std::unique_ptr<DataLearners> learners_;
-  // Before the meters, which hold views.
+  // Before the meters and walkers, which hold views.
   FlatVector parameters_;
   FlatVector gradient_;
   FlatVector buffers_;
   std::vector<std::unique_ptr<ports::Learner>> meters_;
+  std::map<int64_t, std::unique_ptr<ports::Learner>> walkers_;
 };
 
 }  // namespace

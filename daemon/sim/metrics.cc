@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace dfl::sim {
 namespace {
@@ -27,10 +28,37 @@ bool ReadOptional(absl::string_view cell, std::optional<double>& out) {
   return true;
 }
 
+// The columns of a header after the twelve fixed ones; nullopt: it is none.
+std::optional<std::vector<std::string>> ReadHeader(absl::string_view line) {
+  if (!absl::ConsumePrefix(&line, kHeader)) return std::nullopt;
+  std::vector<std::string> extra;
+  while (absl::ConsumePrefix(&line, ",")) {
+    const absl::string_view name = line.substr(0, line.find(','));
+    if (name.empty()) return std::nullopt;
+    extra.emplace_back(name);
+    line.remove_prefix(name.size());
+  }
+  if (!line.empty()) return std::nullopt;
+  return extra;
+}
+
+bool ReadExtra(absl::Span<const absl::string_view> cells,
+               absl::Span<const std::string> names, MetricsRow& row) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::optional<double> value;
+    if (!ReadOptional(cells[i], value)) return false;
+    if (value.has_value()) row.extra[names[i]] = *value;
+  }
+  return true;
+}
+
 }  // namespace
 
-std::string ToCsv(absl::Span<const MetricsRow> rows) {
-  std::string out = absl::StrCat(kHeader, "\n");
+std::string ToCsv(absl::Span<const MetricsRow> rows,
+                  absl::Span<const std::string> extra) {
+  std::string out = kHeader;
+  for (const std::string& name : extra) absl::StrAppend(&out, ",", name);
+  out += "\n";
   for (const MetricsRow& row : rows) {
     absl::StrAppend(&out, row.step, ",", Number(row.time_s), ",");
     absl::StrAppend(&out, Number(row.loss_mean_model), ",",
@@ -39,7 +67,13 @@ std::string ToCsv(absl::Span<const MetricsRow> rows) {
     absl::StrAppend(&out, row.bytes_sent, ",", row.nodes, ",", row.lowest_step);
     absl::StrAppend(&out, ",", row.highest_step, ",", Number(row.accuracy));
     absl::StrAppend(&out, ",", Number(row.accuracy_mean_model), ",",
-                    Number(row.mass_drift), "\n");
+                    Number(row.mass_drift));
+    for (const std::string& name : extra) {
+      const auto found = row.extra.find(name);
+      out += ",";
+      if (found != row.extra.end()) out += Number(found->second);
+    }
+    out += "\n";
   }
   return out;
 }
@@ -47,6 +81,7 @@ std::string ToCsv(absl::Span<const MetricsRow> rows) {
 absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
                                                  absl::string_view file_name) {
   std::vector<MetricsRow> rows;
+  std::vector<std::string> extra;
   int64_t number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -55,29 +90,34 @@ absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
           absl::StrCat(file_name, ":", number, ": allowed: ", allowed));
     };
     if (number == 1) {
-      if (line != kHeader) return wrong(kHeader);
+      std::optional<std::vector<std::string>> header = ReadHeader(line);
+      if (!header.has_value()) return wrong(kHeader);
+      extra = *std::move(header);
       continue;
     }
     if (line.empty()) continue;
     const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
     MetricsRow row;
-    const bool good = cells.size() == kColumns &&
-                      absl::SimpleAtoi(cells[0], &row.step) &&
-                      absl::SimpleAtod(cells[1], &row.time_s) &&
-                      absl::SimpleAtod(cells[2], &row.loss_mean_model) &&
-                      absl::SimpleAtod(cells[3], &row.mean_loss) &&
-                      absl::SimpleAtod(cells[4], &row.consensus_error) &&
-                      absl::SimpleAtoi(cells[5], &row.bytes_sent) &&
-                      absl::SimpleAtoi(cells[6], &row.nodes) &&
-                      absl::SimpleAtoi(cells[7], &row.lowest_step) &&
-                      absl::SimpleAtoi(cells[8], &row.highest_step) &&
-                      ReadOptional(cells[9], row.accuracy) &&
-                      ReadOptional(cells[10], row.accuracy_mean_model) &&
-                      ReadOptional(cells[11], row.mass_drift);
+    const bool good =
+        cells.size() == kColumns + extra.size() &&
+        absl::SimpleAtoi(cells[0], &row.step) &&
+        absl::SimpleAtod(cells[1], &row.time_s) &&
+        absl::SimpleAtod(cells[2], &row.loss_mean_model) &&
+        absl::SimpleAtod(cells[3], &row.mean_loss) &&
+        absl::SimpleAtod(cells[4], &row.consensus_error) &&
+        absl::SimpleAtoi(cells[5], &row.bytes_sent) &&
+        absl::SimpleAtoi(cells[6], &row.nodes) &&
+        absl::SimpleAtoi(cells[7], &row.lowest_step) &&
+        absl::SimpleAtoi(cells[8], &row.highest_step) &&
+        ReadOptional(cells[9], row.accuracy) &&
+        ReadOptional(cells[10], row.accuracy_mean_model) &&
+        ReadOptional(cells[11], row.mass_drift) &&
+        ReadExtra(absl::MakeConstSpan(cells).subspan(kColumns), extra, row);
     if (!good) {
-      return wrong(
-          "twelve columns, as in the first line: numbers, of which the last "
-          "three may be missing");
+      return wrong(absl::StrCat(
+          kColumns + extra.size(),
+          " columns, as in the first line: numbers, of which those from "
+          "accuracy on may be missing"));
     }
     rows.push_back(row);
   }

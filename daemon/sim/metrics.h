@@ -3,6 +3,7 @@
 #define DFL_SIM_METRICS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,13 +33,17 @@ struct MetricsRow {
   std::optional<double> accuracy_mean_model;
   // core::MassDrift; none where an algorithm conserves nothing.
   std::optional<double> mass_drift;
+  // What network.metrics asks for (extra_metrics.h), by name; without what there
+  // is none of.
+  std::map<std::string, double> extra;
 
   friend bool operator==(const MetricsRow&, const MetricsRow&) = default;
 };
 
 // A header line and a line a row; numbers read back as they were, and what there
-// is none of is empty.
-std::string ToCsv(absl::Span<const MetricsRow> rows);
+// is none of is empty. `extra` are the columns after the twelve fixed ones.
+std::string ToCsv(absl::Span<const MetricsRow> rows,
+                  absl::Span<const std::string> extra = {});
 
 // Errors: INVALID_ARGUMENT "FILE:LINE: ..." for anything but ToCsv's form.
 absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "absl/strings/str_replace.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/atomic_file.h"
+#include "daemon/sim/extra_metrics.h"
 
 extern char** environ;
 
@@ -36,19 +39,31 @@ constexpr Axis kTime = {"virtual time (s)", 2};
 constexpr Axis kBytes = {"sent (MB)", 3};
 
 struct Figure {
-  const char* file;
-  const char* label;
-  std::optional<double> (*value)(const MetricsRow&);
+  std::string file;
+  std::string label;
+  std::function<std::optional<double>(const MetricsRow&)> value;
   std::vector<Axis> against;
   // Over decades where all values allow it, or as it is.
   bool logarithmic;
   const char* key;  // where the runs' names stand
 };
 
+// Of metrics that were asked for: that of one of them.
+Figure ExtraFigure(const std::string& metric) {
+  const auto value = [metric](const MetricsRow& row) -> std::optional<double> {
+    const auto found = row.extra.find(metric);
+    if (found == row.extra.end()) return std::nullopt;
+    return found->second;
+  };
+  return {metric, ExtraMetricLabel(metric),
+          value,  {kSteps, kTime, kBytes},
+          true,   "top right"};
+}
+
 // What may be missing is drawn where a run has it.
-const std::vector<Figure>& Figures() {
+std::vector<Figure> Figures(absl::Span<const RecordedRun> runs) {
   using Value = std::optional<double>;
-  static const auto* const kFigures = new std::vector<Figure>{
+  std::vector<Figure> figures = {
       {"loss",
        "f(mean w)",
        [](const MetricsRow& row) -> Value { return row.loss_mean_model; },
@@ -82,7 +97,16 @@ const std::vector<Figure>& Figures() {
        true,
        "top right"},
   };
-  return *kFigures;
+  std::set<std::string> extra;
+  for (const RecordedRun& run : runs) {
+    for (const MetricsRow& row : run.rows) {
+      for (const auto& [metric, value] : row.extra) extra.insert(metric);
+    }
+  }
+  for (const std::string& metric : extra) {
+    figures.push_back(ExtraFigure(metric));
+  }
+  return figures;
 }
 
 bool Has(const RecordedRun& run, const Figure& figure) {
@@ -99,12 +123,13 @@ std::string Quoted(const std::string& text) {
 }
 
 // step, seconds, megabytes, and the value of each figure.
-std::string DataBlock(const RecordedRun& run) {
+std::string DataBlock(const RecordedRun& run,
+                      const std::vector<Figure>& figures) {
   std::string out;
   for (const MetricsRow& row : run.rows) {
     absl::StrAppendFormat(&out, "%d %.9g %.9g", row.step, row.time_s,
                           static_cast<double>(row.bytes_sent) / 1e6);
-    for (const Figure& figure : Figures()) {
+    for (const Figure& figure : figures) {
       const std::optional<double> value = figure.value(row);
       out += value.has_value() ? absl::StrFormat(" %.9g", *value) : " ?";
     }
@@ -160,9 +185,10 @@ std::string PlotScript(absl::Span<const RecordedRun> runs) {
       "set encoding utf8\nset grid back linecolor rgb '#dddddd'\n"
       "set border linecolor rgb '#888888'\nset datafile missing '?'\n"
       "set linetype cycle 8\n";
+  const std::vector<Figure> figures = Figures(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
-    absl::StrAppend(&out, "$run", i, " << END_OF_RUN\n", DataBlock(runs[i]),
-                    "END_OF_RUN\n");
+    absl::StrAppend(&out, "$run", i, " << END_OF_RUN\n",
+                    DataBlock(runs[i], figures), "END_OF_RUN\n");
   }
   const std::pair<const char*, const char*> terminals[] = {
       {"pngcairo size 1500,460 font 'Sans,12'", "png"},
@@ -170,7 +196,7 @@ std::string PlotScript(absl::Span<const RecordedRun> runs) {
   for (const auto& [terminal, ending] : terminals) {
     absl::StrAppend(&out, "set terminal ", terminal, "\n");
     int column = 4;
-    for (const Figure& figure : Figures()) {
+    for (const Figure& figure : figures) {
       const bool any = std::any_of(
           runs.begin(), runs.end(),
           [&figure](const RecordedRun& run) { return Has(run, figure); });

@@ -1,5 +1,5 @@
-// Pictures of runs, drawn by gnuplot: loss, consensus error, accuracy and drift,
-// each against steps, virtual time and bytes sent, and bytes against steps and
+// Pictures of runs, drawn by gnuplot: loss, consensus error, accuracy, drift and
+// what network.metrics asks for, each against steps, virtual time and bytes sent, and bytes against steps and
 // time, as PNG and SVG.
 #ifndef DFL_SIM_PLOTS_H_
 #define DFL_SIM_PLOTS_H_
@@ -17,7 +17,8 @@ namespace dfl::sim {
 std::string PlotScript(absl::Span<const RecordedRun> runs);
 
 // Writes plot.gp and {loss,consensus,bytes}.{png,svg} to `folder`, which exists;
-// {accuracy,drift}.{png,svg} where a run has them. `gnuplot` is the program's name or path.
+// {accuracy,drift}.{png,svg} and those of extra metrics, by their names, where a
+// run has them. `gnuplot` is the program's name or path.
 // Errors: NOT_FOUND when there is no such program; INTERNAL when it fails.
 absl::Status DrawPlots(const std::string& folder,
                        absl::Span<const RecordedRun> runs,

@@ -51,6 +51,20 @@ void AddIfThere(Json& object, const char* key,
   if (value.has_value()) object[key] = *value;
 }
 
+// By node: its p, and its p_hat by the neighbour it sends to.
+Json DrawnJson(const Result& result) {
+  Json nodes = Json::object();
+  for (const auto& [node, drawn] : result.drawn) {
+    Json entry = Json::object();
+    AddIfThere(entry, "p", drawn.p);
+    for (const auto& [peer, p_hat] : drawn.p_hat) {
+      entry["p_hat"][peer.name()] = p_hat;
+    }
+    nodes[node.name()] = std::move(entry);
+  }
+  return nodes;
+}
+
 // A figure as text; "-" when it is not there.
 std::string FigureText(const Json& summary, const char* key) {
   const auto last = summary.find("last");
@@ -106,6 +120,7 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
     AddIfThere(last, "accuracy", row.accuracy);
     AddIfThere(last, "accuracy_mean_model", row.accuracy_mean_model);
     AddIfThere(last, "mass_drift", row.mass_drift);
+    for (const auto& [metric, value] : row.extra) last[metric] = value;
   }
   Json nodes = Json::array();
   for (const NodeScore& node : result.nodes) {
@@ -122,30 +137,32 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
     AddIfThere(entry, "in_force_s", change.in_force_s);
     changes.push_back(std::move(entry));
   }
-  return Json{{"scenario", scenario.file},
-              {"variant", scenario.variant},
-              {"seed", scenario.plan.seed},
-              {"digest", DigestText(result.digest)},
-              {"end", Name(result.end)},
-              {"why", result.why},
-              {"failed", result.failed},
-              {"replay", ReplayCommand(scenario)},
-              {"algorithm", scenario.plan.algorithm.name},
-              {"topology", scenario.plan.topology.kind},
-              {"nodes", scenario.plan.members.size()},
-              {"edges", result.edges},
-              {"parameters", result.parameters},
-              {"steps", result.steps},
-              {"events", result.events},
-              {"crashes", result.crashes},
-              {"writes_failed", result.writes_failed},
-              {"states_lost", result.states_lost},
-              {"links_lost", result.links_lost},
-              {"neighbours_missed", result.neighbours_missed},
-              {"messages_rejected", result.messages_rejected},
-              {"changes", std::move(changes)},
-              {"last", std::move(last)},
-              {"last_nodes", std::move(nodes)}};
+  Json summary = {{"scenario", scenario.file},
+                  {"variant", scenario.variant},
+                  {"seed", scenario.plan.seed},
+                  {"digest", DigestText(result.digest)},
+                  {"end", Name(result.end)},
+                  {"why", result.why},
+                  {"failed", result.failed},
+                  {"replay", ReplayCommand(scenario)},
+                  {"algorithm", scenario.plan.algorithm.name},
+                  {"topology", scenario.plan.topology.kind},
+                  {"nodes", scenario.plan.members.size()},
+                  {"edges", result.edges},
+                  {"parameters", result.parameters},
+                  {"steps", result.steps},
+                  {"events", result.events},
+                  {"crashes", result.crashes},
+                  {"writes_failed", result.writes_failed},
+                  {"states_lost", result.states_lost},
+                  {"links_lost", result.links_lost},
+                  {"neighbours_missed", result.neighbours_missed},
+                  {"messages_rejected", result.messages_rejected},
+                  {"changes", std::move(changes)},
+                  {"last", std::move(last)},
+                  {"last_nodes", std::move(nodes)}};
+  if (!result.drawn.empty()) summary["drawn"] = DrawnJson(result);
+  return summary;
 }
 
 absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
@@ -159,8 +176,8 @@ absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
                      "; choose another by --out"));
   }
   DFL_RETURN_IF_ERROR(Write(InFolder(folder, kScenarioFile), scenario.text));
-  DFL_RETURN_IF_ERROR(
-      Write(InFolder(folder, kMetricsFile), ToCsv(result.rows)));
+  DFL_RETURN_IF_ERROR(Write(InFolder(folder, kMetricsFile),
+                            ToCsv(result.rows, scenario.metrics)));
   return Write(InFolder(folder, kSummaryFile),
                console::ToJson(SummaryJson(scenario, result)));
 }

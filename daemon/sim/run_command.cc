@@ -229,6 +229,9 @@ std::string RunText(const Run& run) {
            absl::StrFormat("%.4f at the mean model, %.4f on average",
                            *row.accuracy_mean_model, *row.accuracy)});
     }
+    for (const auto& [metric, value] : row.extra) {
+      lines.emplace_back(metric, absl::StrFormat("%.6g", value));
+    }
   }
   lines.insert(
       lines.end(),

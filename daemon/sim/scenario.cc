@@ -10,6 +10,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
+#include "daemon/sim/extra_metrics.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/plan_changes.h"
 #include "daemon/sim/section_reader.h"
@@ -46,10 +47,10 @@ class NetworkReader {
 
   // The members that `nodes` makes; none when it leaves them to the plan.
   std::vector<core::MemberSpec> Members() {
-    section_ =
-        yaml_.Section(root_, "", kNetwork,
-                      {"nodes", "problem", "links", "paths", "compute",
-                       "events", "metrics_every", "settled_below", "limit"});
+    section_ = yaml_.Section(
+        root_, "", kNetwork,
+        {"nodes", "problem", "links", "paths", "compute", "events",
+         "metrics_every", "metrics", "settled_below", "limit"});
     if (section_ == nullptr) return {};
     const YamlNode* nodes = section_->Find("nodes");
     if (nodes == nullptr) return {};
@@ -81,8 +82,8 @@ class NetworkReader {
     return status.ok() ? data_status_ : status;
   }
 
-  // All the rest; scenario.plan is read.
-  void ReadRest() {
+  // All the rest; scenario.plan is read. `algorithms`: of the whole document.
+  void ReadRest(std::vector<std::string> algorithms) {
     if (section_ == nullptr) {
       yaml_.Add(1, kNetwork,
                 "missing; a scenario is a plan and a section `network` that "
@@ -100,6 +101,9 @@ class NetworkReader {
     ReadPaths();
     ReadCompute();
     written_ = ReadEvents(*section_, *reader_);
+    // One that is the default has no name in the document.
+    if (algorithms.empty()) algorithms = {scenario_.plan.algorithm.name};
+    scenario_.metrics = ReadMetrics(*section_, algorithms, yaml_);
     ReadEnd();
   }
 
@@ -250,6 +254,9 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
                      " bytes; allowed: at most ", config::kMaxPlanBytes));
   }
   DFL_ASSIGN_OR_RETURN(YamlNode document, config::ParseYaml(text, file_name));
+  // A file's runs may be measured alike, and cells stay empty where a node runs
+  // another algorithm.
+  std::vector<std::string> algorithms = AlgorithmsNamed(document);
   DFL_ASSIGN_OR_RETURN(const YamlNode root,
                        ApplyVariant(std::move(document), file_name, variant));
   Scenario scenario;
@@ -267,7 +274,7 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
   if (scenario.plan.seed == 0) scenario.plan.seed = 1;
   if (scenario.plan.run_id.empty()) scenario.plan.run_id = "simulated";
   scenario.plan.version = std::max<uint64_t>(1, scenario.plan.version);
-  network.ReadRest();
+  network.ReadRest(std::move(algorithms));
   DFL_RETURN_IF_ERROR(network.status());
   const bool data = scenario.problem.kind == ProblemSpec::Kind::kData;
   if (data && !scenario.problem.partition_seed_written) {

@@ -12,6 +12,7 @@
 //     events:                  # network_event.h
 //       - {at: 2s, crash: a, for: 3s}
 //     metrics_every: 10
+//     metrics: [proximal_gradient]  # extra_metrics.h
 //     settled_below: 0
 //     limit: 1h
 //
@@ -67,6 +68,8 @@ struct Scenario {
   std::vector<NetworkEvent> events;  // as written
   // Steps between two rows of metrics, >= 1.
   int64_t metrics_every = 1;
+  // What is measured beside the twelve fixed columns (extra_metrics.h).
+  std::vector<std::string> metrics;
   // [PaME] sec. V: the run ends when the standard deviation of f(mean w) over
   // the last three rows of metrics is below this; 0: off.
   double settled_below = 0;

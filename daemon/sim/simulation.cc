@@ -355,6 +355,7 @@ Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
   for (const Slot& slot : slots_) {
     if (slot.up()) result_.models_received += slot.node->models_received();
   }
+  NoteDrawn();
   result_.events = scheduler_.events_run();
   result_.digest = Digest();
   const core::StopRule& stop = newest_plan().stop;

@@ -18,10 +18,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/run_plan.h"
+#include "daemon/core/spod_gt.h"
 #include "daemon/ports/events.h"
 #include "daemon/runtime/node.h"
 #include "daemon/sim/data_task.h"
@@ -80,6 +83,9 @@ struct Result {
   std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
   std::vector<NodeScore> nodes;  // of the last row
   std::vector<PlanChange> changes;
+  // The probabilities that nodes drew (p_draw of Spod-GT), to the out-neighbours
+  // of the first round; of those that drew any.
+  std::map<NodeId, core::DrawnProbabilities> drawn;
   int64_t parameters = 0;  // of a model
   int64_t edges = 0;       // directed ones by themselves; of the first round
   int64_t steps = 0;       // finished, of all nodes together
@@ -235,6 +241,8 @@ class Simulation {
   void GiveNewest(int64_t i);
   void TakePlan(int64_t i, size_t version);
   void NotePlanInForce();
+  // What nodes drew by the plans that were given out.
+  void NoteDrawn();
   // Contacts of `i` in the run, with nothing between them and it.
   int64_t Reachable(int64_t i) const;
   // `slot` has finished a step, or does not train any more.
@@ -246,6 +254,15 @@ class Simulation {
   absl::Status Measure(MetricsRow& row);
   // Of the nodes of the newest tracker epoch.
   std::optional<double> Drift() const;
+  // What network.metrics asks for; `mean` is the mean model.
+  absl::Status MeasureExtras(const ModelView& mean, MetricsRow& row);
+  // Of the nodes in the run; nullopt while one of them runs an algorithm without
+  // such a vector.
+  absl::StatusOr<std::optional<double>> GradientError();
+  std::optional<double> AuxiliaryConsensusError(absl::string_view symbol) const;
+  // Of the members and the algorithm of the newest plan.
+  absl::StatusOr<double> ProximalGradient(const ModelView& mean);
+  FlatVector AuxiliaryAt(const Slot& slot, absl::string_view symbol) const;
   bool HasSettled() const;
   Progress MakeProgress() const;
   uint64_t Digest() const;

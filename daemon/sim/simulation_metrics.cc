@@ -60,7 +60,7 @@ absl::Status Simulation::Measure(MetricsRow& row) {
   row.consensus_error /= count;
   if (task_->classifies()) row.accuracy = accuracies / count;
   row.mass_drift = Drift();
-  return absl::OkStatus();
+  return MeasureExtras({rounded, rounded_buffers}, row);
 }
 
 // Of the nodes that run the algorithm of the newest plan that any of them runs:

@@ -133,6 +133,20 @@ void Simulation::TakePlan(int64_t i, size_t version) {
                 .ok());
 }
 
+void Simulation::NoteDrawn() {
+  for (size_t v = 0; v <= newest_; ++v) {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (!versions_[v].members[i]) continue;
+      std::optional<core::DrawnProbabilities> drawn =
+          core::DrawnBy(versions_[v].nodes[i]);
+      if (!drawn.has_value()) continue;
+      core::DrawnProbabilities& all = result_.drawn[slots_[i].self];
+      if (drawn->p.has_value()) all.p = drawn->p;
+      all.p_hat.merge(drawn->p_hat);
+    }
+  }
+}
+
 void Simulation::NotePlanInForce() {
   if (result_.changes.empty()) return;
   PlanChange& change = result_.changes.back();

@@ -54,6 +54,12 @@ class Task {
   // Of node i's own model: f_i(w).
   virtual absl::StatusOr<Score> ScoreForNode(int64_t i,
                                              const ModelView& model) = 0;
+
+  // grad f_i(w) over all training rows of node `i`, [n]; with dropout and batch
+  // statistics as in training.
+  // Errors: of the learner.
+  virtual absl::StatusOr<std::vector<double>> Gradient(
+      int64_t i, const ModelView& model) = 0;
 };
 
 }  // namespace dfl::sim

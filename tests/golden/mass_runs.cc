@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "daemon/core/beer.h"
 #include "daemon/core/mass_rounds.h"
 #include "daemon/core/replica_rounds.h"
 #include "gtest/gtest.h"
@@ -280,13 +279,6 @@ void CheckReplicas(MassRun& run, const json& want, int64_t k) {
         EXPECT_EQ(*copy, rounds.replica());
       }
     }
-    if (const auto* beer = dynamic_cast<core::Beer*>(&rounds)) {
-      EXPECT_EQ(
-          Difference("v", {beer->tracker().begin(), beer->tracker().end()},
-                     want.at("v").at(i)),
-          "")
-          << "round " << k << " node " << i;
-    }
   }
 }
 
@@ -310,6 +302,24 @@ void CheckStates(MassRun& run, const json& want, int64_t k) {
     EXPECT_NEAR(gauges.at("mass_imbalance"), 0, 1e-9);
     if (push_sum) {
       EXPECT_TRUE(Close(gauges.at("omega"), want.at("omega").at(i)));
+    }
+  }
+}
+
+// What is measured beside x, after round k.
+void CheckAuxiliary(MassRun& run, int64_t k) {
+  const std::string algorithm = run.golden.at("algorithm");
+  for (const std::string& symbol :
+       (*core::FindAlgorithm(algorithm))->auxiliary) {
+    // nu is told before the round that moves by it.
+    const json* want = StateAfter(run.golden, symbol == "nu" ? k + 1 : k);
+    if (want == nullptr) continue;
+    for (size_t i = 0; i < run.nodes.size(); ++i) {
+      const FlatVector got = run.nodes[i]->algorithm().Auxiliary(symbol);
+      EXPECT_EQ(
+          Difference(symbol, {got.begin(), got.end()}, want->at(symbol).at(i)),
+          "")
+          << "round " << k << " node " << i;
     }
   }
 }
@@ -345,6 +355,7 @@ void RunMass(const json& golden) {
     PlayRound(run);
     if (testing::Test::HasFatalFailure()) return;
     if (const json* want = StateAfter(golden, k)) CheckStates(run, *want, k);
+    CheckAuxiliary(run, k);
     ++k;
   }
 }

@@ -7,7 +7,8 @@
 namespace dfl::golden {
 
 // Plays depositum, spod-gt and its kin, k-gt or sgp, and expects the states on
-// record: models, what the ledger conserves, and for sgp omega.
+// record: models, what the ledger conserves, what is measured beside x, and for
+// sgp omega.
 void RunMass(const nlohmann::json& golden);
 
 }  // namespace dfl::golden

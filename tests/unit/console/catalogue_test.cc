@@ -50,6 +50,18 @@ TEST(Catalogue, SaysWhichKnobsNodesShare) {
                           Not(HasSubstr("per node. The same"))));
 }
 
+TEST(Catalogue, SaysWhatCanBeMeasuredBesideTheModel) {
+  EXPECT_THAT(AlgorithmText(Info("depositum"), nullptr, ""),
+              HasSubstr("beside x  y, nu; the mean of nu estimates the "));
+  EXPECT_THAT(AlgorithmText(Info("k-gt"), nullptr, ""),
+              HasSubstr("beside x  c\n"));
+  EXPECT_THAT(AlgorithmText(Info("pame"), nullptr, ""),
+              Not(HasSubstr("beside x")));
+  const Json json = AlgorithmJson(Info("depositum"), nullptr);
+  EXPECT_EQ(json["auxiliary"], (Json{"y", "nu"}));
+  EXPECT_EQ(json["gradient_estimate"], "nu");
+}
+
 // A plan's own values, and those of single nodes.
 TEST(Catalogue, ShowsTheValuesOfAPlan) {
   core::RunPlan plan;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/core/mass_rounds.h"
+#include "daemon/core/spod_gt.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 
@@ -401,6 +402,7 @@ TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
     context.vectors = NodeVectors{absl::MakeSpan(machine.parameters),
                                   absl::MakeSpan(machine.gradient),
                                   absl::MakeSpan(machine.buffers)};
+    const auto told = DrawnBy(context.plan);
     auto algorithm = *CreateAlgorithm("spod-gt", std::move(context), noted);
     Actions actions;
     algorithm->Handle(Started{0}, actions);
@@ -419,6 +421,10 @@ TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
     const double to_b = noted.asked["send"][Id("b")].at(0);
     const double to_c = noted.asked["send"][Id("c")].at(0);
     different += to_b != to_c;
+    ASSERT_TRUE(told.has_value());
+    EXPECT_EQ(told->p, p[0]);
+    EXPECT_EQ(told->p_hat,
+              (std::map<NodeId, double>{{Id("b"), to_b}, {Id("c"), to_c}}));
     drawn.insert(drawn.end(), {p[0], to_b, to_c});
   }
   // Each link has its own, and but few both the least one.
@@ -437,6 +443,20 @@ TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
   EXPECT_NEAR(sum / 900, 0.5, 0.05);
   EXPECT_NEAR(squares / 900, 0.125, 0.015);
   EXPECT_NEAR(static_cast<double>(below) / 900, 1.0 / 3, 0.06);
+}
+
+TEST(SpodGtTest, TellsWhatItDrewWhereItDraws) {
+  const KnobValues beta = {{"p_draw", std::string("beta")}};
+  Machine both("spod-gt", {}, {});
+  EXPECT_FALSE(DrawnBy(Directed(both, {})).has_value());
+  Machine gradients("sporadic-k-gt", {}, {});
+  EXPECT_TRUE(DrawnBy(Directed(gradients, beta))->p_hat.empty());
+  Machine links("g-push-pull", {}, {});
+  EXPECT_FALSE(DrawnBy(Directed(links, beta))->p.has_value());
+  EXPECT_EQ(DrawnBy(Directed(links, beta))->p_hat.size(), 2U);
+  // Others have no such knob.
+  Machine other("d-psgd", {}, {});
+  EXPECT_FALSE(DrawnBy(other.Plan({}, Three())).has_value());
 }
 
 // What is drawn may be tiny: it scales nothing unless asked to.

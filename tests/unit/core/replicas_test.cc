@@ -565,10 +565,6 @@ std::unique_ptr<Machine> BeerAtExchange() {
   return machine;
 }
 
-const FlatVector& TrackerOf(Machine& machine) {
-  return dynamic_cast<const Beer&>(*machine).tracker();
-}
-
 TEST(BeerTest, BothReplicasTravelInOneParcelAndMassWithThem) {
   auto machine = BeerAtExchange();
   EXPECT_EQ((*machine)->MassLength(2), 4);
@@ -585,7 +581,7 @@ TEST(BeerTest, BothReplicasTravelInOneParcelAndMassWithThem) {
   EXPECT_EQ(machine->Handle(StepBegins{}), "gradient");
   EXPECT_EQ(machine->parameters, (std::vector<float>{-1.5, -2.5}));
   EXPECT_EQ(machine->Handle(GradientReady{}), "give wake");
-  EXPECT_EQ(TrackerOf(*machine), (FlatVector{1.25, 1.5}));
+  EXPECT_EQ((*machine)->Auxiliary("v"), (FlatVector{1.25, 1.5}));
 }
 
 TEST(BeerTest, WhoHasNotGotTheLastParcelIsGivenNoMoreMass) {
@@ -630,7 +626,7 @@ TEST(BeerTest, ANewEpochBeginsTrackersAtTheGradient) {
   EXPECT_EQ(machine->parameters, (std::vector<float>{-1.5, -2.5}));
   machine->gradient = {7, 7};
   EXPECT_EQ(machine->Handle(GradientReady{}), "give wake");
-  EXPECT_EQ(TrackerOf(*machine), (FlatVector{7, 7}));
+  EXPECT_EQ((*machine)->Auxiliary("v"), (FlatVector{7, 7}));
 }
 
 // ---------------------------------------------------------------- anq-nids ----

@@ -32,6 +32,7 @@ inline Result RunTwice(const std::string& text, uint64_t seed = 0) {
   EXPECT_EQ(first.digest, second.digest) << text;
   // As text: of a run that diverged they are not numbers.
   EXPECT_EQ(ToCsv(first.rows), ToCsv(second.rows)) << text;
+  EXPECT_EQ(first.rows.back().extra, second.rows.back().extra) << text;
   return second;
 }
 

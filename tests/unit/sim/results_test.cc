@@ -7,8 +7,12 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "daemon/core/run_plan.h"
+#include "daemon/core/spod_gt.h"
 #include "daemon/sim/plots.h"
 #include "tests/unit/sim/scenarios.h"
 
@@ -50,6 +54,62 @@ TEST_F(ResultsTest, AreReadAsTheyWereWritten) {
   EXPECT_EQ(run->rows, result.rows);
   EXPECT_EQ(run->summary, SummaryJson(scenario, result));
   EXPECT_EQ(Read("deep/scenario.yaml"), scenario.text);
+}
+
+TEST_F(ResultsTest, HoldWhatWasAskedFor) {
+  const Scenario scenario = *ParseScenario(
+      absl::StrReplaceAll(
+          SmallScenario("  metrics: [consensus_error_y, proximal_gradient]\n",
+                        "{name: depositum}"),
+          {{"coordinates: random", "coordinates: dense"}}),
+      "s.yaml");
+  const Result result = PlayedOut(scenario);
+  ASSERT_TRUE(WriteResults(folder_, scenario, result).ok());
+  EXPECT_THAT(Read("metrics.csv"),
+              HasSubstr(",mass_drift,consensus_error_y,proximal_gradient\n"));
+  const absl::StatusOr<RecordedRun> run = ReadRun(folder_);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->rows, result.rows);
+  EXPECT_EQ(run->summary["last"]["proximal_gradient"],
+            result.rows.back().extra.at("proximal_gradient"));
+  EXPECT_GT(run->summary["last"]["consensus_error_y"], 0);
+}
+
+// By the nodes and by the edges, of all plans that were given out.
+TEST(Summary, TellsTheProbabilitiesThatWereDrawn) {
+  const auto summary = [](const std::string& network,
+                          const std::string& algorithm) {
+    const Scenario scenario = *ParseScenario(
+        absl::StrReplaceAll(SmallScenario(network, algorithm),
+                            {{"coordinates: random", "coordinates: dense"}}),
+        "s.yaml");
+    return SummaryJson(scenario, PlayedOut(scenario));
+  };
+  const std::string draws = "{name: spod-gt, knobs: {p_draw: beta}}";
+  const console::Json drawn = summary("", draws)["drawn"];
+  ASSERT_EQ(drawn.size(), 8);
+  const std::vector<core::NodePlan> plans = *core::DeriveNodePlans(
+      ParseScenario(
+          absl::StrReplaceAll(SmallScenario("", draws),
+                              {{"coordinates: random", "coordinates: dense"}}),
+          "s.yaml")
+          ->plan);
+  for (size_t i = 0; i < 8; ++i) {
+    const auto told = core::DrawnBy(plans[i]);
+    const console::Json& node = drawn[absl::StrCat("n", i)];
+    EXPECT_EQ(node["p"], *told->p);
+    ASSERT_EQ(node["p_hat"].size(), 2);
+    EXPECT_EQ(node["p_hat"][absl::StrCat("n", (i + 1) % 8)],
+              told->p_hat.at(NodeId(absl::StrCat("n", (i + 1) % 8))));
+  }
+  const console::Json changed =
+      summary(absl::StrCat("  events: [{at: 300ms, change: {algorithm: ", draws,
+                           ", topology: {kind: complete}}}]\n"),
+              "{name: g-push-pull, knobs: {p_draw: beta}}")["drawn"];
+  EXPECT_EQ(changed["n0"]["p_hat"].size(), 7);
+  EXPECT_EQ(changed["n0"]["p_hat"]["n7"], drawn["n0"]["p_hat"]["n7"]);
+  EXPECT_EQ(changed["n0"]["p"], drawn["n0"]["p"]);
+  EXPECT_EQ(summary("", "{name: spod-gt}").count("drawn"), 0);
 }
 
 TEST_F(ResultsTest, TheSummarySaysHowToReplay) {
@@ -106,12 +166,35 @@ TEST(Metrics, HaveAHeaderAndALineARow) {
   EXPECT_EQ(ParseCsv(ToCsv({&row, 1}), "m.csv")->front(), row);
 }
 
+TEST(Metrics, HaveAColumnForWhatIsAskedFor) {
+  MetricsRow row;
+  row.extra = {{"gradient_error", 0.1}};
+  const std::vector<std::string> extra = {"gradient_error",
+                                          "consensus_error_y"};
+  const std::string csv = ToCsv({&row, 1}, extra);
+  EXPECT_THAT(csv, HasSubstr("mass_drift,gradient_error,consensus_error_y\n"));
+  EXPECT_THAT(csv, HasSubstr(",,,0.10000000000000001,\n"));
+  EXPECT_EQ(ParseCsv(csv, "m.csv")->front(), row);
+  row.extra["consensus_error_y"] = 0;
+  EXPECT_EQ(ParseCsv(ToCsv({&row, 1}, extra), "m.csv")->front(), row);
+  EXPECT_THAT(ParseCsv(absl::StrCat(ToCsv({}, extra), "0,0,0,0,0,0,0,0,0,,,,1"),
+                       "m.csv")
+                  .status()
+                  .message(),
+              HasSubstr("m.csv:2: allowed: 14 columns"));
+  EXPECT_FALSE(
+      ParseCsv(absl::StrReplaceAll(csv, {{"mass_drift,", ""}}), "m.csv").ok());
+  EXPECT_FALSE(
+      ParseCsv(absl::StrReplaceAll(csv, {{"gradient_error", ""}}), "m.csv")
+          .ok());
+}
+
 TEST(Metrics, RefuseAnotherForm) {
   EXPECT_THAT(ParseCsv("a,b\n1,2\n", "m.csv").status().message(),
               HasSubstr("m.csv:1: allowed: step,"));
   EXPECT_THAT(
       ParseCsv(absl::StrCat(ToCsv({}), "1,2\n"), "m.csv").status().message(),
-      HasSubstr("m.csv:2: allowed: twelve columns"));
+      HasSubstr("m.csv:2: allowed: 12 columns"));
 }
 
 TEST_F(ResultsTest, WhatIsNoRunIsSaid) {
@@ -170,6 +253,24 @@ TEST(Plots, DrawWhatOnlySomeRunsHaveOfThose) {
   EXPECT_THAT(script, HasSubstr("$run1 using 3:7"));
   EXPECT_THAT(script, HasSubstr("$run1 using 1:8"));
   EXPECT_THAT(script, Not(HasSubstr("$run0 using 3:7")));
+}
+
+TEST(Plots, DrawWhatIsAskedFor) {
+  RecordedRun without;
+  without.rows.resize(1);
+  RecordedRun with = without;
+  with.rows[0].extra = {{"consensus_error_nu", 0.25}, {"gradient_error", 2}};
+  const RecordedRun runs[] = {without, with};
+  const std::string script = PlotScript(runs);
+  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 ? ? ? ?\n"));
+  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 ? ? 0.25 2\n"));
+  EXPECT_THAT(script, HasSubstr("set output 'consensus_error_nu.png'\n"
+                                "set logscale y"));
+  EXPECT_THAT(script, HasSubstr("set ylabel 'mean |nu_i - mean nu|^2'"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 3:9"));
+  EXPECT_THAT(script, HasSubstr("set output 'gradient_error.svg'"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 1:10"));
+  EXPECT_THAT(script, Not(HasSubstr("$run0 using 1:10")));
 }
 
 TEST_F(ResultsTest, WithoutGnuplotThereAreNoPlots) {
