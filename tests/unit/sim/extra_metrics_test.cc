@@ -253,7 +253,7 @@ TEST(ExtraMetrics, AreLeftOutWhileANodeRunsAnotherAlgorithm) {
 
 // Over all rows, of which the last batch has fewer.
 TEST(DataGradient, IsThatOfAllRowsOfTheNode) {
-  constexpr int64_t kRows = 620;
+  static constexpr int64_t kRows = 620;
   const Scenario scenario = *ParseScenario(DataScenario(), "s.yaml");
   const FakeDataLearners same(8, kRows);
   const auto task = *MakeDataTask(
