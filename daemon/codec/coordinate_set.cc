@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace dfl::codec {
 namespace {
 
 constexpr size_t kWordsPerRank = 64;
+// Up to this length sorting is cheaper than counting.
+constexpr size_t kShort = size_t{1} << 15;
 
 // std::popcount is a call where the baseline has no such instruction.
 int PopCount(uint64_t x) {
@@ -39,6 +42,35 @@ size_t BinOfLargest(const std::vector<int64_t>& counts, int64_t* wanted) {
     --bin;
   }
   return bin;
+}
+
+// The *wanted-th largest of magnitude(0 .. n - 1); *wanted becomes how many that
+// equal it are among the largest.
+template <typename MagnitudeOf>
+uint32_t LargestBySorting(size_t n, const MagnitudeOf& magnitude,
+                          int64_t* wanted) {
+  std::vector<uint32_t> all(n);
+  for (size_t l = 0; l < n; ++l) all[l] = magnitude(l);
+  const auto last = all.begin() + (*wanted - 1);
+  std::nth_element(all.begin(), last, all.end(), std::greater<>());
+  *wanted = 1 + std::count(all.begin(), last, *last);
+  return *last;
+}
+
+// The same: by its upper 16 bits, then by its lower 15.
+template <typename MagnitudeOf>
+uint32_t LargestByCounting(size_t n, const MagnitudeOf& magnitude,
+                           int64_t* wanted) {
+  std::vector<int64_t> upper(size_t{1} << 16);
+  for (size_t l = 0; l < n; ++l) ++upper[magnitude(l) >> 15];
+  const size_t high = BinOfLargest(upper, wanted);
+  std::vector<int64_t> lower(size_t{1} << 15);
+  for (size_t l = 0; l < n; ++l) {
+    const uint32_t m = magnitude(l);
+    if (m >> 15 == high) ++lower[m & 0x7FFF];
+  }
+  const size_t low = BinOfLargest(lower, wanted);
+  return static_cast<uint32_t>(high << 15 | low);
 }
 
 }  // namespace
@@ -98,18 +130,10 @@ CoordinateSet CoordinateSet::LargestDifferences(
   const auto magnitude = [&](size_t l) {
     return Magnitude(values[l], reference.empty() ? 0.0f : reference[l]);
   };
-  // The s-th largest magnitude by its upper 16 bits, then by its lower 15.
   int64_t wanted = s;
-  std::vector<int64_t> upper(size_t{1} << 16);
-  for (size_t l = 0; l < n; ++l) ++upper[magnitude(l) >> 15];
-  const size_t high = BinOfLargest(upper, &wanted);
-  std::vector<int64_t> lower(size_t{1} << 15);
-  for (size_t l = 0; l < n; ++l) {
-    const uint32_t m = magnitude(l);
-    if (m >> 15 == high) ++lower[m & 0x7FFF];
-  }
-  const size_t low = BinOfLargest(lower, &wanted);
-  const auto smallest = static_cast<uint32_t>(high << 15 | low);
+  const uint32_t smallest = n <= kShort
+                                ? LargestBySorting(n, magnitude, &wanted)
+                                : LargestByCounting(n, magnitude, &wanted);
   // All above it, and the first `wanted` that equal it.
   for (size_t l = 0; l < n; ++l) {
     const uint32_t m = magnitude(l);

@@ -49,7 +49,7 @@ class CoordinateSet {
   // The s coordinates with the largest |values[l] - reference[l]|, ties to the
   // lower coordinate. `reference` is empty (all zero) or has values.size()
   // entries; all are finite. Requires 1 <= s <= n <= kMaxVectorLength.
-  // Cost: three passes, O(n) time, no memory of order n beside the bitmap.
+  // Cost: three passes, O(n) time; beside the bitmap less than 1 MB.
   static CoordinateSet LargestDifferences(absl::Span<const float> values,
                                           absl::Span<const float> reference,
                                           int64_t s);

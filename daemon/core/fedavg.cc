@@ -47,7 +47,7 @@ AlgorithmInfo FedavgPlusInfo() {
   return info;
 }
 
-FedavgPlus::FedavgPlus(AlgorithmContext context) : Decefl(std::move(context)) {}
+FedavgPlus::FedavgPlus(const AlgorithmContext& context) : Decefl(context) {}
 
 std::vector<NodeId> FedavgPlus::Receivers() const {
   return FineTunes() ? std::vector<NodeId>() : Decefl::Receivers();

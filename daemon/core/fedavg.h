@@ -20,7 +20,7 @@ AlgorithmInfo FedavgPlusInfo();
 
 class FedavgPlus : public Decefl {
  public:
-  explicit FedavgPlus(AlgorithmContext context);
+  explicit FedavgPlus(const AlgorithmContext& context);
 
   // Fine-tuning is every node's own: none of its rounds is jumped over.
   void JumpTo(int64_t round) override;

@@ -100,8 +100,17 @@ int64_t PameParticipants(double nu, int64_t neighbours) {
              std::ceil(nu * static_cast<double>(neighbours) - 1e-9)));
 }
 
+Pame::Settings::Settings(const Knobs& knobs)
+    : nu(knobs.Number("nu")),
+      p(knobs.Number("p")),
+      sigma0(knobs.Number("sigma0")),
+      gamma(knobs.Number("gamma")),
+      extra_asked(knobs.Integer("extra_asked")),
+      asks_ahead(knobs.Integer("lookahead") == 1) {}
+
 Pame::Pame(AlgorithmContext context, Decisions& decisions)
     : plan_(std::move(context.plan)),
+      settings_(plan_.knobs),
       vectors_(context.vectors),
       decisions_(decisions) {
   kappa_ = decisions_.DrawFrom("kappa", plan_.knobs.Range("kappa"));
@@ -128,9 +137,8 @@ void Pame::Handle(Event event, Actions& actions) {
 void Pame::On(const Started& event) {
   k_ = event.step;
   first_step_ = event.step;
-  sigma_ = plan_.knobs.Number("sigma0") *
-           Power(plan_.knobs.Number("gamma"), event.step);
-  m_ = PameParticipants(plan_.knobs.Number("nu"), plan_.neighbours.size());
+  sigma_ = settings_.sigma0 * Power(settings_.gamma, event.step);
+  m_ = PameParticipants(settings_.nu, plan_.neighbours.size());
   exchange_.reset();
   waiting_ = false;
   mixed_ = false;
@@ -173,9 +181,8 @@ void Pame::AskFor(int64_t step, Actions& actions) {
   ExchangeState exchange;
   exchange.ask = ++last_ask_;
   exchange.for_step = step;
-  exchange.need = PameParticipants(plan_.knobs.Number("nu"), all);
-  const int64_t asked =
-      std::min(all, exchange.need + plan_.knobs.Integer("extra_asked"));
+  exchange.need = PameParticipants(settings_.nu, all);
+  const int64_t asked = std::min(all, exchange.need + settings_.extra_asked);
   std::vector<NodeId> peers = decisions_.ChooseNeighbours(candidates, asked);
   exchange.outstanding.insert(peers.begin(), peers.end());
   exchange_ = std::move(exchange);
@@ -184,7 +191,7 @@ void Pame::AskFor(int64_t step, Actions& actions) {
 
 void Pame::On(const AskArrived& event, Actions& actions) {
   // Alg. 2: T_j of |T_j| = s_j coordinates, fresh for every message.
-  actions.push_back(Answer{event.from, event.ask, plan_.knobs.Number("p"),
+  actions.push_back(Answer{event.from, event.ask, settings_.p,
                            decisions_.NameCoordinates(event.from)});
 }
 
@@ -249,7 +256,7 @@ void Pame::MixBuffers(const std::vector<RemoteModel>& answers) {
 
 void Pame::BeginGradient(Actions& actions) {
   if (IsExchangeStep(k_ + 1) && !plan_.neighbours.empty() &&
-      plan_.knobs.Integer("lookahead") == 1) {
+      settings_.asks_ahead) {
     AskFor(k_ + 1, actions);
   }
   actions.push_back(ComputeGradient{});
@@ -260,17 +267,18 @@ void Pame::On(const GradientReady& /*event*/, Actions& actions) {
   const double step_size = 1 / (sigma_ * static_cast<double>(m_));
   AddScaled(static_cast<float>(-step_size), vectors_.gradient,
             vectors_.parameters);
-  sigma_ *= plan_.knobs.Number("gamma");
+  sigma_ *= settings_.gamma;
   mixed_ = false;
   ++k_;
   actions.push_back(StepDone{});
 }
 
 void Pame::On(PlanChanged event) {
-  const double old_sigma0 = plan_.knobs.Number("sigma0");
+  const double old_sigma0 = settings_.sigma0;
   plan_ = std::move(event.plan);
+  settings_ = Settings(plan_.knobs);
   // sigma keeps its growth so far: sigma0 gamma^k for the new sigma0.
-  sigma_ *= plan_.knobs.Number("sigma0") / old_sigma0;
+  sigma_ *= settings_.sigma0 / old_sigma0;
   kappa_ = decisions_.DrawFrom("kappa", plan_.knobs.Range("kappa"));
   if (plan_.neighbours.empty()) m_ = 1;
 }

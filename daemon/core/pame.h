@@ -43,6 +43,17 @@ class Pame : public Algorithm {
   std::map<std::string, double> Gauges() const override;
 
  private:
+  // The knobs, by their symbols in [PaME].
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double nu;
+    double p;
+    double sigma0;
+    double gamma;
+    int64_t extra_asked;
+    bool asks_ahead;  // lookahead is 1
+  };
   // The asks of one exchange and what came of them.
   struct ExchangeState {
     uint64_t ask = 0;
@@ -76,6 +87,7 @@ class Pame : public Algorithm {
   void MixBuffers(const std::vector<RemoteModel>& answers);
 
   NodePlan plan_;
+  Settings settings_;  // of plan_: read in every step
   const NodeVectors vectors_;
   Decisions& decisions_;
 

@@ -27,8 +27,8 @@ AlgorithmInfo SwarmInfo() {
   return info;
 }
 
-Swarm::Swarm(AlgorithmContext context, Decisions& decisions)
-    : Decefl(std::move(context)), decisions_(decisions) {}
+Swarm::Swarm(const AlgorithmContext& context, Decisions& decisions)
+    : Decefl(context), decisions_(decisions) {}
 
 void Swarm::BeginRound() {
   const std::vector<NodeId> members = CompleteMembers(plan());

@@ -20,7 +20,7 @@ AlgorithmInfo SwarmInfo();
 class Swarm : public Decefl {
  public:
   // `decisions` must outlive it.
-  Swarm(AlgorithmContext context, Decisions& decisions);
+  Swarm(const AlgorithmContext& context, Decisions& decisions);
 
  private:
   void BeginRound() override;

@@ -323,8 +323,9 @@ void PlayRound(RoundRun& run, const json& step, int64_t k) {
   const json* want = StateAfter(run.golden, k);
   for (const int64_t i : members) {
     GoldenNode& node = *run.nodes[i];
-    const json batches = step.contains("local") ? step.at("local").at(i)
-                                                : json{step.at("batch").at(i)};
+    const json batches = step.contains("local")
+                             ? step.at("local").at(i)
+                             : json::array({step.at("batch").at(i)});
     for (const json& batch : batches) {
       for (int g = 0; g < gradients; ++g) {
         core::ComputeGradient compute;
@@ -764,9 +765,9 @@ void CheckStarState(const json& want, const core::KdPdfl::Star& star) {
   };
   check("d", star.distances, want.at("d"));
   check("grad", star.gradient, want.at("grad"));
-  check("norm", {star.norm}, json{want.at("norm")});
+  check("norm", {star.norm}, json::array({want.at("norm")}));
   check("raw", star.raw, want.at("raw"));
-  check("c", {star.own_share}, json{want.at("c")});
+  check("c", {star.own_share}, json::array({want.at("c")}));
 }
 
 void PlayKdPdflRound(

@@ -153,6 +153,26 @@ TEST(LargestDifferences, AreThoseOfSortingTiesToTheLowerCoordinate) {
   }
 }
 
+// Long vectors are counted, not sorted.
+TEST(LargestDifferences, OfLongVectorsAreFoundToo) {
+  constexpr int64_t kN = 100'000;
+  Rng rng(16);
+  std::vector<float> values(kN);
+  // Tens of each value in [0, 4096), of either sign.
+  for (float& v : values) v = static_cast<float>(rng.Below(8192)) - 4096;
+  std::vector<uint32_t> order(kN);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::fabs(values[a]) > std::fabs(values[b]);
+  });
+  for (const int64_t s : {int64_t{1}, int64_t{777}, kN / 2, kN}) {
+    std::vector<uint32_t> largest(order.begin(), order.begin() + s);
+    std::sort(largest.begin(), largest.end());
+    EXPECT_EQ(Members(CoordinateSet::LargestDifferences(values, {}, s)),
+              largest);
+  }
+}
+
 TEST(IndexCode, GivesBackWhatWasListed) {
   Rng rng(7);
   for (int round = 0; round < 300; ++round) {

@@ -14,10 +14,12 @@
 
 namespace dfl::sim {
 
-inline Result RunOnce(const std::string& text, uint64_t seed = 0) {
+inline Result RunOnce(const std::string& text, uint64_t seed = 0,
+                      const std::string& variant = "") {
   Result none;
   none.rows.resize(8);  // so that tests may look at some
-  absl::StatusOr<Scenario> scenario = ParseScenario(text, "s.yaml", seed);
+  absl::StatusOr<Scenario> scenario =
+      ParseScenario(text, "s.yaml", seed, variant);
   EXPECT_TRUE(scenario.ok()) << scenario.status();
   if (!scenario.ok()) return none;
   auto made = Simulation::Create(*std::move(scenario));

@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/problems.h"
+#include "daemon/sim/results.h"
 #include "tests/unit/sim/fake_data.h"
 #include "tests/unit/sim/play.h"
 #include "tests/unit/sim/scenarios.h"
@@ -163,6 +164,31 @@ TEST(Simulation, LearnsClassesAndTellsTheAccuracy) {
   EXPECT_GT(last.accuracy.value(), 0.7);
   EXPECT_GT(last.accuracy_mean_model.value(), 0.7);
   EXPECT_LT(last.accuracy_mean_model.value(), 1);
+}
+
+// On every machine, with every compiler and library. A digest is of the models
+// and of all that nodes said to each other; one that changed on purpose is
+// written here anew.
+TEST(Simulation, DigestsAreTheSameEverywhere) {
+  const std::string rough =
+      "  links: {delay: 3ms, jitter: 2ms, loss: 0.001}\n"
+      "  compute: {time: 8ms, extra: 4ms}\n"
+      "  events: [{at: 500ms, crash: n3, for: 300ms}]\n";
+  EXPECT_EQ(DigestText(RunOnce(SmallScenario(rough)).digest),
+            "6f3fb1904c492711");
+  EXPECT_EQ(
+      DigestText(RunOnce(absl::StrReplaceAll(
+                             SmallScenario(rough, "{name: depositum}"),
+                             {{"kind: linear", "kind: logistic"},
+                              {"random, values: fp32", "dense, values: int8"}}))
+                     .digest),
+      "bd152cf8361a3f7c");
+  EXPECT_EQ(
+      DigestText(RunOnce(absl::StrReplaceAll(
+                             SoftmaxScenario(rough, "{name: draco}"),
+                             {{"random, values: fp32", "dense, values: fp16"}}))
+                     .digest),
+      "9001f2e453fbf248");
 }
 
 // Regression has none, and nothing is conserved by pushing models.
