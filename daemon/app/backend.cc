@@ -174,9 +174,10 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
     DFL_ASSIGN_OR_RETURN(learner, BuildLearner(plan.model));
     built = Built{plan.model, learner->model(), learner->data()};
   }
-  DFL_ASSIGN_OR_RETURN(const runtime::MemoryNeed need,
-                       runtime::NeedOf(plan, options_.self, built->model,
-                                       built->data, kProgramBytes));
+  DFL_ASSIGN_OR_RETURN(
+      const runtime::MemoryNeed need,
+      runtime::NeedOf(plan, options_.self, built->model, built->data,
+                      ProgramBytes(built->model)));
   DFL_RETURN_IF_ERROR(MayNeed(need, stored));
   if (options.dry_run) {
     DFL_ASSIGN_OR_RETURN(result.facts,

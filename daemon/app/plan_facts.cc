@@ -6,6 +6,16 @@
 #include "daemon/core/plan_topology.h"
 
 namespace dfl::app {
+namespace {
+
+constexpr int64_t kProgramBytes = 180'000'000;
+constexpr int64_t kLearnerVectors = 3;
+
+}  // namespace
+
+int64_t ProgramBytes(const ports::ModelInfo& model) {
+  return kProgramBytes + 4 * kLearnerVectors * model.parameter_count;
+}
 
 absl::StatusOr<control::ModelFacts> FactsOf(const core::RunPlan& plan,
                                             const NodeId& self,

@@ -2,6 +2,8 @@
 #ifndef DFL_APP_PLAN_FACTS_H_
 #define DFL_APP_PLAN_FACTS_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "daemon/app/memory_limit.h"
 #include "daemon/base/ids.h"
@@ -12,10 +14,12 @@
 
 namespace dfl::app {
 
-// What dfld takes before it has a model, LibTorch and gRPC included: measured as
-// its resident size with a model of 200 parameters (182 MB, of which 62 MB are
-// not files), Debian 12, amd64.
-inline constexpr int64_t kProgramBytes = 180'000'000;
+// What dfld takes by itself, LibTorch and gRPC included, with `model`. Measured as
+// resident size in training, Debian 12, amd64: 182 MB with 200 parameters (62 MB
+// of it no files); with an mlp of n = 19.2 million 2.5 n floats more, at the peak,
+// than the node's own: gradients of a mini-batch before they are added, and blocks
+// that are kept from building the model. Counted as 3 n.
+int64_t ProgramBytes(const ports::ModelInfo& model);
 
 // `need`: the plan's, on node `self`.
 // Errors: as core::DeriveNodePlan.

@@ -101,19 +101,19 @@ class Estimate {
         plan_.codec.format.coordinates == core::Coordinates::kDense;
     return need_.message + (dense ? 0 : n_ / 8);
   }
-  static int64_t Window(int64_t bytes) {
-    return std::min(bytes, TransfersOptions().window_bytes);
+  // What of the messages between two is under way at a time.
+  int64_t Windows() const {
+    const int64_t most = TransfersOptions().window_bytes;
+    return std::min(Parcel(), most) +
+           (edge_.sent > 0 ? std::min(need_.message, most) : 0);
   }
-  // To one: snapshots, and what is encoded ahead.
-  int64_t Sent() const {
-    return edge_.sent * Model() + (edge_.sent > 0 ? Window(need_.message) : 0) +
-           Window(Parcel());
-  }
+  // To one: snapshots, what is encoded ahead, and as much in the transport.
+  int64_t Sent() const { return edge_.sent * Model() + 2 * Windows(); }
   // Of one. An answer that comes in is the one that waits later; a push is not.
   int64_t Received() const {
     int64_t models = edge_.waiting + (Pushes() ? 1 : 0);
     if (Pushes() && core::TopologyVaries(plan_.topology)) models += kMostEarly;
-    return models * Arrived() + Parcel();
+    return models * Arrived() + Parcel() + Windows();
   }
 
   const core::RunPlan& plan_;

@@ -11,8 +11,8 @@
 //   a snapshot                    M, where anything is exchanged
 //   for each neighbour sent to    4 n given + M sent, one more n where mass is
 //                                 lossy and where top-k ranks against what was
-//                                 sent; a window of each message under way
-//   for each neighbour heard      4 n taken + m waiting; a message coming in
+//                                 sent; two windows of each message out
+//   for each neighbour heard      4 n taken + m waiting; a message and a window in
 #ifndef DFL_RUNTIME_MEMORY_NEED_H_
 #define DFL_RUNTIME_MEMORY_NEED_H_
 

@@ -61,10 +61,10 @@ TEST(MemoryNeed, OfPushedModels) {
       UnorderedElementsAre(
           Pair("program and libraries", 77), Pair("data", 500),
           Pair("model and gradient", kModel + 4000), Pair("snapshot", kModel),
-          // Two snapshots, and one of them encoded.
-          Pair("for 4 neighbours: messages sent", 4 * 3 * kModel),
-          // Two that wait and one that comes in.
-          Pair("for 4 neighbours: messages received", 4 * 3 * kModel)));
+          // Two snapshots, and one of them encoded and in the transport.
+          Pair("for 4 neighbours: messages sent", 4 * 4 * kModel),
+          // Two that wait and one that comes in, which is in the transport too.
+          Pair("for 4 neighbours: messages received", 4 * 4 * kModel)));
   EXPECT_EQ(need.parts.front().what, "program and libraries");
 }
 
@@ -81,8 +81,8 @@ TEST(MemoryNeed, OfMassAndReplicas) {
   EXPECT_EQ(parts.at("for 4 neighbours: vectors"),
             4 * 4000 * (edge.given + edge.taken));
   // A parcel of two vectors on its way, and one coming in.
-  EXPECT_EQ(parts.at("for 4 neighbours: messages sent"), 4 * 8000);
-  EXPECT_EQ(parts.at("for 4 neighbours: messages received"), 4 * 8000);
+  EXPECT_EQ(parts.at("for 4 neighbours: messages sent"), 4 * 2 * 8000);
+  EXPECT_EQ(parts.at("for 4 neighbours: messages received"), 4 * 2 * 8000);
 }
 
 TEST(MemoryNeed, WhatLossyMassLeavesIsKeptToo) {
@@ -93,7 +93,7 @@ TEST(MemoryNeed, WhatLossyMassLeavesIsKeptToo) {
   EXPECT_EQ(lossy.at("for 4 neighbours: vectors"),
             exact.at("for 4 neighbours: vectors") + 4 * 4000);
   EXPECT_EQ(lossy.at("for 4 neighbours: messages sent"),
-            exact.at("for 4 neighbours: messages sent") - 4 * 2000);
+            exact.at("for 4 neighbours: messages sent") - 4 * 2 * 2000);
 }
 
 TEST(MemoryNeed, OfRandomAndTopKCoordinates) {
@@ -103,7 +103,7 @@ TEST(MemoryNeed, OfRandomAndTopKCoordinates) {
   MemoryNeed need = Need(plan);
   EXPECT_EQ(need.message, 400 + 40);
   EXPECT_EQ(Parts(need).at("for 4 neighbours: messages received"),
-            4 * 3 * (440 + 125));
+            4 * (3 * (440 + 125) + 440));
   EXPECT_EQ(Parts(need).count("for 4 neighbours: vectors"), 0U);
   // Ranked against what each was sent.
   plan.codec.format.coordinates = core::Coordinates::kTopK;
@@ -115,9 +115,9 @@ TEST(MemoryNeed, OfRandomAndTopKCoordinates) {
   need = Need(plan);
   EXPECT_EQ(need.message, 800 + 40);
   EXPECT_EQ(Parts(need).at("for 4 neighbours: messages received"),
-            2 * (840 + 125));
+            2 * (840 + 125 + 840));
   EXPECT_EQ(Parts(need).at("for 4 neighbours: messages sent"),
-            4 * (kModel + 840));
+            4 * (kModel + 2 * 840));
 }
 
 TEST(MemoryNeed, CountsThoseThatANodeHearsAndThoseItSendsTo) {
@@ -141,9 +141,9 @@ TEST(MemoryNeed, OfAVaryingGraphIsThatOfAllWhoAreEverNeighbours) {
   plan.topology.edge_sets = {{{n(0), n(1)}, {n(2), n(3)}},
                              {{n(0), n(2)}, {n(1), n(3)}}};
   const auto parts = Parts(Need(plan));
-  EXPECT_EQ(parts.at("for 2 neighbours: messages sent"), 2 * 3 * kModel);
+  EXPECT_EQ(parts.at("for 2 neighbours: messages sent"), 2 * 4 * kModel);
   // Two of later graphs as well.
-  EXPECT_EQ(parts.at("for 2 neighbours: messages received"), 2 * 5 * kModel);
+  EXPECT_EQ(parts.at("for 2 neighbours: messages received"), 2 * 6 * kModel);
 }
 
 TEST(MemoryNeed, GrowsWithTheNeighboursOfEveryAlgorithmThatHasSome) {
