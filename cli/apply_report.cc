@@ -19,6 +19,15 @@ void FillJson(const client::ApplyPlanResult& result, Json& entry) {
   if (result.facts.has_value()) entry["facts"] = ToJsonValue(*result.facts);
 }
 
+// "1.2 GB in the worst case, of 4.0 GB".
+std::string MemoryText(const client::ModelFacts& facts) {
+  return absl::StrCat(
+      HumanBytes(facts.memory_bytes), " in the worst case",
+      facts.memory_limit_bytes > 0
+          ? absl::StrCat(", of ", HumanBytes(facts.memory_limit_bytes))
+          : "");
+}
+
 std::string FactsText(const client::ModelFacts& facts) {
   std::vector<std::pair<std::string, std::string>> lines = {
       {"  model", facts.kind},
@@ -26,7 +35,11 @@ std::string FactsText(const client::ModelFacts& facts) {
       {"  buffers", absl::StrCat(facts.buffer_count)},
       {"  types", absl::StrJoin(facts.dtypes, ", ")}};
   if (facts.memory_bytes > 0) {
-    lines.emplace_back("  memory", HumanBytes(facts.memory_bytes));
+    lines.emplace_back("  memory", MemoryText(facts));
+    for (const client::MemoryPart& part : facts.memory_parts) {
+      lines.emplace_back("",
+                         absl::StrCat(HumanBytes(part.bytes), " ", part.what));
+    }
   }
   if (facts.message_bytes > 0) {
     lines.emplace_back("  one message", HumanBytes(facts.message_bytes));

@@ -13,7 +13,7 @@
 #include "cli/console.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
-#include "daemon/config/node_settings.h"
+#include "daemon/config/default_places.h"
 #include "daemon/core/knobs.h"
 
 namespace dfl::cli {

@@ -63,6 +63,8 @@ Json ToJsonValue(const client::DaemonStatus& status) {
               {"warnings", status.warnings},
               {"uptime_seconds", status.uptime_seconds},
               {"peer_addresses", status.peer_addresses},
+              {"memory_bytes", status.memory_bytes},
+              {"memory_limit_bytes", status.memory_limit_bytes},
               {"phase", client::PhaseName(node.phase)},
               {"phase_reason", node.phase_reason},
               {"run_id", node.run_id},
@@ -110,12 +112,18 @@ Json ToJsonValue(const client::Event& event) {
 }
 
 Json ToJsonValue(const client::ModelFacts& facts) {
+  Json parts = Json::array();
+  for (const client::MemoryPart& part : facts.memory_parts) {
+    parts.push_back(Json{{"what", part.what}, {"bytes", part.bytes}});
+  }
   return Json{{"kind", facts.kind},
               {"fingerprint", facts.fingerprint},
               {"parameter_count", facts.parameter_count},
               {"buffer_count", facts.buffer_count},
               {"dtypes", facts.dtypes},
               {"memory_bytes", facts.memory_bytes},
+              {"memory_parts", std::move(parts)},
+              {"memory_limit_bytes", facts.memory_limit_bytes},
               {"message_bytes", facts.message_bytes},
               {"spectral_gap", facts.spectral_gap},
               {"first_step_note", facts.first_step_note},

@@ -87,6 +87,13 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   for (const std::string& warning : status.warnings) {
     notes.push_back(absl::StrCat(name, ": ", warning));
   }
+  if (status.memory_limit_bytes > 0 &&
+      status.memory_bytes > status.memory_limit_bytes) {
+    notes.push_back(absl::StrCat(
+        name, ": its plan may need ", HumanBytes(status.memory_bytes),
+        " of memory, more than the ", HumanBytes(status.memory_limit_bytes),
+        " allowed"));
+  }
   // Why a node trains or has ended is no warning.
   const client::Phase phase = status.node.phase;
   const bool hindered = phase == client::Phase::kIdle ||

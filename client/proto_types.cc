@@ -165,6 +165,8 @@ DaemonStatus FromProto(const pb::DaemonStatus& in) {
   out.uptime_seconds = in.uptime_seconds();
   out.peer_addresses.assign(in.peer_addresses().begin(),
                             in.peer_addresses().end());
+  out.memory_bytes = in.memory_bytes();
+  out.memory_limit_bytes = in.memory_limit_bytes();
   return out;
 }
 
@@ -196,6 +198,10 @@ ModelFacts FromProto(const pb::ModelFacts& in) {
   out.first_step_note = in.first_step_note();
   out.train_rows = in.train_rows();
   out.test_rows = in.test_rows();
+  for (const pb::MemoryPart& part : in.memory_parts()) {
+    out.memory_parts.push_back({part.what(), part.bytes()});
+  }
+  out.memory_limit_bytes = in.memory_limit_bytes();
   return out;
 }
 

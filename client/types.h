@@ -123,6 +123,10 @@ struct DaemonStatus {
   std::vector<std::string> warnings;
   double uptime_seconds = 0;
   std::vector<std::string> peer_addresses;
+  // What the plan it holds needs in the worst case, and what is allowed; 0: no
+  // plan, no limit.
+  int64_t memory_bytes = 0;
+  int64_t memory_limit_bytes = 0;
 };
 
 // One fact of a watch.
@@ -155,6 +159,12 @@ struct ApplyPlanOptions {
   bool dry_run = false;
 };
 
+// A part of the memory that a node needs.
+struct MemoryPart {
+  std::string what;
+  int64_t bytes = 0;
+};
+
 struct ModelFacts {
   std::string kind;
   std::string fingerprint;
@@ -162,6 +172,8 @@ struct ModelFacts {
   int64_t buffer_count = 0;
   std::vector<std::string> dtypes;
   int64_t memory_bytes = 0;
+  std::vector<MemoryPart> memory_parts;  // their sum is memory_bytes
+  int64_t memory_limit_bytes = 0;        // 0: none
   int64_t message_bytes = 0;
   double spectral_gap = 0;
   std::string first_step_note;

@@ -9,16 +9,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "daemon/app/model_files.h"
+#include "daemon/app/plan_facts.h"
 #include "daemon/app/version.h"
 #include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/codec/header.h"
 #include "daemon/config/host_port.h"
 #include "daemon/config/plan_yaml.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/pame.h"
-#include "daemon/core/plan_topology.h"
 
 namespace dfl::app {
 namespace {
@@ -96,6 +92,8 @@ control::DaemonStatus Backend::Status() {
   }
   absl::MutexLock lock(&mutex_);
   status.node = status_;
+  status.memory_bytes = need_bytes_;
+  status.memory_limit_bytes = options_.memory_limit.bytes;
   return status;
 }
 
@@ -138,7 +136,7 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
   DFL_ASSIGN_OR_RETURN(core::RunPlan plan,
                        config::ParsePlan(options.yaml, file_name));
   store::NodeState held;
-  std::optional<core::ModelSpec> built;
+  std::optional<Built> built;
   {
     absl::MutexLock lock(&mutex_);
     held = state_;
@@ -171,26 +169,22 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
   }
   DFL_RETURN_IF_ERROR(core::DeriveNodePlan(plan, options_.self).status());
 
-  const bool new_model = !built || !(*built == plan.model);
   std::unique_ptr<ports::Learner> learner;
-  if (new_model || options.dry_run) {
-    DFL_ASSIGN_OR_RETURN(learner, learners_.Build(plan.model));
-    const ports::ModelInfo& model = learner->model();
-    const auto bytes =
-        static_cast<uint64_t>(4 * (model.parameter_count + model.buffer_count));
-    if (bytes > options_.max_model_bytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("model: ", model.kind, " takes ", bytes,
-                       " bytes; this node's limits.max_model_bytes allows ",
-                       options_.max_model_bytes));
-    }
+  if (!built || !(built->spec == plan.model)) {
+    DFL_ASSIGN_OR_RETURN(learner, BuildLearner(plan.model));
+    built = Built{plan.model, learner->model(), learner->data()};
   }
+  DFL_ASSIGN_OR_RETURN(
+      const runtime::MemoryNeed need,
+      runtime::NeedOf(plan, options_.self, built->model, built->data,
+                      ProgramBytes(built->model)));
+  DFL_RETURN_IF_ERROR(MayNeed(need, stored));
   if (options.dry_run) {
-    DFL_ASSIGN_OR_RETURN(result.facts, Facts(plan, *learner));
+    DFL_ASSIGN_OR_RETURN(result.facts,
+                         FactsOf(plan, options_.self, built->model, built->data,
+                                 need, options_.memory_limit));
     return result;
   }
-  std::optional<ports::ModelInfo> info;
-  if (learner) info = learner->model();
 
   // On disk first: what the node runs survives a crash.
   {
@@ -228,10 +222,8 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
   }
   {
     absl::MutexLock lock(&mutex_);
-    if (info) {
-      model_ = std::move(info);
-      built_ = plan.model;
-    }
+    built_ = std::move(built);
+    need_bytes_ = need.total;
   }
   log_.Info("plan-applied",
             absl::StrCat("version ", plan.version, " of ", plan.run_id, " by ",
@@ -239,50 +231,31 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
   return result;
 }
 
-absl::StatusOr<control::ModelFacts> Backend::Facts(
-    const core::RunPlan& plan, const ports::Learner& learner) {
-  const ports::ModelInfo& model = learner.model();
-  control::ModelFacts facts;
-  facts.kind = model.kind;
-  facts.fingerprint = model.fingerprint;
-  facts.parameter_count = model.parameter_count;
-  facts.buffer_count = model.buffer_count;
-  facts.dtypes = {"float32"};
-  facts.train_rows = learner.data().train_rows;
-  facts.test_rows = learner.data().test_rows;
-
-  DFL_ASSIGN_OR_RETURN(const core::NodePlan node,
-                       core::DeriveNodePlan(plan, options_.self));
-  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* algorithm,
-                       core::FindAlgorithm(plan.algorithm.name));
-  // Parameters, gradient, the algorithm's own, one snapshot, and one message a
-  // neighbour at the most.
-  const int64_t n = model.parameter_count;
-  double rate = plan.codec.rate;
-  if (plan.algorithm.name == "pame") rate = node.knobs.Number("p");
-  codec::EncodedHeader header;
-  header.format = plan.codec.format;
-  header.n = n;
-  header.s = plan.codec.format.coordinates == core::Coordinates::kDense
-                 ? n
-                 : core::SentCoordinates(rate, n);
-  header.buffer_length = model.buffer_count;
-  facts.message_bytes = header.value_bytes() + 4 * model.buffer_count;
-  facts.memory_bytes =
-      4 * n * (3 + algorithm->extra_vectors) +
-      facts.message_bytes * static_cast<int64_t>(node.neighbours.size());
-
-  DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
-                       core::DeriveTopology(plan));
-  facts.spectral_gap = core::SpectralGap(topology);
-  if (plan.algorithm.name == "pame") {
-    const int64_t m =
-        core::PameParticipants(node.knobs.Number("nu"), node.neighbours.size());
-    facts.first_step_note = absl::StrFormat(
-        "the first step is 1/(sigma0 m) = %.4g with m = %d",
-        1 / (node.knobs.Number("sigma0") * static_cast<double>(m)), m);
+absl::StatusOr<std::unique_ptr<ports::Learner>> Backend::BuildLearner(
+    const core::ModelSpec& spec) {
+  DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::Learner> learner,
+                       learners_.Build(spec));
+  const ports::ModelInfo& model = learner->model();
+  const auto bytes =
+      static_cast<uint64_t>(4 * (model.parameter_count + model.buffer_count));
+  if (bytes > options_.max_model_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model: ", model.kind, " takes ", bytes,
+                     " bytes; this node's limits.max_model_bytes allows ",
+                     options_.max_model_bytes));
   }
-  return facts;
+  return learner;
+}
+
+absl::Status Backend::MayNeed(const runtime::MemoryNeed& need, bool stored) {
+  const absl::Status within = CheckMemory(need, options_.memory_limit);
+  if (within.ok()) return within;
+  if (stored) {
+    log_.Warning("memory", within.message());
+    return absl::OkStatus();
+  }
+  absl::MutexLock lock(&mutex_);
+  return need.total <= need_bytes_ ? absl::OkStatus() : within;
 }
 
 absl::Status Backend::SaveState() {
@@ -547,13 +520,13 @@ absl::StatusOr<std::unique_ptr<control::ModelSink>> Backend::BeginImport(
         "in the plan (model.path)");
   }
   absl::MutexLock lock(&mutex_);
-  if (!model_) {
+  if (!built_) {
     return absl::FailedPreconditionError(
         "there is no run plan yet, so no model to import into; apply one "
         "first: dflctl plan apply FILE");
   }
   return MakeSafetensorsSink(
-      *model_, total_bytes,
+      built_->model, total_bytes,
       [this](std::shared_ptr<const runtime::Snapshot> model,
              control::Done<control::ImportResult> done) {
         loop_.Post([this, model = std::move(model), done = std::move(done)] {

@@ -22,6 +22,7 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/memory_limit.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/backend.h"
@@ -34,6 +35,7 @@ struct BackendOptions {
   NodeId self;
   bool insecure = false;
   uint64_t max_model_bytes = uint64_t{4} << 30;
+  MemoryLimit memory_limit;
   std::vector<config::EffectiveSetting> settings;
   std::vector<std::string> peer_addresses;  // bound
   std::vector<std::string> peers;           // dialled, from the settings
@@ -85,12 +87,25 @@ class Backend final : public control::Backend {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // What the present learner was built for, and what it is.
+  struct Built {
+    core::ModelSpec spec;
+    ports::ModelInfo model;
+    ports::DataInfo data;
+  };
+
   // On the setup thread. `stored`: the plan is on disk already.
   absl::StatusOr<control::ApplyPlanResult> Apply(
       const control::ApplyPlanOptions& options, const std::string& file_name,
       bool stored = false) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<control::ModelFacts> Facts(const core::RunPlan& plan,
-                                            const ports::Learner& learner);
+  // Errors: as LearnerFactory::Build; INVALID_ARGUMENT beyond max_model_bytes.
+  absl::StatusOr<std::unique_ptr<ports::Learner>> BuildLearner(
+      const core::ModelSpec& spec);
+  // Whether a plan may need so much: within the limit, or no more than the plan
+  // that is held. A stored plan was taken before: it is only told.
+  // Errors: as CheckMemory.
+  absl::Status MayNeed(const runtime::MemoryNeed& need, bool stored)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Any thread; waits for the disk.
   absl::Status SaveState() ABSL_LOCKS_EXCLUDED(store_mutex_, mutex_);
   static control::PeerAddress AddedPeer(const std::string& address);
@@ -120,9 +135,9 @@ class Backend final : public control::Backend {
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, control::PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
   store::NodeState state_ ABSL_GUARDED_BY(mutex_);
-  std::optional<ports::ModelInfo> model_ ABSL_GUARDED_BY(mutex_);
-  // The spec the present learner was built for.
-  std::optional<core::ModelSpec> built_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Built> built_ ABSL_GUARDED_BY(mutex_);
+  // Of the plan that is held; 0: none.
+  int64_t need_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 
   Worker setup_;  // last: stopped first
 };

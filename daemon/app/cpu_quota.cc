@@ -4,24 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "daemon/app/cgroup.h"
 
 namespace dfl::app {
 namespace {
-
-// The first two words of a file; empty when it cannot be read.
-std::pair<std::string, std::string> FirstWords(const std::string& path) {
-  std::ifstream in(path);
-  std::string first;
-  std::string second;
-  in >> first >> second;
-  return {first, second};
-}
 
 // Processors that quota / period microseconds allow; 0: no limit.
 double Limit(const std::string& quota, const std::string& period) {
@@ -32,23 +20,6 @@ double Limit(const std::string& quota, const std::string& period) {
     return 0;
   }
   return q / p;
-}
-
-// The process's group below a cgroup mount; `controller` is "" for v2.
-std::string GroupOf(const std::string& root, const std::string& controller) {
-  std::ifstream in(absl::StrCat(root, "proc/self/cgroup"));
-  std::string line;
-  while (std::getline(in, line)) {
-    const std::vector<std::string> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    if (std::find(controllers.begin(), controllers.end(), controller) !=
-        controllers.end()) {
-      return parts[2];
-    }
-  }
-  return "/";
 }
 
 }  // namespace
@@ -64,14 +35,11 @@ int CpuQuota(const std::string& root) {
   const auto tighten = [&limit](double found) {
     if (found > 0) limit = limit > 0 ? std::min(limit, found) : found;
   };
-  for (const std::string& group : {std::string("/"), GroupOf(root, "")}) {
-    const auto [quota, period] =
-        FirstWords(absl::StrCat(root, "sys/fs/cgroup", group, "/cpu.max"));
+  for (const std::string& folder : GroupFolders(root, "")) {
+    const auto [quota, period] = FirstWords(folder + "cpu.max");
     tighten(Limit(quota, period));
   }
-  for (const std::string& group : {std::string("/"), GroupOf(root, "cpu")}) {
-    const std::string folder =
-        absl::StrCat(root, "sys/fs/cgroup/cpu", group, "/");
+  for (const std::string& folder : GroupFolders(root, "cpu")) {
     tighten(Limit(FirstWords(folder + "cpu.cfs_quota_us").first,
                   FirstWords(folder + "cpu.cfs_period_us").first));
   }

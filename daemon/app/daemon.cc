@@ -22,6 +22,7 @@
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/memory_limit.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/app/version.h"
 #include "daemon/app/worker.h"
@@ -266,6 +267,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   backend.self = NodeId(settings.name);
   backend.insecure = insecure;
   backend.max_model_bytes = settings.limits.max_model_bytes;
+  backend.memory_limit = FindMemoryLimit(settings.compute.memory_limit);
   backend.settings = options.loaded.effective;
   backend.peer_addresses = bound;
   backend.peers = settings.peers;

@@ -8,13 +8,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/check.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/config/host_port.h"
+#include "daemon/config/default_places.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_tree.h"
@@ -25,32 +23,6 @@ namespace dfl::config {
 namespace {
 
 constexpr char kData[] = "data";
-
-std::string Variable(const std::map<std::string, std::string>& environment,
-                     const std::string& name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
-// The first of the folders that systemd gives in a variable.
-std::string SystemdFolder(const std::map<std::string, std::string>& environment,
-                          const std::string& name) {
-  const std::string all = Variable(environment, name);
-  return all.substr(0, all.find(':'));
-}
-
-std::string DefaultStateFolder(
-    const std::map<std::string, std::string>& environment, bool is_root) {
-  const std::string given = SystemdFolder(environment, "STATE_DIRECTORY");
-  if (!given.empty()) return given;
-  if (!is_root) {
-    const std::string state = Variable(environment, "XDG_STATE_HOME");
-    if (!state.empty()) return absl::StrCat(state, "/dfld");
-    const std::string home = Variable(environment, "HOME");
-    if (!home.empty()) return absl::StrCat(home, "/.local/state/dfld");
-  }
-  return NodeSettings().state_dir;
-}
 
 // Variables that are ours though no setting: DaemonCommandLine's.
 bool IsOtherVariable(absl::string_view name) {
@@ -440,23 +412,6 @@ std::string OriginOf(const LoadedSettings& loaded, absl::string_view key) {
   return "default";
 }
 
-// `text` as comment lines of at most 80 columns.
-std::string Comment(absl::string_view text, absl::string_view indent) {
-  std::string out;
-  std::string line = absl::StrCat(indent, "#");
-  const size_t empty = line.size();
-  for (const absl::string_view word :
-       absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (line.size() > empty && line.size() + 1 + word.size() > 80) {
-      absl::StrAppend(&out, line, "\n");
-      line = absl::StrCat(indent, "#");
-    }
-    absl::StrAppend(&line, " ", word);
-  }
-  absl::StrAppend(&out, line, "\n");
-  return out;
-}
-
 }  // namespace
 
 data::DataSpec DataSettings::TrainSpec() const {
@@ -537,86 +492,6 @@ absl::Status CheckStartable(const LoadedSettings& loaded) {
         FindSetting("data.train.paths")->allowed));
   }
   return mistakes.ToStatus();
-}
-
-std::string DefaultControlSocket(
-    const std::map<std::string, std::string>& environment, bool is_root) {
-  const std::string given = SystemdFolder(environment, "RUNTIME_DIRECTORY");
-  if (!given.empty()) return absl::StrCat(given, "/control.sock");
-  const std::string session = Variable(environment, "XDG_RUNTIME_DIR");
-  if (!is_root && !session.empty()) {
-    return absl::StrCat(session, "/dfld/control.sock");
-  }
-  return NodeSettings().control.socket;
-}
-
-std::vector<std::string> ControlSocketCandidates(
-    const std::map<std::string, std::string>& environment, bool is_root) {
-  std::vector<std::string> candidates = {
-      DefaultControlSocket(environment, is_root)};
-  const std::string service = NodeSettings().control.socket;
-  if (candidates[0] != service) candidates.push_back(service);
-  return candidates;
-}
-
-std::string SampleConfiguration() {
-  const NodeSettings defaults;
-  std::string out =
-      "# Settings of one dfld node. Every key is here; what is commented out "
-      "shows its\n"
-      "# default. What is the same on all nodes (model, algorithm, topology) "
-      "is the run\n"
-      "# plan: see plan.example.yaml.\n"
-      "#\n"
-      "# Each key has a variable and a flag: control.socket is also\n"
-      "# DFLD_CONTROL_SOCKET=... and --control.socket=... . Precedence: flag, "
-      "then\n"
-      "# environment, then conf.d/*.yaml, then this file. Lists are written "
-      "[a, b] here\n"
-      "# and a,b there.\n"
-      "#\n"
-      "# Check with: dfld --config FILE --check\n"
-      "# See what is in force, and from where: dflctl config show --effective "
-      "--origin\n";
-  std::vector<std::string> open;  // names of the sections we are in
-  for (const Setting& setting : SettingsTable()) {
-    std::vector<std::string> path = absl::StrSplit(setting.key, '.');
-    const std::string name = path.back();
-    path.pop_back();
-    size_t common = 0;
-    while (common < path.size() && common < open.size() &&
-           path[common] == open[common]) {
-      ++common;
-    }
-    open.resize(common);
-    out += "\n";
-    while (open.size() < path.size()) {
-      const std::string indent(2 * open.size(), ' ');
-      open.push_back(path[open.size()]);
-      const std::string prefix = absl::StrJoin(open, ".");
-      for (const SettingSection& section : SettingSections()) {
-        if (section.prefix == prefix) {
-          absl::StrAppend(&out, Comment(section.help, indent));
-        }
-      }
-      absl::StrAppend(&out, indent, open.back(), ":\n");
-    }
-    const std::string indent(2 * open.size(), ' ');
-    absl::StrAppend(
-        &out, Comment(setting.help, indent),
-        Comment(absl::StrCat("Allowed: ", setting.allowed, "."), indent));
-    if (!setting.unit.empty()) {
-      absl::StrAppend(
-          &out, Comment(absl::StrCat("Unit: ", setting.unit, "."), indent));
-    }
-    if (!setting.default_note.empty()) {
-      absl::StrAppend(
-          &out, Comment(absl::StrCat("Default: ", setting.default_note, "."),
-                        indent));
-    }
-    absl::StrAppend(&out, indent, "#", name, ": ", setting.get(defaults), "\n");
-  }
-  return out;
 }
 
 }  // namespace dfl::config

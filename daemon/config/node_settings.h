@@ -85,6 +85,8 @@ struct ComputeSettings {
   std::string device = "cpu";  // cpu, cuda or cuda:N
   // Training threads; 0: as many as the cgroup's quota allows.
   int64_t threads = 0;
+  // Bytes that a plan may need; 0: as many as cgroup and machine have.
+  uint64_t memory_limit = 0;
 };
 
 struct LimitSettings {
@@ -188,17 +190,6 @@ absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
 // connection would be in plain text.
 // Errors: INVALID_ARGUMENT, as LoadNodeSettings.
 absl::Status CheckStartable(const LoadedSettings& loaded);
-
-// Where dfld serves control by default, and where dflctl looks, best first:
-// the session's own socket ($XDG_RUNTIME_DIR/dfld), then the service's.
-std::string DefaultControlSocket(
-    const std::map<std::string, std::string>& environment, bool is_root);
-std::vector<std::string> ControlSocketCandidates(
-    const std::map<std::string, std::string>& environment, bool is_root);
-
-// The commented sample (deploy/dfld.yaml): every key with help, unit, what is
-// allowed and default. Defaults are those of a service.
-std::string SampleConfiguration();
 
 }  // namespace dfl::config
 

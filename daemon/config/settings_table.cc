@@ -206,10 +206,13 @@ Setting Seed(std::string key, Place<uint64_t> place, std::string help) {
 
 Setting Size(std::string key, Place<uint64_t> place, uint64_t min,
              std::string help) {
-  Setting setting = Named(std::move(key), "bytes",
-                          absl::StrCat("a size of at least ", WriteSize(min),
-                                       ", such as 512MiB, 2GB or 4096"),
-                          std::move(help));
+  Setting setting =
+      Named(std::move(key), "bytes",
+            absl::StrCat(
+                min == 0 ? "a size"
+                         : absl::StrCat("a size of at least ", WriteSize(min)),
+                ", such as 512MiB, 2GB or 4096"),
+            std::move(help));
   setting.set = [place, min](const RawValue& value, NodeSettings& settings) {
     const std::optional<uint64_t> size =
         value.is_list ? std::nullopt : ReadSize(value.text);
@@ -692,6 +695,19 @@ std::vector<Setting> RestTable() {
       "threads",
       "Threads of one gradient; 0: as many as the cgroup's CPU quota allows."));
   table.push_back(Size(
+      "compute.memory_limit",
+      [](NodeSettings& s) -> uint64_t& { return s.compute.memory_limit; }, 0,
+      "A run plan that may need more memory than this is refused: program, "
+      "data, model, and what the algorithm keeps for each neighbour while "
+      "links "
+      "are at their worst. What one mini-batch takes is not counted: leave "
+      "room "
+      "for it."));
+  table.back().default_note =
+      "0: the cgroup's memory limit or the machine's memory, whichever is "
+      "less, "
+      "or none where neither can be read";
+  table.push_back(Size(
       "limits.max_model_bytes",
       [](NodeSettings& s) -> uint64_t& { return s.limits.max_model_bytes; },
       1024, "A model that takes more (as fp32) is refused, from peers too."));
@@ -754,7 +770,7 @@ absl::Span<const SettingSection> SettingSections() {
            "How features are shifted and scaled; bytes are first divided by "
            "255. One of per, mean with std, and file, or none of them."},
           {"data.partition", "A share of common files, for experiments."},
-          {"compute", "Processor and threads of the training."},
+          {"compute", "Processor, threads and memory of the training."},
           {"limits", "Bounds on what others may make this node do."},
           {"log", "What is written to stderr."},
           {"run", "What the daemon does by itself after it started."},

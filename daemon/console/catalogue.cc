@@ -86,6 +86,22 @@ std::string WithUnit(const core::KnobSpec& spec) {
                            : absl::StrCat(spec.AllowedText(), ", ", spec.unit);
 }
 
+// "vectors for each neighbour, at the most: 2 taken from it, ...".
+std::string EdgeText(const core::EdgeCost& edge) {
+  std::vector<std::string> kept;
+  const auto add = [&kept](int64_t count, absl::string_view what) {
+    if (count > 0) kept.push_back(absl::StrCat(count, " ", what));
+  };
+  add(edge.given, "given to it and not known to be taken");
+  add(edge.taken, "taken from it");
+  add(edge.sent, "on the way to it");
+  add(edge.waiting, "of its models that wait");
+  return kept.empty()
+             ? "no vectors for neighbours"
+             : absl::StrCat("vectors for each neighbour, at the most: ",
+                            absl::StrJoin(kept, ", "));
+}
+
 }  // namespace
 
 const char* NounName(core::KnobNoun noun) {
@@ -176,6 +192,12 @@ Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
               {"auxiliary", info.auxiliary},
               {"gradient_estimate", info.gradient_estimate},
               {"extra_vectors", info.extra_vectors},
+              {"edge",
+               {{"given", info.edge.given},
+                {"taken", info.edge.taken},
+                {"sent", info.edge.sent},
+                {"waiting", info.edge.waiting},
+                {"parcel", info.edge.parcel}}},
               {"cost", info.cost},
               {"knobs", std::move(knobs)}};
 }
@@ -191,6 +213,7 @@ std::string AlgorithmText(const core::AlgorithmInfo& info,
       {"graph", GraphText(info)},
       {"memory", absl::StrCat(info.extra_vectors,
                               " vectors beside parameters and gradient")},
+      {"edges", EdgeText(info.edge)},
       {"cost", info.cost}};
   if (info.dense_only) {
     lines.emplace_back("messages", "dense only: " + info.why_dense);

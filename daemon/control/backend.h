@@ -29,6 +29,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
+#include "daemon/runtime/memory_need.h"
 #include "daemon/runtime/status.h"
 
 namespace dfl::control {
@@ -51,6 +52,9 @@ struct DaemonStatus {
   std::vector<std::string> warnings;  // for an operator
   absl::Duration uptime;
   std::vector<std::string> peer_addresses;  // bound, "host:port"
+  // As ModelFacts', of the plan that is held.
+  int64_t memory_bytes = 0;
+  int64_t memory_limit_bytes = 0;
 };
 
 // The newest plan the node holds, in force or waiting for a boundary.
@@ -77,7 +81,11 @@ struct ModelFacts {
   int64_t parameter_count = 0;
   int64_t buffer_count = 0;
   std::vector<std::string> dtypes;
-  int64_t memory_bytes = 0;   // estimate of what the node needs; 0 = not told
+  // Estimate of what the node needs in the worst case; 0 = not told. Its parts,
+  // and what is allowed (0: not limited).
+  int64_t memory_bytes = 0;
+  std::vector<runtime::MemoryPart> memory_parts;
+  int64_t memory_limit_bytes = 0;
   int64_t message_bytes = 0;  // one model in the plan's format; 0 = not told
   double spectral_gap = 0;
   std::string first_step_note;
@@ -173,7 +181,8 @@ class Backend {
 
   // Checks the document as a whole and takes it over at the next boundary;
   // a dry run only checks. An empty run id or seed is minted here.
-  // Errors: INVALID_ARGUMENT names line, key, value and what is allowed;
+  // Errors: INVALID_ARGUMENT names line, key, value and what is allowed, or the
+  // memory that it may need, by part, and the limit;
   // ABORTED when another version than expected is held, or a version not above
   // the held one comes with another document; FAILED_PRECONDITION when the
   // change is not possible while the run goes on.

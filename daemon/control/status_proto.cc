@@ -134,6 +134,8 @@ void ToProto(const DaemonStatus& status, pb::DaemonStatus& out) {
   for (const std::string& address : status.peer_addresses) {
     out.add_peer_addresses(address);
   }
+  out.set_memory_bytes(status.memory_bytes);
+  out.set_memory_limit_bytes(status.memory_limit_bytes);
 }
 
 void ToProto(const ModelFacts& facts, pb::ModelFacts& out) {
@@ -148,6 +150,12 @@ void ToProto(const ModelFacts& facts, pb::ModelFacts& out) {
   out.set_first_step_note(facts.first_step_note);
   out.set_train_rows(facts.train_rows);
   out.set_test_rows(facts.test_rows);
+  for (const runtime::MemoryPart& part : facts.memory_parts) {
+    pb::MemoryPart& added = *out.add_memory_parts();
+    added.set_what(part.what);
+    added.set_bytes(part.bytes);
+  }
+  out.set_memory_limit_bytes(facts.memory_limit_bytes);
 }
 
 void ToProto(const PeerAddress& address, pb::PeerAddress& out) {

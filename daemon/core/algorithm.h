@@ -437,6 +437,31 @@ class Algorithm {
   std::string name_;  // in the catalogue
 };
 
+// What an algorithm keeps for each neighbour at the most, in vectors of n floats
+// but for `waiting`: links may lose and delay as they like, while neighbours keep
+// to the algorithm. A node's whole need: runtime/memory_need.h.
+struct EdgeCost {
+  // For one it sends to: what was given and is not known to be taken.
+  int64_t given = 0;
+  // For one it hears: what was taken and waits, and its replica.
+  int64_t taken = 0;
+  // For one it sends to: models on their way, each of another step.
+  int64_t sent = 0;
+  // For one it hears: its models that wait to be mixed, as they came.
+  int64_t waiting = 0;
+  // Of one parcel of mass: Algorithm::MassLength(n) / n; 0: none is given.
+  int64_t parcel = 0;
+
+  friend EdgeCost operator+(const EdgeCost& a, const EdgeCost& b) {
+    return {a.given + b.given, a.taken + b.taken, a.sent + b.sent,
+            a.waiting + b.waiting, a.parcel + b.parcel};
+  }
+  friend bool operator==(const EdgeCost& a, const EdgeCost& b) {
+    return a.given == b.given && a.taken == b.taken && a.sent == b.sent &&
+           a.waiting == b.waiting && a.parcel == b.parcel;
+  }
+};
+
 // One entry of the catalogue.
 struct AlgorithmInfo {
   std::string name;
@@ -483,9 +508,12 @@ struct AlgorithmInfo {
   // The one of them whose mean over the nodes estimates the mean of their
   // gradients; "": none does.
   std::string gradient_estimate;
-  // Costs: vectors of length n kept beside parameters and gradient, and a
-  // sentence on messages and steps a round.
+  // Costs: vectors of length n kept beside parameters and gradient, what is kept
+  // for each neighbour, and a sentence on messages and steps a round.
   int64_t extra_vectors = 0;
+  EdgeCost edge;
+  // Of `degree` neighbours, how many it has models of at the most; null: of all.
+  int64_t (*heard_at_once)(const Knobs& knobs, int64_t degree) = nullptr;
   std::string cost;
   std::vector<KnobSpec> knobs;
 };

@@ -28,10 +28,10 @@ AlgorithmInfo AnqNidsInfo() {
   info.keeps_replicas = true;
   info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 4;
+  info.edge = ReplicaCost(1) + MatchedCost();
   info.cost =
-      "One gradient a round, and bits n/8 + n/64 bytes to every neighbour. n "
-      "floats for each neighbour's replica, and up to 6 n an edge while links "
-      "are late, after which a parcel is fp32.";
+      "One gradient a round, and bits n/8 + n/64 bytes to every neighbour; a "
+      "parcel that had to wait is fp32.";
   KnobSpec rho;
   rho.name = "rho";
   rho.default_value = 0.98;

@@ -41,6 +41,7 @@ AlgorithmInfo ClockedInfo(bool discard_late) {
   info.lock_step = true;
   info.computes_on_copy = true;
   info.extra_vectors = 1;
+  info.edge = PushCost();
   info.cost = "At most one gradient and one push to every neighbour a round.";
 
   KnobSpec gamma_max = PositiveKnob(
@@ -119,6 +120,7 @@ AlgorithmInfo SyncDsgdInfo() {
       "topology.weights is not used.";
   info.exchange = Exchange::kPush;
   info.lock_step = true;
+  info.edge = PushCost();
   info.cost = "One gradient and one push to every neighbour a round.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
                 MaxLagKnob()};

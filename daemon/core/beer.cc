@@ -28,11 +28,11 @@ AlgorithmInfo BeerInfo() {
   info.gradient_estimate = "v";
   info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 5;
+  info.edge = ReplicaCost(2);
   info.cost =
       "One gradient a round (one more in the first), and to every neighbour 2 "
       "k values with their coordinates, k = rate n, at most 6 bytes each; with "
-      "the compressor sign n/4 + n/32 bytes. 2 n floats for each neighbour's "
-      "replicas, and up to 8 n an edge while links are late.";
+      "the compressor sign n/4 + n/32 bytes.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 ReplicaMixingKnob(0.2)};
   for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);

@@ -35,11 +35,11 @@ AlgorithmInfo ChocoSgdInfo() {
   info.keeps_replicas = true;
   info.exact_mass = "it sends differences, compressed by its own knobs already";
   info.extra_vectors = 2;
+  info.edge = ReplicaCost(1);
   info.cost =
       "One gradient a round, and to every neighbour k = rate n values with "
       "their coordinates, at most 6 bytes each; with the compressor sign n/8 + "
-      "n/64 bytes. n floats for each neighbour's replica, and up to 4 n an "
-      "edge while links are late.";
+      "n/64 bytes.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 ReplicaMixingKnob(0.2)};
   for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);

@@ -18,6 +18,7 @@ AlgorithmInfo DeceflInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.extra_vectors = 1;
+  info.edge = PushCost();
   info.cost =
       "One gradient (form gradient) or E epochs of them (form local), and one "
       "push to every neighbour a round.";

@@ -51,10 +51,10 @@ AlgorithmInfo DepositumInfo() {
   info.auxiliary = {"y", "nu"};
   info.gradient_estimate = "nu";
   info.extra_vectors = 2;
+  info.edge = LedgerCost() + PushCost();
   info.cost =
       "One gradient an iteration; every T0 iterations one model and one "
-      "tracker to every neighbour. Up to 2 n floats an edge wait when links "
-      "are late.";
+      "tracker to every neighbour.";
   KnobSpec gamma;
   gamma.name = "gamma";
   gamma.default_value = 0.5;

@@ -18,6 +18,7 @@ AlgorithmInfo DfedavgmInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.extra_vectors = 1;
+  info.edge = PushCost();
   info.cost = "K gradients and one push to every neighbour a round.";
   KnobSpec theta;
   theta.name = "theta";

@@ -20,6 +20,7 @@ AlgorithmInfo DfedsamInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.extra_vectors = 1;
+  info.edge = PushCost();
   info.cost = "2 K gradients and one push to every neighbour a round.";
   KnobSpec rho;
   rho.name = "rho";

@@ -16,6 +16,7 @@ AlgorithmInfo DpsgdInfo() {
       "distance from the optimum.";
   info.exchange = Exchange::kPush;
   info.lock_step = true;
+  info.edge = PushCost();
   info.cost = "One gradient and one push to every neighbour a round.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()};
   return info;

@@ -62,7 +62,8 @@ AlgorithmInfo DracoInfo() {
   info.dense_only = true;
   info.why_dense =
       "a coordinate of an update that is not sent is lost for good";
-  info.extra_vectors = 5;
+  info.extra_vectors = 6;  // one of them a unification that waits
+  info.edge.sent = 3;      // an update under way, and what waits behind it
   info.cost =
       "B gradients a step (one training); at most one push to every "
       "out-neighbour a step, and every P seconds one model over every edge.";

@@ -1,12 +1,25 @@
 #include "daemon/core/epidemic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/core/flat_vector.h"
 
 namespace dfl::core {
+namespace {
+
+// A node is chosen by s members a round on average. By more than this it is less
+// than once in 10^12 rounds (the tail of a Poisson variable of mean s).
+int64_t MostSenders(const Knobs& knobs, int64_t degree) {
+  const auto s = static_cast<double>(knobs.Integer("s"));
+  const double most = s + 10 * std::sqrt(s) + 10;
+  return most < static_cast<double>(degree) ? static_cast<int64_t>(most)
+                                            : degree;
+}
+
+}  // namespace
 
 AlgorithmInfo EpidemicInfo() {
   AlgorithmInfo info;
@@ -19,6 +32,8 @@ AlgorithmInfo EpidemicInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.complete_graph = true;
+  info.edge = PushCost();
+  info.heard_at_once = MostSenders;
   info.cost = "One gradient and s pushes a round.";
   KnobSpec s;
   s.name = "s";

@@ -40,6 +40,7 @@ AlgorithmInfo FedmidInfo() {
   info.dense_only = true;
   info.why_dense = "the hub's model replaces the others', whole";
   info.extra_vectors = 1;
+  info.edge = PushCost();
   info.cost =
       "K gradients a round; one push to the hub and one back, which the hub "
       "sends to all.";

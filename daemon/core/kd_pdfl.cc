@@ -43,8 +43,13 @@ AlgorithmInfo KdPdflInfo() {
   info.dense_only = true;
   info.why_dense = "models that come are run, which takes all their parameters";
   info.predicts = true;
-  // The models of a default subset, as values.
-  info.extra_vectors = 5;
+  info.extra_vectors = 1;  // a model to adopt
+  info.edge.sent = 1;
+  info.edge.waiting = 1;
+  info.edge.taken = 1;  // the same model as values, to predict with
+  info.heard_at_once = [](const Knobs& knobs, int64_t degree) {
+    return std::min(degree, knobs.Integer("subset"));
+  };
   info.cost =
       "One gradient a round; every T_ex rounds `subset` whole models are "
       "pulled, kept and run on one batch, in place of the gradient.";

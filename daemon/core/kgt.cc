@@ -25,9 +25,10 @@ AlgorithmInfo KGtInfo() {
   info.gives_mass = true;
   info.auxiliary = {"c"};
   info.extra_vectors = 2;
+  info.edge = LedgerCost() + PushCost();
   info.cost =
       "K gradients, and one model and one correction to every neighbour a "
-      "round. Up to 2 n floats an edge wait when links are late.";
+      "round.";
   info.knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
                 LocalStepsKnob(), MaxLagKnob()};
   return info;

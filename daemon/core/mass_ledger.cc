@@ -33,6 +33,14 @@ double Probe(absl::Span<const float> v) {
   return sum;
 }
 
+EdgeCost LedgerCost(int64_t vectors) {
+  EdgeCost cost;
+  cost.given = 2 * vectors;  // out and pending
+  cost.taken = static_cast<int64_t>(kMostHeld) * vectors;
+  cost.parcel = vectors;
+  return cost;
+}
+
 // ------------------------------------------------------------------ giving ----
 
 void MassLedger::Add(Share& sum, const Share& mass) const {

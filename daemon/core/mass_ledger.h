@@ -22,8 +22,9 @@
 // for it, what is added to them in a few bits each (step_codes.h).
 //
 // A new tracker epoch (runtime/parcels.h) empties the ledger at every node.
-// Memory: n floats an edge for what is out and n for what is pending; edges with
-// equal shares have one parcel between them as long as nothing is late.
+// Memory: n floats an edge for what is out and n for what is pending, and two
+// parcels that wait for their round at the taker (LedgerCost); edges with equal
+// shares have one parcel between them as long as nothing is late.
 //
 // Checked by probe: both ends sum <r, mass> over an edge in double, r being +-1 by
 // coordinate; a delivery brings the taker's sum, so each edge is balanced by its
@@ -48,6 +49,9 @@ namespace dfl::core {
 
 // <r, v>, r_l = +1 or -1 by a hash of l: the same r on every node.
 double Probe(absl::Span<const float> v);
+
+// What a ledger of parcels of `vectors` vectors [n] keeps for each edge.
+EdgeCost LedgerCost(int64_t vectors = 1);
 
 // Writes parcels in a lossy format. codec/mass_codec.h
 class MassCode {

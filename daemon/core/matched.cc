@@ -19,6 +19,13 @@ void Scale(double by, absl::Span<float> vector) {
 
 }  // namespace
 
+EdgeCost MatchedCost() {
+  EdgeCost cost;
+  cost.given = 1;
+  cost.taken = 1;
+  return cost;
+}
+
 bool MatchedFlows::MayGive(const NodeId& to) const {
   const auto it = unmatched_.find(to);
   return (it == unmatched_.end() || it->second.weight <= 0) &&

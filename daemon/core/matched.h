@@ -72,6 +72,10 @@ class MatchedFlows {
   std::map<NodeId, Unmatched> unmatched_;  // weight is not 0
 };
 
+// Of MatchedFlows: a share given that was not looked at yet, and what is without
+// its counterpart.
+EdgeCost MatchedCost();
+
 // The step before the exchange: x <- x - s alpha g - (1 - s) c, c the correction
 // -alpha D as far as it counts; then phi = x + c. s = 1 is NIDS. s < 1, the part
 // of the neighbours that is present, takes only that much of the step (which is 0

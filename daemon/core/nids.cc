@@ -40,9 +40,8 @@ AlgorithmInfo NidsInfo() {
       "what it gives does not vanish at the optimum, so neither would what is "
       "lost";
   info.extra_vectors = 2;
-  info.cost =
-      "One gradient and one vector to every neighbour a round. Up to 4 n "
-      "floats an edge wait when links are late.";
+  info.edge = LedgerCost() + MatchedCost();
+  info.cost = "One gradient and one vector to every neighbour a round.";
   info.knobs = {NidsStepKnob()};
   return info;
 }

@@ -14,6 +14,11 @@ namespace {
 
 constexpr uint64_t kDeadlineTimer = 1;
 
+int64_t AskedAtOnce(const Knobs& knobs, int64_t degree) {
+  return std::min(degree, PameParticipants(knobs.Number("nu"), degree) +
+                              knobs.Integer("extra_asked"));
+}
+
 }  // namespace
 
 AlgorithmInfo PameInfo() {
@@ -30,6 +35,9 @@ AlgorithmInfo PameInfo() {
       "degree slows it unless sigma0 falls in proportion.";
   info.exchange = Exchange::kPull;
   info.extra_vectors = 0;
+  info.edge.sent = 1;
+  info.edge.waiting = 1;
+  info.heard_at_once = AskedAtOnce;
   info.cost =
       "One gradient a step; every kappa steps m asks and m answers of s "
       "coordinates.";

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 
@@ -56,6 +57,73 @@ double SpectralGap(const PlanTopology& topology) {
   if (!topology.directed) return SpectralGap(topology.weights);
   return 1 - std::max(SecondLargestModulus(topology.directed_weights.a),
                       SecondLargestModulus(topology.directed_weights.b));
+}
+
+namespace {
+
+// Marks whom member `i` hears and sends to in `graph`.
+void MarkNeighbours(const AnyGraph& graph, int64_t i, std::vector<bool>& heard,
+                    std::vector<bool>& sent_to) {
+  const Graph* undirected = std::get_if<Graph>(&graph);
+  for (size_t j = 0; j < heard.size(); ++j) {
+    const auto other = static_cast<int64_t>(j);
+    if (other == i) continue;
+    if (undirected != nullptr) {
+      const bool edge = undirected->HasEdge(i, other);
+      heard[j] = heard[j] || edge;
+      sent_to[j] = sent_to[j] || edge;
+    } else {
+      const auto& directed = std::get<Digraph>(graph);
+      heard[j] = heard[j] || directed.HasArc(other, i);
+      sent_to[j] = sent_to[j] || directed.HasArc(i, other);
+    }
+  }
+}
+
+// The round from which on no graph is new; -1: there is always a new one.
+int64_t EndOfGraphs(const RunPlan& plan) {
+  const TopologySpec& spec = plan.topology;
+  if (!TopologyVaries(spec)) return 1;
+  int64_t end = plan.stop.steps > 0 ? plan.stop.steps : -1;
+  if (spec.kind == "time-varying") {
+    const int64_t cycle = static_cast<int64_t>(spec.edge_sets.size()) *
+                          std::max<int64_t>(1, spec.every);
+    end = end < 0 ? cycle : std::min(end, cycle);
+  }
+  return end;
+}
+
+}  // namespace
+
+absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               const NodeId& self) {
+  const std::vector<NodeId> members = MemberIds(plan);
+  const auto at = std::lower_bound(members.begin(), members.end(), self);
+  if (at == members.end() || *at != self) {
+    return absl::NotFoundError(
+        absl::StrCat("members: ", self.name(), " is not among them"));
+  }
+  const int64_t end = EndOfGraphs(plan);
+  const auto all = static_cast<int64_t>(members.size()) - 1;
+  std::vector<bool> heard(members.size());
+  std::vector<bool> sent_to(members.size());
+  NeighbourCount count;
+  int64_t round = 0;
+  for (int looked = 0; end < 0 || round < end; ++looked) {
+    if (looked == kGraphsLookedAt && plan.topology.kind != "time-varying") {
+      return NeighbourCount{all, all};
+    }
+    DFL_ASSIGN_OR_RETURN(
+        const AnyGraph graph,
+        BuildTopology(plan.topology, TopologySeed(plan), members, round));
+    MarkNeighbours(graph, at - members.begin(), heard, sent_to);
+    count.heard = std::count(heard.begin(), heard.end(), true);
+    count.sent_to = std::count(sent_to.begin(), sent_to.end(), true);
+    const bool everybody = count.heard == all && count.sent_to == all;
+    if (everybody || !TopologyVaries(plan.topology)) break;
+    round = NextGraphRound(plan.topology, round);
+  }
+  return count;
 }
 
 bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,

@@ -47,6 +47,18 @@ absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
 // 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
 double SpectralGap(const PlanTopology& topology);
 
+// How many members are neighbours of `self` in one round or another: that it
+// hears, and that it sends to. A graph that is drawn again and again counts as
+// everybody once 64 of them were looked at; no round after stop.steps counts.
+// `plan` has passed ValidatePlan.
+// Errors: NOT_FOUND when `self` is no member.
+struct NeighbourCount {
+  int64_t heard = 0;
+  int64_t sent_to = 0;
+};
+absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               const NodeId& self);
+
 // Whether members `a` and `b` have an edge, either way, in one of the rounds
 // from <= r < to. Looks at 64 graphs at the most; with more it is taken for
 // granted. `plan` has passed ValidatePlan.

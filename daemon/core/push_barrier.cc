@@ -7,6 +7,13 @@
 #include "daemon/core/state_fields.h"
 
 namespace dfl::core {
+namespace {
+
+// Rounds of one neighbour whose models are kept: bounded memory, whatever it
+// sends.
+constexpr size_t kMostKept = 2;
+
+}  // namespace
 
 PushBarrier::PushBarrier(std::vector<Neighbour> neighbours)
     : neighbours_(std::move(neighbours)) {}
@@ -48,8 +55,7 @@ void PushBarrier::Add(const NodeId& from, RemoteModel model, int64_t round,
   }
   std::map<int64_t, RemoteModel>& kept = arrived_[from];
   kept.insert_or_assign(model.step, std::move(model));
-  // Bounded memory, whatever a neighbour sends.
-  while (kept.size() > 2) {
+  while (kept.size() > kMostKept) {
     kept.erase(kept.begin());
     ++dropped_;
   }
@@ -150,6 +156,13 @@ void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
     }
     buffers[l] += sum;
   }
+}
+
+EdgeCost PushCost() {
+  EdgeCost cost;
+  cost.sent = 2;
+  cost.waiting = kMostKept;
+  return cost;
 }
 
 KnobSpec MaxLagKnob() {

@@ -91,6 +91,10 @@ void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
 void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
                 absl::Span<float> buffers);
 
+// Of algorithms with a barrier: a model under way to a neighbour and the next one
+// behind it, and those of two rounds that came.
+EdgeCost PushCost();
+
 // The knob max_lag, as every synchronous algorithm declares it.
 KnobSpec MaxLagKnob();
 

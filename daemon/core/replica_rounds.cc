@@ -10,6 +10,13 @@
 
 namespace dfl::core {
 
+EdgeCost ReplicaCost(int64_t vectors) {
+  EdgeCost cost = LedgerCost(vectors);
+  cost.given += vectors;
+  cost.taken += vectors;
+  return cost;
+}
+
 ReplicaRounds::ReplicaRounds(AlgorithmContext context, int64_t vectors,
                              bool conserves)
     : MassRounds(std::move(context), &NodePlan::neighbours,

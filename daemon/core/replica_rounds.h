@@ -103,6 +103,10 @@ class ReplicaRounds : public MassRounds {
   FlatVector z_;                // [n], or empty
 };
 
+// Of replicas of `vectors` vectors: the ledger's; the increments beside a parcel
+// that waits; a neighbour's replica.
+EdgeCost ReplicaCost(int64_t vectors);
+
 // What a parcel does to a copy of its giver's replica.
 void ApplyParcel(absl::Span<const float> mass, bool increments,
                  absl::Span<float> replica);

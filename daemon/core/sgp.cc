@@ -40,9 +40,9 @@ AlgorithmInfo SgpInfo() {
       "a part of x that stays behind while all of its omega goes changes the "
       "model x/omega";
   info.extra_vectors = 1;
-  info.cost =
-      "One gradient and one vector to every out-neighbour a round. Up to 2 n "
-      "floats an edge wait when links are late.";
+  info.edge = LedgerCost();
+  info.edge.given = 1;  // nothing is given while something is out
+  info.cost = "One gradient and one vector to every out-neighbour a round.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()};
   return info;
 }

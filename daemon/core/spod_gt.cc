@@ -108,10 +108,10 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.auxiliary = {"y"};
   info.gradient_estimate = "y";
   info.extra_vectors = 1;
+  info.edge = LedgerCost() + PushCost();
   info.cost =
       "At most one gradient, and one model and one tracker to each drawn "
-      "out-neighbour a round. Up to 2 n floats an edge wait when links are "
-      "late.";
+      "out-neighbour a round.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size.")};
   if (computes) {
     info.knobs.push_back(ComputeKnob());

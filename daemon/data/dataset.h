@@ -50,6 +50,13 @@ class Dataset {
   // Values in one row: the product of shape().
   int64_t row_size() const { return row_size_; }
 
+  // Of features and answers.
+  int64_t memory_bytes() const {
+    return static_cast<int64_t>(bytes_.size() + sizeof(float) * floats_.size() +
+                                sizeof(int64_t) * answers_.labels.size() +
+                                sizeof(float) * answers_.targets.size());
+  }
+
   bool has_bytes() const { return !bytes_.empty(); }
   // [rows x row_size], empty unless has_bytes().
   absl::Span<const uint8_t> bytes() const { return bytes_; }

@@ -78,6 +78,11 @@ class TorchLearner : public ports::Learner {
     data_info_.train_rows = data_.train.size();
     data_info_.test_rows = data_.test.has_value() ? data_.test->size() : 0;
     data_info_.classes = spec_.classes;
+    data_info_.bytes = data_.train.dataset().memory_bytes();
+    if (data_.test.has_value() &&
+        &data_.test->dataset() != &data_.train.dataset()) {
+      data_info_.bytes += data_.test->dataset().memory_bytes();
+    }
     evaluation_order_ = EvaluationOrder(data_info_.test_rows);
   }
 

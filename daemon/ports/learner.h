@@ -44,6 +44,7 @@ struct DataInfo {
   int64_t train_rows = 0;
   int64_t test_rows = 0;  // 0: nothing to evaluate on
   int64_t classes = 0;    // 0: regression
+  int64_t bytes = 0;      // that the files of both take in memory; 0: not told
 };
 
 struct GradientRequest {

@@ -203,6 +203,77 @@ TEST_F(Steering, PlanGoesToEveryTargetAndStatusAndWatchShowItRun) {
   EXPECT_THAT(lines.out, HasSubstr("a training step "));
 }
 
+// Neighbours that all lag at once would fill the memory; nothing running is
+// disturbed by the plan that is refused for it.
+TEST_F(Steering, APlanThatMayNeedTooMuchMemoryIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}, {"--compute.memory_limit=185MB"}));
+  std::string plan = absl::StrReplaceAll(kPlan, {{"[a, b, c]", "[a]"}});
+  WriteFile(folder_.File("plan.yaml"), plan);
+  Do({"plan", "apply", folder_.File("plan.yaml")});
+  Do({"train", "start"});
+  ASSERT_TRUE(AllReach(5));
+
+  std::vector<std::string> members = {"a"};
+  for (int i = 1; i < 40; ++i) members.push_back(absl::StrCat("m", i));
+  plan = absl::StrReplaceAll(
+      kPlan,
+      {{"[a, b, c]", absl::StrCat("[", absl::StrJoin(members, ", "), "]")},
+       {"[16]", "[2000]"},
+       {"pame, knobs: {nu: 1, p: 0.5, kappa: [2, 4]}", "k-gt"}});
+  absl::StrAppend(&plan, "codec: {coordinates: dense}\n");
+  WriteFile(folder_.File("large.yaml"), plan);
+  for (const char* how : {"--dry-run", "--yes"}) {
+    const Outcome refused =
+        Dflctl({"plan", "apply", folder_.File("large.yaml"), how});
+    EXPECT_EQ(refused.exit_code, kFailed) << refused.out;
+    for (const char* said :
+         {"memory: the plan may need ",
+          "allowed: 185 MB (compute.memory_limit)", "program and libraries",
+          "for 39 neighbours: vectors", "fewer neighbours"}) {
+      EXPECT_THAT(refused.err, HasSubstr(said));
+    }
+  }
+  const json before = Ask({"status"})[0].at("status");
+  EXPECT_EQ(before.at("phase"), "training");
+  EXPECT_EQ(before.at("plan_version"), 1);
+  EXPECT_EQ(before.at("memory_limit_bytes"), 185'000'000);
+  EXPECT_GT(before.at("memory_bytes"), 180'000'000);
+  EXPECT_TRUE(AllReach(before.at("step").get<int64_t>() + 5));
+
+  // With two neighbours it fits.
+  WriteFile(folder_.File("ring.yaml"),
+            absl::StrReplaceAll(plan, {{"complete", "ring"}}));
+  const std::vector<json> ring =
+      Ask({"plan", "apply", folder_.File("ring.yaml"), "--dry-run"});
+  ASSERT_EQ(ring.size(), 1U);
+  const json& facts = ring[0].at("facts");
+  EXPECT_LE(facts.at("memory_bytes"), facts.at("memory_limit_bytes"));
+  int64_t sum = 0;
+  for (const json& part : facts.at("memory_parts")) {
+    sum += part.at("bytes").get<int64_t>();
+  }
+  EXPECT_EQ(facts.at("memory_bytes"), sum);
+}
+
+// A plan that was taken before is taken up again, and may be changed for less.
+TEST_F(Steering, AStoredPlanBeyondTheLimitIsTakenUpAndTold) {
+  ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}));
+  WriteFile(folder_.File("plan.yaml"),
+            absl::StrReplaceAll(kPlan, {{"[a, b, c]", "[a]"}}));
+  Do({"plan", "apply", folder_.File("plan.yaml")});
+  Do({"train", "start"});
+  ASSERT_TRUE(nodes_[0]->Stop().has_value());
+  nodes_.clear();
+  ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}, {"--compute.memory_limit=1MB"}));
+  EXPECT_TRUE(AllAre("training"));
+  EXPECT_THAT(nodes_[0]->log(), HasSubstr("memory: the plan may need 180 MB"));
+  EXPECT_THAT(Dflctl({"status"}).err,
+              HasSubstr("more than the 1.00 MB allowed"));
+  Do({"participation", "set", "p=0.4"});
+  EXPECT_TRUE(
+      AllBecome([](const json& s) { return s.at("plan_version") == 2; }));
+}
+
 TEST_F(Steering, WhatIsSetWhileTrainingIsInForceAtTheNextBoundary) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a", "b", "c"}));
   ASSERT_NO_FATAL_FAILURE(Do({"plan", "apply", folder_.File("plan.yaml")}));

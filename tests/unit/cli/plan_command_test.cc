@@ -103,7 +103,12 @@ TEST_F(PlanCommand, ADryRunShowsTheDaemonsFactsAndChangesNothing) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("plan version 1 would be taken\n"));
   EXPECT_THAT(result.out, HasSubstr("  parameters    268362\n"));
-  EXPECT_THAT(result.out, HasSubstr("  memory        5.00 MB\n"));
+  EXPECT_THAT(result.out,
+              HasSubstr("  memory        5.00 MB in the worst case, "
+                        "of 8.00 MB\n"
+                        "                2.00 MB data\n"
+                        "                3.00 MB for 3 neighbours: "
+                        "vectors\n"));
   EXPECT_EQ(backends_[0]->plan().version, 0u);
 }
 

@@ -62,6 +62,17 @@ TEST_F(CliTest, StatusWarnsOfInsecurityOnStderr) {
   EXPECT_THAT(result.err, HasSubstr("warning: box-1 is insecure"));
 }
 
+TEST_F(CliTest, StatusWarnsOfAPlanThatMayNeedTooMuch) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::DaemonStatus status = control::SampleStatus("box-1");
+  EXPECT_THAT(RunAt("box-1", {"status"}).err, Not(HasSubstr("memory")));
+  status.memory_bytes = status.memory_limit_bytes + 1'000'000;
+  daemon.SetStatus(status);
+  EXPECT_THAT(RunAt("box-1", {"status"}).err,
+              HasSubstr("warning: box-1: its plan may need 9.00 MB of memory, "
+                        "more than the 8.00 MB allowed"));
+}
+
 TEST_F(CliTest, TextOfANodeCannotSteerTheTerminal) {
   control::FakeBackend& daemon = StartDaemon("box-1");
   control::DaemonStatus status = control::SampleStatus("box-1");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/config/default_places.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/yaml_tree.h"
 #include "gmock/gmock.h"
@@ -13,6 +14,7 @@
 namespace dfl::config {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -103,6 +105,23 @@ TEST(NodeSettings, FlagBeatsEnvironmentBeatsFolderBeatsFile) {
   EXPECT_EQ(Effective(*loaded, "peers").value, "[\"c:3\"]");
   EXPECT_EQ(Effective(*loaded, "log.format").origin, "dfld.yaml:2");
   EXPECT_EQ(Effective(*loaded, "log.format").value, "json");
+}
+
+TEST(NodeSettings, TheMemoryLimitIsASizeOrNothing) {
+  absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(Sources());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->settings.compute.memory_limit, 0U);
+  EXPECT_EQ(Effective(*loaded, "compute.memory_limit").value, "0");
+  SettingsSources sources = Sources("compute: {memory_limit: 2GB}\n");
+  EXPECT_EQ(ParseNodeSettings(sources)->compute.memory_limit, 2'000'000'000U);
+  sources.environment = {{"DFLD_COMPUTE_MEMORY_LIMIT", "512MiB"}};
+  EXPECT_EQ(ParseNodeSettings(sources)->compute.memory_limit, 512U << 20);
+  sources.flags = {{"compute.memory_limit", "0"}};
+  EXPECT_EQ(ParseNodeSettings(sources)->compute.memory_limit, 0U);
+  EXPECT_THAT(ErrorOf("compute: {memory_limit: -2GB}\n"),
+              AllOf(HasSubstr("dfld.yaml:1: compute.memory_limit: found "
+                              "\"-2GB\": that is no size"),
+                    HasSubstr("allowed: a size, such as 512MiB, 2GB or 4096")));
 }
 
 TEST(NodeSettings, ListsComeFromCommasAndRepeatedFlags) {

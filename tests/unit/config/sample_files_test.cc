@@ -11,6 +11,7 @@
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/config/plan_yaml.h"
+#include "daemon/config/sample_configuration.h"
 #include "daemon/config/settings_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

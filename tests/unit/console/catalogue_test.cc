@@ -34,6 +34,21 @@ TEST(Catalogue, HasEveryAlgorithmWithWhatItCostsAndWhereItIsFrom) {
   }
 }
 
+TEST(Catalogue, SaysWhatIsKeptForEachNeighbour) {
+  EXPECT_THAT(AlgorithmText(Info("k-gt"), nullptr, ""),
+              HasSubstr("edges     vectors for each neighbour, at the most: 2 "
+                        "given to it and not known to be taken, 2 taken from "
+                        "it, 2 on the way to it, 2 of its models that wait\n"));
+  EXPECT_THAT(AlgorithmText(Info("local"), nullptr, ""),
+              HasSubstr("edges     no vectors for neighbours\n"));
+  const Json edge = AlgorithmJson(Info("beer"), nullptr)["edge"];
+  EXPECT_EQ(edge["given"], Info("beer").edge.given);
+  EXPECT_EQ(edge["taken"], Info("beer").edge.taken);
+  EXPECT_EQ(edge["sent"], 0);
+  EXPECT_EQ(edge["waiting"], 0);
+  EXPECT_EQ(edge["parcel"], 2);
+}
+
 TEST(Catalogue, SaysOnWhichGraphsAnAlgorithmRuns) {
   const auto text = [](const char* name) {
     return AlgorithmText(Info(name), nullptr, "");

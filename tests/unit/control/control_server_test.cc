@@ -234,6 +234,10 @@ TEST_F(ControlServerTest, ADryRunTellsTheModelsFactsAndChangesNothing) {
   ASSERT_TRUE(result->facts.has_value());
   EXPECT_EQ(result->facts->parameter_count, 268362);
   EXPECT_EQ(result->facts->memory_bytes, 5000000);
+  ASSERT_EQ(result->facts->memory_parts.size(), 2U);
+  EXPECT_EQ(result->facts->memory_parts[1].what, "for 3 neighbours: vectors");
+  EXPECT_EQ(result->facts->memory_parts[1].bytes, 3000000);
+  EXPECT_EQ(result->facts->memory_limit_bytes, 8000000);
   EXPECT_EQ(result->facts->spectral_gap, 0.5);
   EXPECT_EQ(client_->Plan()->version, 0u);
   EXPECT_THAT(audit(), IsEmpty());

@@ -94,6 +94,8 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   status.insecure = false;
   status.uptime = absl::Seconds(60);
   status.peer_addresses = {"10.0.0.1:7600"};
+  status.memory_bytes = 5000000;
+  status.memory_limit_bytes = 8000000;
   return status;
 }
 
@@ -385,6 +387,9 @@ class FakeBackend : public Backend {
       facts.parameter_count = 268362;
       facts.dtypes = {"float32"};
       facts.memory_bytes = 5000000;
+      facts.memory_parts = {{"data", 2000000},
+                            {"for 3 neighbours: vectors", 3000000}};
+      facts.memory_limit_bytes = 8000000;
       facts.message_bytes = 107345;
       facts.spectral_gap = 0.5;
       facts.first_step_note = "sigma 5";

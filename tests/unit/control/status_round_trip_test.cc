@@ -39,6 +39,8 @@ void ExpectEveryFieldSet(const google::protobuf::Message& message,
 TEST(StatusRoundTrip, WritesEveryFieldOfTheContract) {
   DaemonStatus status = SampleStatus("box-1");
   status.insecure = true;
+  status.memory_bytes = int64_t{7} << 33;
+  status.memory_limit_bytes = int64_t{5} << 34;
   status.warnings = {"plain text"};
   status.node.phase_reason = "because";
   status.node.last_error = "broken";
@@ -122,6 +124,8 @@ TEST(StatusRoundTrip, TheClientReadsWhatTheDaemonWrote) {
   EXPECT_EQ(out.version, "0.1.0");
   EXPECT_EQ(out.uptime_seconds, 60);
   EXPECT_EQ(out.peer_addresses, in.peer_addresses);
+  EXPECT_EQ(out.memory_bytes, in.memory_bytes);
+  EXPECT_EQ(out.memory_limit_bytes, in.memory_limit_bytes);
 }
 
 TEST(StatusRoundTrip, PhasesHaveTheSameNamesOnBothSides) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -770,6 +771,65 @@ TEST(PlanWarnings, TellWhatTheKindDoesNotLookAt) {
   EXPECT_THAT(PlanWarnings(plan),
               ElementsAre(StartsWith("topology.weights: ignored, since a "
                                      "directed graph has its own")));
+}
+
+TEST(CountNeighbours, TellsHowManyANodeEverHas) {
+  const auto count = [](const RunPlan& plan, const char* self) {
+    const auto counted = CountNeighbours(plan, NodeId(self));
+    EXPECT_TRUE(counted.ok()) << counted.status();
+    return std::vector<int64_t>{counted->heard, counted->sent_to};
+  };
+  RunPlan plan = GoodPlan();
+  EXPECT_THAT(count(plan, "anna"), ElementsAre(3, 3));
+  plan.topology.kind = "star";
+  EXPECT_THAT(count(plan, "anna"), ElementsAre(3, 3));
+  EXPECT_THAT(count(plan, "dora"), ElementsAre(1, 1));
+  // Arcs run one way.
+  const RunPlan directed = DirectedPlan();
+  int64_t heard = 0;
+  int64_t sent_to = 0;
+  for (const MemberSpec& member : directed.members) {
+    const auto node = DeriveNodePlan(directed, member.node);
+    ASSERT_TRUE(node.ok()) << node.status();
+    EXPECT_THAT(
+        count(directed, member.node.name().c_str()),
+        ElementsAre(node->in_neighbours.size(), node->out_neighbours.size()));
+    heard += count(directed, member.node.name().c_str())[0];
+    sent_to += count(directed, member.node.name().c_str())[1];
+  }
+  EXPECT_EQ(heard, sent_to);
+  EXPECT_EQ(CountNeighbours(plan, NodeId("eve")).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+// Those of all rounds, each once.
+TEST(CountNeighbours, TakesTheRoundsOfAVaryingGraphTogether) {
+  RunPlan plan = VaryingPlan();
+  std::set<NodeId> of_carl;
+  for (int64_t round = 0; round < 10; ++round) {
+    const auto node = DeriveNodePlan(plan, NodeId("carl"), round);
+    EXPECT_EQ(node->neighbours.size(), 1U) << round;
+    for (const Neighbour& n : node->neighbours) of_carl.insert(n.node);
+  }
+  EXPECT_EQ(of_carl.size(), 2U);
+  EXPECT_EQ(CountNeighbours(plan, NodeId("carl"))->heard, 2);
+  plan.topology.every = 3;
+  EXPECT_EQ(CountNeighbours(plan, NodeId("carl"))->heard, 2);
+  plan.stop.steps = 3;  // of which one graph is seen
+  EXPECT_EQ(CountNeighbours(plan, NodeId("carl"))->heard, 1);
+  // Drawn again and again: everybody in the end, unless the run is shorter.
+  plan = GoodPlan();
+  for (int i = 0; i < 196; ++i) {
+    plan.members.push_back(MemberSpec{NodeId(absl::StrCat("x", 1000 + i)), 0});
+  }
+  plan.topology.kind = "random-regular";
+  plan.topology.degree = 2;
+  plan.topology.every = 5;
+  EXPECT_EQ(CountNeighbours(plan, NodeId("anna"))->sent_to, 199);
+  plan.stop.steps = 5;
+  EXPECT_EQ(CountNeighbours(plan, NodeId("anna"))->sent_to, 2);
+  plan.stop.steps = 6;
+  EXPECT_LE(CountNeighbours(plan, NodeId("anna"))->sent_to, 4);
 }
 
 TEST(MeetWithin, TellsWhetherTwoHaveAnEdgeInOneOfTheRounds) {

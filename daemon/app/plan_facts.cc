@@ -1,0 +1,54 @@
+#include "daemon/app/plan_facts.h"
+
+#include "absl/strings/str_format.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/core/pame.h"
+#include "daemon/core/plan_topology.h"
+
+namespace dfl::app {
+namespace {
+
+constexpr int64_t kProgramBytes = 180'000'000;
+constexpr int64_t kLearnerVectors = 3;
+
+}  // namespace
+
+int64_t ProgramBytes(const ports::ModelInfo& model) {
+  return kProgramBytes + 4 * kLearnerVectors * model.parameter_count;
+}
+
+absl::StatusOr<control::ModelFacts> FactsOf(const core::RunPlan& plan,
+                                            const NodeId& self,
+                                            const ports::ModelInfo& model,
+                                            const ports::DataInfo& data,
+                                            const runtime::MemoryNeed& need,
+                                            const MemoryLimit& limit) {
+  control::ModelFacts facts;
+  facts.kind = model.kind;
+  facts.fingerprint = model.fingerprint;
+  facts.parameter_count = model.parameter_count;
+  facts.buffer_count = model.buffer_count;
+  facts.dtypes = {"float32"};
+  facts.train_rows = data.train_rows;
+  facts.test_rows = data.test_rows;
+  facts.memory_bytes = need.total;
+  facts.memory_parts = need.parts;
+  facts.memory_limit_bytes = limit.bytes;
+  facts.message_bytes = need.message;
+
+  DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
+                       core::DeriveTopology(plan));
+  facts.spectral_gap = core::SpectralGap(topology);
+  if (plan.algorithm.name == "pame") {
+    DFL_ASSIGN_OR_RETURN(const core::NodePlan node,
+                         core::DeriveNodePlan(plan, self));
+    const int64_t m =
+        core::PameParticipants(node.knobs.Number("nu"), node.neighbours.size());
+    facts.first_step_note = absl::StrFormat(
+        "the first step is 1/(sigma0 m) = %.4g with m = %d",
+        1 / (node.knobs.Number("sigma0") * static_cast<double>(m)), m);
+  }
+  return facts;
+}
+
+}  // namespace dfl::app
