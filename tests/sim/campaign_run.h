@@ -17,7 +17,9 @@ namespace dfl::sim {
 struct Outcome {
   Result result;
   bool finite = true;  // all parameters of all nodes
-  double gap = 0;      // f(mean w) - f*, the mean over the last tenth
+  // f(mean w) - f*, the mean over the last tenth; of an algorithm in continuous
+  // time, of the part in which no node has finished.
+  double gap = 0;
 
   // Models and parcels taken, of those that could have been.
   double exchanges() const;
