@@ -151,18 +151,23 @@ TEST(PaperClaims, DeceflHasNoGapWhereEachRoundIsDisconnectedToo) {
 // [DeceFL] fig. 3b, supplement 5.2.4: two nodes join six, two others leave; those
 // that remain end at their optimum.
 TEST(PaperClaims, DeceflFollowsNodesThatJoinAndLeave) {
-  auto ends = LastRows(absl::StrCat(kDecefl, R"(
-  six-eight-six:
-    topology: {kind: complete}
+  constexpr char kMoves[] = R"(
     network:
-      events: [{at: 3s, join: n6}, {at: 3s, join: n7}, {at: 6s, leave: n0}, {at: 6s, leave: n3}]
+      events:
+        - {at: 3s, join: n6}
+        - {at: 3s, join: n7}
+        - {at: 6s, leave: n0}
+        - {at: 6s, leave: n3}
+)";
+  auto ends = LastRows(absl::StrCat(kDecefl, R"(
+  everybody: {topology: {kind: complete}}
+  six-eight-six:
+    topology: {kind: complete})",
+                                    kMoves, R"(
   optimum:
     algorithm: {name: nids, knobs: {alpha: 0.5}}
-    topology: {kind: complete, weights: metropolis}
-    network:
-      events: [{at: 3s, join: n6}, {at: 3s, join: n7}, {at: 6s, leave: n0}, {at: 6s, leave: n3}]
-  everybody: {topology: {kind: complete}}
-)"));
+    topology: {kind: complete, weights: metropolis})",
+                                    kMoves));
   EXPECT_EQ(ends["six-eight-six"].nodes, 6);
   EXPECT_EQ(ends["everybody"].nodes, 8);
   const double optimum = ends["optimum"].loss_mean_model;
