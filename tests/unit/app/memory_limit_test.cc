@@ -18,12 +18,14 @@ using testing::HasSubstr;
 
 // A folder in the place of "/".
 class MemoryLimitTest : public testing::Test {
+ public:
+  ~MemoryLimitTest() override { std::filesystem::remove_all(root_); }
+
  protected:
   MemoryLimitTest() {
     std::string name = testing::TempDir() + "/machine-XXXXXX";
     root_ = std::string(mkdtemp(name.data())) + "/";
   }
-  ~MemoryLimitTest() override { std::filesystem::remove_all(root_); }
 
   void Write(const std::string& file, const std::string& text) const {
     const std::filesystem::path path = root_ + file;
