@@ -21,12 +21,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class DflsimTest : public testing::Test {
+ public:
+  ~DflsimTest() override { std::filesystem::remove_all(folder_); }
+
  protected:
   DflsimTest() : folder_(testing::TempDir() + "/dflsim-command") {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
-  ~DflsimTest() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const std::string& text) {
     const std::string path = folder_ + "/" + name;

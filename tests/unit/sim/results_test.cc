@@ -23,11 +23,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 class ResultsTest : public testing::Test {
+ public:
+  ~ResultsTest() override { std::filesystem::remove_all(folder_); }
+
  protected:
   ResultsTest() : folder_(testing::TempDir() + "/dflsim-results") {
     std::filesystem::remove_all(folder_);
   }
-  ~ResultsTest() override { std::filesystem::remove_all(folder_); }
 
   std::string Read(const std::string& name) {
     std::ostringstream text;
