@@ -481,6 +481,8 @@ struct AlgorithmInfo {
   bool star_graph = false;
   // True: NodePlan::hubs is wanted.
   bool wants_hubs = false;
+  // True: NodePlan::least_omega is wanted.
+  bool wants_omega = false;
   // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
   // each to pass CheckProx. Null: none.
   std::vector<double> (*prox_steps)(const Knobs& knobs) = nullptr;

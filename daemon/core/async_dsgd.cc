@@ -12,9 +12,7 @@
 namespace dfl::core {
 namespace {
 
-constexpr uint64_t kClockTimer = 1;
-constexpr uint64_t kDeadlineTimer = 2;
-constexpr uint64_t kPushedTimer = 3;
+constexpr uint64_t kClockTimer = 3;  // beside PushAlgorithm's
 
 constexpr int64_t kWindow = 50;
 constexpr double kLargestQ = 0.99;
@@ -262,13 +260,7 @@ void AsyncDsgd::EndComputing(Actions& actions) {
   push.scalars[kLeast] = heard_.least;
   push.scalars[kAge] = heard_.age;
   actions.push_back(std::move(push));
-  // The push is carried out when we are back: only then the parameters may
-  // change.
-  if (barrier().Complete(step())) {
-    actions.push_back(WakeAfter{kPushedTimer, absl::ZeroDuration()});
-  } else {
-    actions.push_back(WakeAfter{kDeadlineTimer, plan().exchange_deadline});
-  }
+  StartWait(barrier().Complete(step()), plan().exchange_deadline, actions);
 }
 
 void AsyncDsgd::OnPush(const RemoteModel& model) {

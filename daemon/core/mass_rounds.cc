@@ -8,12 +8,6 @@
 #include "daemon/core/state_fields.h"
 
 namespace dfl::core {
-namespace {
-
-constexpr uint64_t kDeadlineTimer = 1;
-constexpr uint64_t kPushedTimer = 2;
-
-}  // namespace
 
 MassRounds::MassRounds(AlgorithmContext context,
                        std::vector<Neighbour> NodePlan::* heard,
@@ -78,17 +72,8 @@ void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,
     actions.push_back(std::move(push));
   }
   if (WaitsForMass()) ledger_.Send(actions);
-  timer_ = kDeadlineTimer;
-  if (!Complete()) {
-    actions.push_back(WakeAfter{timer_, plan().exchange_deadline});
-  } else if (!actions.empty()) {
-    // A push is among them, and is carried out when we are back: only then the
-    // parameters may change.
-    timer_ = kPushedTimer;
-    actions.push_back(WakeAfter{timer_, absl::ZeroDuration()});
-  } else {
-    EndWait(actions);
-  }
+  timer_ = StartWait(Complete(), plan().exchange_deadline, actions);
+  if (timer_ == 0) EndWait(actions);
 }
 
 bool MassRounds::Complete() const {

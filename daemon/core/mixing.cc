@@ -362,6 +362,30 @@ DirectedWeights BuildDirectedWeights(const Digraph& graph) {
   return out;
 }
 
+std::vector<double> LeastOmega(const Digraph& graph) {
+  constexpr int kMostPasses = 10'000;
+  constexpr double kStill = 1e-7;  // relative change in a pass
+  const auto m = static_cast<size_t>(graph.size());
+  std::vector<double> omega(m, 1.0);
+  std::vector<double> least(m, 1.0);
+  std::vector<double> next(m);
+  bool moved = true;
+  for (int pass = 0; moved && pass < kMostPasses; ++pass) {
+    moved = false;
+    for (size_t i = 0; i < m; ++i) {
+      const auto node = static_cast<int64_t>(i);
+      next[i] = SenderWeight(graph, node) * omega[i];
+      for (const int64_t from : graph.in(node)) {
+        next[i] += SenderWeight(graph, from) * omega[static_cast<size_t>(from)];
+      }
+      moved = moved || std::fabs(next[i] - omega[i]) > kStill * omega[i];
+      least[i] = std::min(least[i], next[i]);
+    }
+    omega.swap(next);
+  }
+  return least;
+}
+
 std::vector<double> RowSums(const MixingMatrix& w) {
   std::vector<double> sums;
   for (const std::vector<double>& row : w) {

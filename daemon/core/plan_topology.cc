@@ -26,6 +26,16 @@ std::vector<NodeId> MemberIds(const RunPlan& plan) {
   return ids;
 }
 
+std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node) {
+  const auto at =
+      std::lower_bound(plan.members.begin(), plan.members.end(), node,
+                       [](const MemberSpec& member, const NodeId& id) {
+                         return member.node < id;
+                       });
+  if (at == plan.members.end() || at->node != node) return std::nullopt;
+  return at - plan.members.begin();
+}
+
 absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round) {
   return BuildTopology(plan.topology, TopologySeed(plan), MemberIds(plan),
                        round);
@@ -96,13 +106,8 @@ int64_t EndOfGraphs(const RunPlan& plan) {
 }  // namespace
 
 absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
-                                               const NodeId& self) {
+                                               int64_t place) {
   const std::vector<NodeId> members = MemberIds(plan);
-  const auto at = std::lower_bound(members.begin(), members.end(), self);
-  if (at == members.end() || *at != self) {
-    return absl::NotFoundError(
-        absl::StrCat("members: ", self.name(), " is not among them"));
-  }
   const int64_t end = EndOfGraphs(plan);
   const auto all = static_cast<int64_t>(members.size()) - 1;
   std::vector<bool> heard(members.size());
@@ -116,7 +121,7 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
     DFL_ASSIGN_OR_RETURN(
         const AnyGraph graph,
         BuildTopology(plan.topology, TopologySeed(plan), members, round));
-    MarkNeighbours(graph, at - members.begin(), heard, sent_to);
+    MarkNeighbours(graph, place, heard, sent_to);
     count.heard = std::count(heard.begin(), heard.end(), true);
     count.sent_to = std::count(sent_to.begin(), sent_to.end(), true);
     const bool everybody = count.heard == all && count.sent_to == all;
@@ -129,13 +134,9 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
 bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
                 int64_t from, int64_t to) {
   const std::vector<NodeId> members = MemberIds(plan);
-  const auto place = [&members](const NodeId& node) {
-    const auto at = std::lower_bound(members.begin(), members.end(), node);
-    return at != members.end() && *at == node ? at - members.begin() : -1;
-  };
-  const int64_t i = place(a);
-  const int64_t j = place(b);
-  if (i < 0 || j < 0) return false;
+  const std::optional<int64_t> i = PlaceOf(plan, a);
+  const std::optional<int64_t> j = PlaceOf(plan, b);
+  if (!i || !j) return false;
   int64_t round = from;
   for (int looked = 0; round < to; ++looked) {
     if (looked == kGraphsLookedAt) return true;
@@ -144,9 +145,9 @@ bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
     if (!graph.ok()) return false;
     const Graph* undirected = std::get_if<Graph>(&*graph);
     const bool meet = undirected != nullptr
-                          ? undirected->HasEdge(i, j)
-                          : std::get<Digraph>(*graph).HasArc(i, j) ||
-                                std::get<Digraph>(*graph).HasArc(j, i);
+                          ? undirected->HasEdge(*i, *j)
+                          : std::get<Digraph>(*graph).HasArc(*i, *j) ||
+                                std::get<Digraph>(*graph).HasArc(*j, *i);
     if (meet) return true;
     if (!TopologyVaries(plan.topology)) return false;
     round = NextGraphRound(plan.topology, round);

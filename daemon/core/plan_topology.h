@@ -4,6 +4,7 @@
 #define DFL_CORE_PLAN_TOPOLOGY_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,10 @@ namespace dfl::core {
 
 // The members' names, in the plan's order.
 std::vector<NodeId> MemberIds(const RunPlan& plan);
+
+// The place of `node` among the members; none: it is no member. `plan` has passed
+// ValidatePlan.
+std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node);
 
 // The graph of a round.
 // Errors: as BuildTopology.
@@ -47,17 +52,17 @@ absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
 // 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
 double SpectralGap(const PlanTopology& topology);
 
-// How many members are neighbours of `self` in one round or another: that it
-// hears, and that it sends to. A graph that is drawn again and again counts as
+// How many members are neighbours of member `place` in one round or another: that
+// it hears, and that it sends to. A graph that is drawn again and again counts as
 // everybody once 64 of them were looked at; no round after stop.steps counts.
 // `plan` has passed ValidatePlan.
-// Errors: NOT_FOUND when `self` is no member.
+// Errors: as BuildTopology.
 struct NeighbourCount {
   int64_t heard = 0;
   int64_t sent_to = 0;
 };
 absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
-                                               const NodeId& self);
+                                               int64_t place);
 
 // Whether members `a` and `b` have an edge, either way, in one of the rounds
 // from <= r < to. Looks at 64 graphs at the most; with more it is taken for

@@ -49,6 +49,17 @@ void PushAlgorithm::VisitState(StateFields& fields) {
   barrier_.VisitState(fields);
 }
 
+uint64_t PushAlgorithm::StartWait(bool complete, absl::Duration deadline,
+                                  Actions& actions) {
+  if (!complete) {
+    actions.push_back(WakeAfter{kDeadlineTimer, deadline});
+    return kDeadlineTimer;
+  }
+  if (actions.empty()) return 0;
+  actions.push_back(WakeAfter{kPushedTimer, absl::ZeroDuration()});
+  return kPushedTimer;
+}
+
 void PushAlgorithm::EndRound(Actions& actions) {
   ++round_;
   actions.push_back(StepDone{});

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "daemon/core/algorithm.h"
 #include "daemon/core/push_barrier.h"
 
@@ -39,6 +40,16 @@ class PushAlgorithm : public Algorithm {
   virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
 
   void VisitState(StateFields& fields) override;
+
+  // Timers that a round waits by until it mixes.
+  static constexpr uint64_t kDeadlineTimer = 1;
+  // For its own pushes: those among `actions` are carried out when we are back,
+  // and only then the parameters may change.
+  static constexpr uint64_t kPushedTimer = 2;
+  // A round has sent what it sends; `complete`: all that it waits for is here.
+  // Sets one of the two and returns it, or 0: it may mix at once.
+  static uint64_t StartWait(bool complete, absl::Duration deadline,
+                            Actions& actions);
 
   // A gradient was applied.
   void CountGradient() { ++gradients_; }

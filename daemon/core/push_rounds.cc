@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace dfl::core {
-namespace {
-
-constexpr uint64_t kDeadlineTimer = 1;
-constexpr uint64_t kPushedTimer = 2;
-
-}  // namespace
 
 PushRounds::PushRounds(AlgorithmContext context)
     : PushAlgorithm(std::move(context)) {}
@@ -64,17 +58,8 @@ void PushRounds::OnGradient(Actions& actions) {
 
 void PushRounds::Wait(Actions& actions) {
   waiting_ = true;
-  timer_ = kDeadlineTimer;
-  if (!barrier().Complete(step())) {
-    actions.push_back(WakeAfter{timer_, Deadline()});
-  } else if (!actions.empty()) {
-    // A push is among them, and is carried out when we are back: only then the
-    // parameters may change.
-    timer_ = kPushedTimer;
-    actions.push_back(WakeAfter{timer_, absl::ZeroDuration()});
-  } else {
-    EndWait(actions);
-  }
+  timer_ = StartWait(barrier().Complete(step()), Deadline(), actions);
+  if (timer_ == 0) EndWait(actions);
 }
 
 void PushRounds::OnTimer(uint64_t timer, Actions& actions) {

@@ -528,9 +528,46 @@ void TakeDirected(const RunPlan& plan, const Digraph& graph, int64_t place,
       [](const Neighbour& a, const Neighbour& b) { return a.node < b.node; });
 }
 
-// The plan, already checked, as member `place` sees it.
-absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const AnyGraph& graph,
-                                const AlgorithmInfo& algorithm, int64_t place) {
+// What the members have in common in a round.
+struct Round {
+  AnyGraph graph = Graph(0);
+  const AlgorithmInfo* algorithm = nullptr;
+  double rows = 0;  // of all members; 0: not every one tells
+  double largest_q = 0;
+  double least_p = 1;
+  std::vector<NodeId> hubs;
+  std::vector<double> least_omega;  // one a member, or none
+};
+
+std::vector<double> OmegaOf(const RunPlan& plan, const AnyGraph& graph) {
+  if (TopologyVaries(plan.topology)) return {};
+  const Graph* undirected = std::get_if<Graph>(&graph);
+  const Digraph digraph =
+      undirected != nullptr ? Digraph(*undirected) : std::get<Digraph>(graph);
+  if (!digraph.IsStronglyConnected()) return {};
+  return LeastOmega(digraph);
+}
+
+// `plan` is checked, `graph` is that of the round.
+absl::StatusOr<Round> RoundOf(const RunPlan& plan, AnyGraph graph) {
+  Round round;
+  DFL_ASSIGN_OR_RETURN(round.algorithm, FindAlgorithm(plan.algorithm.name));
+  if (RowsKnown(plan)) {
+    for (const MemberSpec& member : plan.members) {
+      round.rows += static_cast<double>(member.rows);
+    }
+  }
+  round.largest_q = LargestQ(plan, *round.algorithm);
+  round.least_p = LeastP(plan, *round.algorithm);
+  if (round.algorithm->wants_hubs) round.hubs = Hubs(plan, graph);
+  if (round.algorithm->wants_omega) round.least_omega = OmegaOf(plan, graph);
+  round.graph = std::move(graph);
+  return round;
+}
+
+// The plan as member `place` sees it.
+absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Round& round,
+                                int64_t place) {
   const MemberSpec& member = plan.members[static_cast<size_t>(place)];
   NodePlan out;
   out.self = member.node;
@@ -538,42 +575,41 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const AnyGraph& graph,
   const auto overrides = plan.nodes.find(out.self);
   DFL_ASSIGN_OR_RETURN(
       out.knobs,
-      Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs,
+      Knobs::Resolve(round.algorithm->knobs, plan.algorithm.knobs,
                      overrides == plan.nodes.end() ? KnobValues{}
                                                    : overrides->second.knobs));
-  if (const Graph* undirected = std::get_if<Graph>(&graph)) {
+  if (const Graph* undirected = std::get_if<Graph>(&round.graph)) {
     TakeUndirected(plan, *undirected, place, out);
   } else {
-    TakeDirected(plan, std::get<Digraph>(graph), place, out);
+    TakeDirected(plan, std::get<Digraph>(round.graph), place, out);
   }
   out.member_count = static_cast<int64_t>(plan.members.size());
   out.place = place;
-  out.rows_known = RowsKnown(plan);
+  out.rows_known = round.rows > 0;
   if (out.rows_known) {
-    double total = 0;
-    for (const MemberSpec& each : plan.members) {
-      total += static_cast<double>(each.rows);
-    }
     out.sample_weight = static_cast<double>(member.rows) *
-                        static_cast<double>(out.member_count) / total;
+                        static_cast<double>(out.member_count) / round.rows;
   }
-  out.largest_q = LargestQ(plan, algorithm);
-  out.least_p = LeastP(plan, algorithm);
-  if (algorithm.wants_hubs) out.hubs = Hubs(plan, graph);
+  out.largest_q = round.largest_q;
+  out.least_p = round.least_p;
+  out.hubs = round.hubs;
+  if (!round.least_omega.empty()) {
+    out.least_omega = round.least_omega[static_cast<size_t>(place)];
+  }
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }
 
-// The place of `self` among the members.
-// Errors: NOT_FOUND.
-absl::StatusOr<int64_t> PlaceOf(const RunPlan& plan, const NodeId& self) {
-  const std::vector<NodeId> members = MemberIds(plan);
-  const auto found = std::lower_bound(members.begin(), members.end(), self);
-  if (found == members.end() || *found != self) {
+// The plan as `self` sees it in the round of `graph`.
+absl::StatusOr<NodePlan> DeriveFor(const RunPlan& plan, const NodeId& self,
+                                   AnyGraph graph) {
+  const std::optional<int64_t> place = PlaceOf(plan, self);
+  if (!place) {
     const absl::Status status = UnknownMember("members", self, plan);
     return absl::NotFoundError(status.message());
   }
-  return found - members.begin();
+  DFL_ASSIGN_OR_RETURN(const Round round, RoundOf(plan, std::move(graph)));
+  return Derive(plan, round, *place);
 }
 
 std::string RangeText(double lo, double hi) {
@@ -584,16 +620,15 @@ std::string RangeText(double lo, double hi) {
 
 // `window`: all edges that the rounds have.
 void WarnOfPame(const RunPlan& plan, const Graph& graph, const Graph& window,
-                const AlgorithmInfo& algorithm,
                 std::vector<std::string>& warnings) {
+  const absl::StatusOr<Round> round = RoundOf(plan, graph);
+  if (!round.ok()) return;
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
   bool asks_everyone = graph.size() >= 2;
   bool sends_everything = true;
-  const AnyGraph derived_from = graph;
   for (int64_t i = 0; i < graph.size(); ++i) {
-    const absl::StatusOr<NodePlan> node =
-        Derive(plan, derived_from, algorithm, i);
+    const absl::StatusOr<NodePlan> node = Derive(plan, *round, i);
     if (!node.ok()) return;
     const int64_t asked =
         PameParticipants(node->knobs.Number("nu"), graph.degree(i));
@@ -718,7 +753,7 @@ std::vector<std::string> PlanWarnings(const RunPlan& plan) {
   WarnOfIgnored(plan.topology, warnings);
   if (plan.algorithm.name == "pame") {
     WarnOfPame(plan, std::get<Graph>(*graph), std::get<Graph>(*window),
-               **algorithm, warnings);
+               warnings);
   }
   if (plan.algorithm.name == "fedavg+") {
     WarnOfFineTuning(plan, **algorithm, warnings);
@@ -728,34 +763,25 @@ std::vector<std::string> PlanWarnings(const RunPlan& plan) {
 
 absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan, const NodeId& self,
                                         int64_t round) {
-  DFL_ASSIGN_OR_RETURN(const AnyGraph graph,
-                       ValidateAndBuildGraph(plan, round));
-  DFL_ASSIGN_OR_RETURN(const int64_t place, PlaceOf(plan, self));
-  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
-                       FindAlgorithm(plan.algorithm.name));
-  return Derive(plan, graph, *algorithm, place);
+  DFL_ASSIGN_OR_RETURN(AnyGraph graph, ValidateAndBuildGraph(plan, round));
+  return DeriveFor(plan, self, std::move(graph));
 }
 
 absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
                                                const NodeId& self,
                                                int64_t round) {
-  DFL_ASSIGN_OR_RETURN(const AnyGraph graph, PlanGraph(plan, round));
-  DFL_ASSIGN_OR_RETURN(const int64_t place, PlaceOf(plan, self));
-  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
-                       FindAlgorithm(plan.algorithm.name));
-  return Derive(plan, graph, *algorithm, place);
+  DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan, round));
+  return DeriveFor(plan, self, std::move(graph));
 }
 
 absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
                                                       int64_t round) {
-  DFL_ASSIGN_OR_RETURN(const AnyGraph graph,
-                       ValidateAndBuildGraph(plan, round));
-  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* algorithm,
-                       FindAlgorithm(plan.algorithm.name));
+  DFL_ASSIGN_OR_RETURN(AnyGraph graph, ValidateAndBuildGraph(plan, round));
+  DFL_ASSIGN_OR_RETURN(const Round common, RoundOf(plan, std::move(graph)));
   std::vector<NodePlan> plans;
   for (size_t i = 0; i < plan.members.size(); ++i) {
-    DFL_ASSIGN_OR_RETURN(NodePlan node, Derive(plan, graph, *algorithm,
-                                               static_cast<int64_t>(i)));
+    DFL_ASSIGN_OR_RETURN(NodePlan node,
+                         Derive(plan, common, static_cast<int64_t>(i)));
     plans.push_back(std::move(node));
   }
   return plans;

@@ -10,9 +10,8 @@
 namespace dfl::core {
 namespace {
 
-// A node that gave and did not get (its incoming links are cut) has little
-// omega; a step of x moves z by step/omega.
-constexpr double kLittleOmega = 0.1;
+// What a node has at the least while nothing fails, where its plan can't tell.
+constexpr double kLeastOmega = 0.2;
 // With less than this it gives nothing until something comes: halved every round
 // omega would soon be 0, and the model x/omega no number.
 constexpr double kLeastOmegaGiven = 1e-3;
@@ -25,8 +24,10 @@ AlgorithmInfo SgpInfo() {
   info.summary = "Push-sum SGD on digraphs";
   info.source = "[SGP] Alg. 1";
   info.caveats =
-      "A node whose incoming links fail gives its weight away; below omega = "
-      "0.1 its step shrinks with omega, below 0.001 it keeps what it has. "
+      "A node whose incoming links fail gives its weight away; with less than "
+      "half of the least omega that the graph gives it (0.2 where that is not "
+      "known: a graph that varies) its step shrinks with omega, below 0.001 it "
+      "keeps what it has. "
       "Module buffers (batch normalisation) "
       "stay each node's own: only what is "
       "trained is pushed.";
@@ -36,6 +37,7 @@ AlgorithmInfo SgpInfo() {
   info.dense_only = true;
   info.why_dense = "a part of x with all of omega is another model";
   info.gives_mass = true;
+  info.wants_omega = true;
   info.exact_mass =
       "a part of x that stays behind while all of its omega goes changes the "
       "model x/omega";
@@ -63,8 +65,13 @@ void Sgp::VisitState(StateFields& fields) {
 
 void Sgp::BeginRound(Actions& actions) { Compute(actions); }
 
+// A step of x moves the model z = x/omega by step/omega. A node that gave and did
+// not get (a link to it is cut) has little omega: without this its steps would
+// grow past what the loss bears.
 double Sgp::StepSize() const {
-  return plan().knobs.Number("eta") * std::min(1.0, omega_ / kLittleOmega);
+  const double least =
+      plan().least_omega > 0 ? plan().least_omega : kLeastOmega;
+  return plan().knobs.Number("eta") * std::min(1.0, omega_ / (least / 2));
 }
 
 void Sgp::AfterGradient(Actions& actions) {

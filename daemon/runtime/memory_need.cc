@@ -9,14 +9,13 @@
 #include "daemon/core/message_format.h"
 #include "daemon/core/plan_topology.h"
 #include "daemon/core/topology.h"
+#include "daemon/runtime/node.h"
 #include "daemon/runtime/transfers.h"
 
 namespace dfl::runtime {
 namespace {
 
 constexpr int64_t kFloat = 4;
-// Models of a later graph that are kept of each member: Node::OnModel.
-constexpr int64_t kMostEarly = 2;
 
 // Bytes of `length` values and `buffers` floats in `format`.
 int64_t MessageBytes(const core::MessageFormat& format, double rate,
@@ -112,7 +111,9 @@ class Estimate {
   // Of one. An answer that comes in is the one that waits later; a push is not.
   int64_t Received() const {
     int64_t models = edge_.waiting + (Pushes() ? 1 : 0);
-    if (Pushes() && core::TopologyVaries(plan_.topology)) models += kMostEarly;
+    if (Pushes() && core::TopologyVaries(plan_.topology)) {
+      models += static_cast<int64_t>(Node::kMostEarly);
+    }
     return models * Arrived() + Parcel() + Windows();
   }
 
@@ -134,7 +135,7 @@ absl::StatusOr<MemoryNeed> NeedOf(const core::RunPlan& plan, const NodeId& self,
   DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* algorithm,
                        core::FindAlgorithm(plan.algorithm.name));
   DFL_ASSIGN_OR_RETURN(core::NeighbourCount count,
-                       core::CountNeighbours(plan, self));
+                       core::CountNeighbours(plan, node.place));
   if (algorithm->graphs == core::GraphKind::kUndirected) {
     count.heard = count.sent_to = std::max(count.heard, count.sent_to);
   }

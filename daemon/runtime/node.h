@@ -64,6 +64,9 @@ struct NodeOptions {
 
 class Node : private Links::Listener, private Transfers::Listener {
  public:
+  // Pushes of graphs that are still to come that are kept of each neighbour.
+  static constexpr size_t kMostEarly = 2;
+
   // All ports must outlive it.
   Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
        ports::Worker& worker, ports::EventSink& events);
@@ -399,8 +402,8 @@ class Node : private Links::Listener, private Transfers::Listener {
   uint64_t last_push_ = 0;
   std::map<uint64_t, ports::TimerId> timers_;  // the algorithm's
   std::vector<PendingAsk> waiting_asks_;       // for settled parameters
-  // Pushes of graphs that are still to come, by sender and round; the two
-  // newest of each.
+  // Pushes of graphs that are still to come, by sender and round; the newest
+  // kMostEarly of each.
   std::map<NodeId, std::map<int64_t, core::RemoteModel>> early_;
   std::vector<std::function<void()>> at_boundary_do_;
   int64_t dense_bytes_sent_ = 0;

@@ -535,7 +535,7 @@ void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
     if (IsOfLaterGraph(step)) {
       std::map<int64_t, core::RemoteModel>& kept = early_[from];
       kept.insert_or_assign(step, std::move(model));
-      if (kept.size() > 2) kept.erase(kept.begin());
+      if (kept.size() > kMostEarly) kept.erase(kept.begin());
       // It has passed the present round: nothing more of that will come, and
       // nobody should wait for it.
       if (peers_[from].active) {

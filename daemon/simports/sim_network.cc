@@ -29,7 +29,7 @@ absl::Duration Uniform(absl::Duration bound, Rng& rng) {
 SimNetwork::SimNetwork(SimScheduler& scheduler, uint64_t seed,
                        SimNetworkOptions options)
     : scheduler_(scheduler),
-      options_(std::move(options)),
+      options_(options),
       owner_(scheduler.NewOwner()),
       rng_(DeriveSeed(seed, "network")) {}
 

@@ -141,7 +141,7 @@ class SimNetwork {
   };
 
   TransportId Register(SimTransport* transport);
-  void Unregister(TransportId transport);
+  void Unregister(TransportId id);
   SimTransport* Find(TransportId transport) const {
     return transports_[transport];
   }
@@ -156,14 +156,14 @@ class SimNetwork {
                 absl::Time when, absl::Status status);
 
   absl::Status Send(SimTransport& from, ports::LinkId link, ports::Frame frame);
-  void Transmit(ConnectionId id, int end);
-  void FrameLeft(ConnectionId id, int end, Stream stream);
+  void Transmit(ConnectionId id, int index);
+  void FrameLeft(ConnectionId id, int index, Stream stream);
   void Depart(ConnectionId id, int index, Stream stream, End& end);
-  void Deliver(ConnectionId id, int end, Stream stream);
+  void Deliver(ConnectionId id, int index, Stream stream);
   void CloseByUser(SimTransport& from, ports::LinkId link,
                    const absl::Status& reason);
-  // `end` is told; does nothing when it is closed.
-  void CloseEnd(Connection& connection, int end, const absl::Status& reason);
+  // End `index` is told; does nothing when it is closed.
+  void CloseEnd(Connection& connection, int index, const absl::Status& reason);
   // Tells the other end of a closed one, as soon as the path carries it.
   void AnnounceClose(Connection& connection, int closed_end);
   void ResetConnection(Connection& connection, const absl::Status& reason);

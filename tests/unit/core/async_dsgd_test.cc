@@ -17,6 +17,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
+constexpr uint64_t kClockTimer = 3;
+
 KnobValues Given(double q, KnobValues more = {}) {
   KnobValues knobs = {{"eta", 1.0}, {"measure_q", false}, {"q", q}};
   for (auto& [name, value] : more) knobs[name] = value;
@@ -99,7 +101,7 @@ TEST(AsyncDsgdTest, AStragglerComputesOnWhileItMixes) {
   m.gradient = {1, 2};
   EXPECT_EQ(m.Handle(GradientReady{}), "");
   // The clock of round 3 is timer 1, as ever.
-  EXPECT_EQ(m.Handle(TimerFired{1}), "push wake");
+  EXPECT_EQ(m.Handle(TimerFired{kClockTimer}), "push wake");
   EXPECT_EQ(m.parameters, (std::vector<float>{16, 15}));
   EXPECT_EQ(m.Gauge("staleness"), 3);
   m.Handle(PushArrived{Id("a"), Said({16, 15}, 3, {1, 1, 0})});
@@ -212,7 +214,7 @@ void Round(Machine& m, bool late, std::vector<double> said = {}) {
     m.Handle(
         PushArrived{Id("a"), Said(m.parameters, m->step(), std::move(said))});
   }
-  m.Handle(TimerFired{1});
+  m.Handle(TimerFired{kClockTimer});
   ASSERT_TRUE(m->parameters_settled());
 }
 
@@ -223,7 +225,7 @@ TEST(AsyncDsgdTest, MeasuresQAndTellsTheLeast) {
   EXPECT_DOUBLE_EQ(m.Gauge("step_size"), 1);  // nobody straggles more
   m.Handle(PeerUp{Id("a")});
   m.Handle(StepBegins{});
-  m.Handle(TimerFired{1});
+  m.Handle(TimerFired{kClockTimer});
   EXPECT_EQ(m.Last<Push>().scalars, (std::vector<double>{1, 0.78, 0}));
 }
 
@@ -235,7 +237,7 @@ TEST(AsyncDsgdTest, TheLeastHeardScalesTheStepAndIsForgotten) {
   m.Handle(PeerUp{Id("a")});
   m.Handle(StepBegins{});
   m.Handle(GradientReady{});
-  m.Handle(TimerFired{1});
+  m.Handle(TimerFired{kClockTimer});
   EXPECT_EQ(m.Last<Push>().scalars[1], 0.3);
   EXPECT_EQ(m.Last<Push>().scalars[2], 9);
   EXPECT_EQ(m.Handle(PeerDown{Id("a")}), "cancel done");
@@ -312,7 +314,7 @@ TEST_P(Clocked, FollowsTheNaiveRecursion) {
         for (int l = 0; l < 2; ++l) x[i][l] -= kEta * stale[l];
         ++applied;
       }
-      m.Handle(TimerFired{1});
+      m.Handle(TimerFired{kClockTimer});
       pushes.emplace_back(i, m.Last<Push>());
       if (ready || discard) since[i] = r + 1;
     }

@@ -495,6 +495,25 @@ TEST(SgpTest, TheRatioIsTheModel) {
   EXPECT_EQ(RoundsOf(*machine).conserved()[0], 3);
 }
 
+// A step of x moves the model by step/omega: it shrinks with omega where the node
+// has less than half of what it ever has while nothing fails.
+TEST(SgpTest, StepsOfAModelWithLittleWeightStayBounded) {
+  auto machine = MachineOnDigraph("sgp", {{"eta", 0.5}});
+  machine->Handle(StepBegins{});
+  machine->Handle(GradientReady{});
+  ASSERT_EQ(machine->Gauge("omega"), 0.5);  // the rest is given
+  EXPECT_EQ(machine->Gauge("step_size"), 0.5);
+  const auto with_least = [&](double least) {
+    NodePlan plan = Directed(*machine, {{"eta", 0.5}});
+    plan.least_omega = least;
+    machine->Handle(PlanChanged{plan});
+    return machine->Gauge("step_size");
+  };
+  EXPECT_EQ(with_least(1), 0.5);
+  EXPECT_EQ(with_least(2), 0.25);
+  EXPECT_EQ(with_least(4), 0.125);
+}
+
 // While nothing comes in it would halve its weight for ever, and end with 0/0.
 TEST(SgpTest, KeepsTheLastOfItsWeight) {
   auto machine = MachineOnDigraph("sgp", {{"eta", 0.5}});
