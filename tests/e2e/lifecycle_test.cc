@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "dfl/storage/v1/storage.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -385,11 +386,17 @@ class TornState : public Lifecycle {
   std::string Slot(int i) const {
     return folder_.File(absl::StrCat("a.state/node_state.", i));
   }
-  int Newest() const {
-    return std::filesystem::last_write_time(Slot(0)) >
-                   std::filesystem::last_write_time(Slot(1))
-               ? 0
-               : 1;
+  // By what is in them: both may be written within a tick of the file system's
+  // clock.
+  int Newest() const { return Generation(0) > Generation(1) ? 0 : 1; }
+  uint64_t Generation(int i) const {
+    std::ifstream in(Slot(i), std::ios::binary);
+    storage::v1::NodeStateFile file;
+    storage::v1::NodeState state;
+    EXPECT_TRUE(file.ParseFromIstream(&in) &&
+                state.ParseFromString(file.state()))
+        << Slot(i);
+    return state.generation();
   }
   static void Tear(const std::string& path) {
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);

@@ -25,6 +25,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+constexpr uint64_t kClockTimer = 3;  // of async-dsgd
 // The node whose object is replaced: it gives late, and is given late.
 constexpr size_t kReplaced = MemoryNetwork::kSlowGiver;
 // Between two exchanges of an algorithm that has a period of 2 or 3 steps.
@@ -293,7 +294,7 @@ TEST(StateTest, DracoUnifiesWithWhatTheOldObjectHadHeard) {
 TEST(StateTest, AGradientThatOutlivesItsStepIsAskedForAgain) {
   Machine old("async-dsgd", {}, {});
   EXPECT_EQ(old.Handle(StepBegins{}), "gradient wake");
-  EXPECT_EQ(old.Handle(TimerFired{1}), "cancel done");  // it is late
+  EXPECT_EQ(old.Handle(TimerFired{kClockTimer}), "cancel done");  // it is late
   Machine fresh("async-dsgd", {}, {});
   const Actions actions = ResumedFrom(old, fresh);
   ASSERT_EQ(actions.size(), 1U);
@@ -307,7 +308,7 @@ TEST(StateTest, AGradientThatIsReadyIsAppliedLater) {
   Machine old("async-dsgd", {}, {});
   for (int round = 0; round < 3; ++round) {
     old.Handle(StepBegins{});
-    EXPECT_EQ(old.Handle(TimerFired{1}), "cancel done");
+    EXPECT_EQ(old.Handle(TimerFired{kClockTimer}), "cancel done");
     if (round != 1) old.Handle(GradientReady{});  // too late for 0 and 2
   }
   EXPECT_EQ(old.Gauge("staleness"), 1);
@@ -316,7 +317,7 @@ TEST(StateTest, AGradientThatIsReadyIsAppliedLater) {
   EXPECT_EQ(fresh.Gauge("staleness"), 1);
   fresh.gradient = {100, 0};
   EXPECT_EQ(fresh.Handle(StepBegins{}), "wake");
-  EXPECT_EQ(fresh.Handle(TimerFired{1}), "cancel done");
+  EXPECT_EQ(fresh.Handle(TimerFired{kClockTimer}), "cancel done");
   EXPECT_LT(fresh.parameters[0], 0);
   EXPECT_EQ(fresh.Gauge("staleness"), 1);
 }
@@ -324,7 +325,7 @@ TEST(StateTest, AGradientThatIsReadyIsAppliedLater) {
 TEST(StateTest, AGradientThatIsNotWantedStaysSo) {
   Machine old("barrier-dsgd", {}, {});
   old.Handle(StepBegins{});
-  EXPECT_EQ(old.Handle(TimerFired{1}), "cancel done");
+  EXPECT_EQ(old.Handle(TimerFired{kClockTimer}), "cancel done");
   Machine fresh("barrier-dsgd", {}, {});
   EXPECT_EQ(ResumedFrom(old, fresh).size(), 1U);
   EXPECT_EQ(fresh.Handle(StepBegins{}), "wake");
@@ -343,7 +344,7 @@ TEST(StateTest, WhatAsyncDsgdHeardAges) {
   EXPECT_EQ(fresh.Gauge("step_size"), eta / 2);
   fresh.Handle(StepBegins{});
   fresh.Handle(GradientReady{});
-  EXPECT_EQ(fresh.Handle(TimerFired{1}), "cancel done");
+  EXPECT_EQ(fresh.Handle(TimerFired{kClockTimer}), "cancel done");
   EXPECT_EQ(fresh.Gauge("step_size"), eta);
 }
 
