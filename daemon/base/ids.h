@@ -3,6 +3,8 @@
 #ifndef DFL_BASE_IDS_H_
 #define DFL_BASE_IDS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -15,17 +17,18 @@ namespace dfl {
 class NodeId {
  public:
   NodeId() = default;
-  explicit NodeId(std::string name) : name_(std::move(name)) {}
+  explicit NodeId(std::string name)
+      : name_(std::move(name)), prefix_(PrefixOf(name_)) {}
 
   const std::string& name() const { return name_; }
   bool empty() const { return name_.empty(); }
 
   friend bool operator==(const NodeId& a, const NodeId& b) {
-    return a.name_ == b.name_;
+    return a.prefix_ == b.prefix_ && a.name_ == b.name_;
   }
   friend bool operator!=(const NodeId& a, const NodeId& b) { return !(a == b); }
   friend bool operator<(const NodeId& a, const NodeId& b) {
-    return a.name_ < b.name_;
+    return a.prefix_ != b.prefix_ ? a.prefix_ < b.prefix_ : a.name_ < b.name_;
   }
   template <typename H>
   friend H AbslHashValue(H h, const NodeId& id) {
@@ -33,7 +36,20 @@ class NodeId {
   }
 
  private:
+  // The first eight bytes as a number, which orders as they do: maps of nodes are
+  // searched with every frame, and most names differ in them.
+  static uint64_t PrefixOf(absl::string_view name) {
+    uint64_t prefix = 0;
+    for (size_t i = 0; i < 8; ++i) {
+      prefix =
+          prefix << 8 |
+          (i < name.size() ? static_cast<unsigned char>(name[i]) : uint64_t{0});
+    }
+    return prefix;
+  }
+
   std::string name_;
+  uint64_t prefix_ = 0;
 };
 
 // OK when `name` can be a NodeId: 1 to 63 characters, letters, digits, '-',

@@ -362,12 +362,11 @@ DirectedWeights BuildDirectedWeights(const Digraph& graph) {
   return out;
 }
 
-std::vector<double> LeastOmega(const Digraph& graph) {
+std::vector<double> SettledOmega(const Digraph& graph) {
   constexpr int kMostPasses = 10'000;
-  constexpr double kStill = 1e-7;  // relative change in a pass
+  constexpr double kStill = 1e-9;  // relative change in a pass
   const auto m = static_cast<size_t>(graph.size());
   std::vector<double> omega(m, 1.0);
-  std::vector<double> least(m, 1.0);
   std::vector<double> next(m);
   bool moved = true;
   for (int pass = 0; moved && pass < kMostPasses; ++pass) {
@@ -379,11 +378,10 @@ std::vector<double> LeastOmega(const Digraph& graph) {
         next[i] += SenderWeight(graph, from) * omega[static_cast<size_t>(from)];
       }
       moved = moved || std::fabs(next[i] - omega[i]) > kStill * omega[i];
-      least[i] = std::min(least[i], next[i]);
     }
     omega.swap(next);
   }
-  return least;
+  return omega;
 }
 
 std::vector<double> RowSums(const MixingMatrix& w) {

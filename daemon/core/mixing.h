@@ -65,11 +65,11 @@ inline double SenderWeight(const Digraph& graph, int64_t node) {
   return 1 / static_cast<double>(1 + graph.out(node).size());
 }
 
-// The least weight that each node has in push-sum while nothing fails: entry i is
-// the minimum over t >= 0 of (B^t 1)_i. Positive where the graph is strongly
-// connected; of a part that nothing enters it falls to 0.
-// Cost: as many passes over the arcs as B takes to converge, at most 10,000.
-std::vector<double> LeastOmega(const Digraph& graph);
+// The weight at which each node settles in push-sum while nothing fails: entry i is
+// the limit of (B^t 1)_i; their sum is m. Positive where the graph is strongly
+// connected. Cost: as many passes over the arcs as B takes to converge, at most
+// 10,000.
+std::vector<double> SettledOmega(const Digraph& graph);
 
 std::vector<double> RowSums(const MixingMatrix& w);
 std::vector<double> ColumnSums(const MixingMatrix& w);

@@ -536,7 +536,7 @@ struct Round {
   double largest_q = 0;
   double least_p = 1;
   std::vector<NodeId> hubs;
-  std::vector<double> least_omega;  // one a member, or none
+  std::vector<double> settled_omega;  // one a member, or none
 };
 
 std::vector<double> OmegaOf(const RunPlan& plan, const AnyGraph& graph) {
@@ -545,7 +545,7 @@ std::vector<double> OmegaOf(const RunPlan& plan, const AnyGraph& graph) {
   const Digraph digraph =
       undirected != nullptr ? Digraph(*undirected) : std::get<Digraph>(graph);
   if (!digraph.IsStronglyConnected()) return {};
-  return LeastOmega(digraph);
+  return SettledOmega(digraph);
 }
 
 // `plan` is checked, `graph` is that of the round.
@@ -560,7 +560,7 @@ absl::StatusOr<Round> RoundOf(const RunPlan& plan, AnyGraph graph) {
   round.largest_q = LargestQ(plan, *round.algorithm);
   round.least_p = LeastP(plan, *round.algorithm);
   if (round.algorithm->wants_hubs) round.hubs = Hubs(plan, graph);
-  if (round.algorithm->wants_omega) round.least_omega = OmegaOf(plan, graph);
+  if (round.algorithm->wants_omega) round.settled_omega = OmegaOf(plan, graph);
   round.graph = std::move(graph);
   return round;
 }
@@ -593,8 +593,8 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Round& round,
   out.largest_q = round.largest_q;
   out.least_p = round.least_p;
   out.hubs = round.hubs;
-  if (!round.least_omega.empty()) {
-    out.least_omega = round.least_omega[static_cast<size_t>(place)];
+  if (!round.settled_omega.empty()) {
+    out.settled_omega = round.settled_omega[static_cast<size_t>(place)];
   }
   out.exchange_deadline = plan.deadline.exchange;
   return out;

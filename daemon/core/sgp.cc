@@ -10,8 +10,11 @@
 namespace dfl::core {
 namespace {
 
-// What a node has at the least while nothing fails, where its plan can't tell.
-constexpr double kLeastOmega = 0.2;
+// Where omega settles, for a plan that can't tell.
+constexpr double kSettledOmega = 0.2;
+// What the step may exceed its bound by before it shrinks: omega and the share of
+// the others settle, they don't start settled.
+constexpr double kMargin = 1.25;
 // With less than this it gives nothing until something comes: halved every round
 // omega would soon be 0, and the model x/omega no number.
 constexpr double kLeastOmegaGiven = 1e-3;
@@ -24,10 +27,11 @@ AlgorithmInfo SgpInfo() {
   info.summary = "Push-sum SGD on digraphs";
   info.source = "[SGP] Alg. 1";
   info.caveats =
-      "A node whose incoming links fail gives its weight away; with less than "
-      "half of the least omega that the graph gives it (0.2 where that is not "
-      "known: a graph that varies) its step shrinks with omega, below 0.001 it "
-      "keeps what it has. "
+      "A node whose incoming links fail gives its weight away. With clearly "
+      "less "
+      "than the omega at which it settles on this graph (0.2 where that is not "
+      "known: a graph that varies), or a smaller share of it from others, its "
+      "step shrinks; below omega = 0.001 it keeps what it has. "
       "Module buffers (batch normalisation) "
       "stay each node's own: only what is "
       "trained is pushed.";
@@ -55,23 +59,29 @@ Sgp::Sgp(AlgorithmContext context)
 void Sgp::ResetMass() {
   x_.assign(vectors().parameters.begin(), vectors().parameters.end());
   omega_ = 1;
+  own_share_ = 0;
 }
 
 void Sgp::VisitState(StateFields& fields) {
   MassRounds::VisitState(fields);
   fields.Vector("x", x_, n());
   fields.Number("omega", omega_);
+  fields.Number("own_share", own_share_);
 }
 
 void Sgp::BeginRound(Actions& actions) { Compute(actions); }
 
-// A step of x moves the model z = x/omega by step/omega. A node that gave and did
-// not get (a link to it is cut) has little omega: without this its steps would
-// grow past what the loss bears.
+// A step of x moves the model z by step/omega, and of the next z a share is the
+// node's own: while nothing fails b_ii eta/omega at the settled omega, which the
+// loss has to bear. Where a cut has let omega fall, or nothing comes from others
+// any more, more than that would blow up, be it only in what is cut off.
 double Sgp::StepSize() const {
-  const double least =
-      plan().least_omega > 0 ? plan().least_omega : kLeastOmega;
-  return plan().knobs.Number("eta") * std::min(1.0, omega_ / (least / 2));
+  const double settled = plan().settled_omega > 0
+                             ? std::min(1.0, plan().settled_omega)
+                             : kSettledOmega;
+  const double b = plan().sender_weight;
+  const double bound = omega_ / settled * b / std::max(b, own_share_);
+  return plan().knobs.Number("eta") * std::min(1.0, kMargin * bound);
 }
 
 void Sgp::AfterGradient(Actions& actions) {
@@ -101,7 +111,9 @@ void Sgp::AfterGradient(Actions& actions) {
 }
 
 void Sgp::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
+  const double kept = omega_;
   omega_ += ledger().AddTo(step(), absl::MakeSpan(x_));
+  own_share_ = kept / omega_;
   const auto omega = static_cast<float>(omega_);
   for (size_t l = 0; l < x_.size(); ++l) {
     vectors().parameters[l] = x_[l] / omega;

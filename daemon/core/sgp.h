@@ -34,12 +34,13 @@ class Sgp : public MassRounds {
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void VisitState(StateFields& fields) override;
-  // eta, and less of it where omega is little.
+  // eta, and less of it where omega is little or nobody else's is in it.
   double StepSize() const override;
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
   FlatVector x_;  // [n]
   double omega_ = 1;
+  double own_share_ = 0;  // of omega: what was not others' before this round
 };
 
 }  // namespace dfl::core

@@ -217,6 +217,7 @@ void Node::AdoptPending() {
       plan_ && !(plan_->codec.format == next.plan->codec.format);
   plan_ = std::move(next.plan);
   node_plan_ = std::move(next.node);
+  for (auto& [peer, state] : peers_) Compare(state);
   mass_codec_.Set(plan_->codec.mass,
                   DeriveSeed(plan_->seed, options_.self.name()));
   graph_number_ = 0;
@@ -271,6 +272,7 @@ void Node::InstallTrainer(std::unique_ptr<ports::Trainer> trainer) {
   gradient_.assign(model.parameter_count, 0.0F);
   buffers_.assign(model.buffer_count, 0.0F);
   trainer_ = std::move(trainer);
+  for (auto& [peer, state] : peers_) Compare(state);
   const absl::Status bound =
       trainer_->Bind(absl::MakeSpan(parameters_), absl::MakeSpan(gradient_),
                      absl::MakeSpan(buffers_));

@@ -140,6 +140,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   struct PeerState {
     ports::StateFrame state;
     bool known = false;   // `state` came
+    bool agrees = false;  // `state` is of our run, model and algorithm
     bool active = false;  // as the algorithm was last told
     int64_t models_sent = 0;
     int64_t models_received = 0;
@@ -193,6 +194,10 @@ class Node : private Links::Listener, private Transfers::Listener {
   // Why `peer` may not mix with us; nullopt: it may.
   std::optional<Transfers::Refusal> Mismatch(const NodeId& peer,
                                              bool same_algorithm) const;
+  std::optional<Transfers::Refusal> Mismatch(const PeerState& peer,
+                                             bool same_algorithm) const;
+  // Its state, our plan or our model is new.
+  void Compare(PeerState& peer) const;
   ports::StateFrame MyState() const;
   void TellState();
   void HearStep(const NodeId& peer, int64_t step);
@@ -392,6 +397,7 @@ class Node : private Links::Listener, private Transfers::Listener {
 
   // Events that came up while one was being handled.
   std::deque<core::Event> queue_;
+  core::Actions actions_;  // of the one that is being handled
   bool handling_ = false;
   uint64_t epoch_ = 0;  // of the algorithm object
 

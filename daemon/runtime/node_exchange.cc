@@ -75,8 +75,8 @@ void Node::OnPeerFrame(const NodeId& peer, ports::Frame frame) {
     transfers_.CancelOutbound(peer, dropped->ask);
   } else if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
     transfers_.OnBegin(peer, std::move(*begin));
-  } else if (auto* chunk = std::get_if<ports::Chunk>(&frame)) {
-    transfers_.OnChunk(peer, std::move(*chunk));
+  } else if (const auto* chunk = std::get_if<ports::Chunk>(&frame)) {
+    transfers_.OnChunk(peer, *chunk);
   } else if (const auto* ack = std::get_if<ports::TransferAck>(&frame)) {
     transfers_.OnAck(peer, *ack);
   } else if (const auto* cancel = std::get_if<ports::TransferCancel>(&frame)) {
@@ -122,6 +122,7 @@ void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
   state.state = std::move(frame);
   state.state.step = std::min(state.state.step, kLargestStep);
   state.known = true;
+  Compare(state);
   // One that is joining itself may be ahead once it has a model.
   const bool has_model =
       state.state.phase != Phase::kIdle && state.state.phase != Phase::kJoining;
@@ -149,12 +150,19 @@ void Node::HearStep(const NodeId& peer, int64_t step) {
 
 std::optional<Transfers::Refusal> Node::Mismatch(const NodeId& peer,
                                                  bool same_algorithm) const {
-  using Refusal = Transfers::Refusal;
   const auto it = peers_.find(peer);
-  if (!plan_ || !trainer_ || it == peers_.end() || !it->second.known) {
+  return Mismatch(it == peers_.end() ? PeerState() : it->second,
+                  same_algorithm);
+}
+
+std::optional<Transfers::Refusal> Node::Mismatch(const PeerState& peer,
+                                                 bool same_algorithm) const {
+  using Refusal = Transfers::Refusal;
+  if (!plan_ || !trainer_ || !peer.known) {
     return Refusal{RefuseReason::kNotReady, "no run here yet"};
   }
-  const ports::StateFrame& state = it->second.state;
+  if (peer.agrees) return std::nullopt;
+  const ports::StateFrame& state = peer.state;
   if (state.run_id != plan_->run_id) {
     return Refusal{RefuseReason::kOtherRun,
                    absl::StrCat("this node is in run ", plan_->run_id,
@@ -174,6 +182,11 @@ std::optional<Transfers::Refusal> Node::Mismatch(const NodeId& peer,
                                 ", the peer ", state.algorithm)};
   }
   return std::nullopt;
+}
+
+void Node::Compare(PeerState& peer) const {
+  peer.agrees = false;
+  peer.agrees = !Mismatch(peer, true);
 }
 
 bool Node::IsNeighbour(const NodeId& peer) const {
@@ -204,7 +217,7 @@ bool Node::Active(const NodeId& peer) const {
   }
   const Phase phase = it->second.state.phase;
   return (phase == Phase::kTraining || phase == Phase::kDegraded) &&
-         !Mismatch(peer, true);
+         !Mismatch(it->second, true);
 }
 
 // News of a phase overtake the model that was sent before them. A neighbour that

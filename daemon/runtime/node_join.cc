@@ -62,7 +62,7 @@ void Node::ContinueJoin() {
     if (!links_.IsUp(peer) || !state.known) continue;
     ++heard;
     const int64_t step = state.state.step;
-    if (step <= own || Mismatch(peer, false)) continue;
+    if (step <= own || Mismatch(state, false)) continue;
     const auto found = join_->failures.find(peer);
     const int64_t failures = found == join_->failures.end() ? 0 : found->second;
     if (failures >= tries) continue;
@@ -163,7 +163,7 @@ void Node::StartFresh() {
 
 void Node::NoteHeard() {
   for (const auto& [peer, state] : peers_) {
-    if (!Mismatch(peer, false)) heard_since_start_.insert(peer);
+    if (!Mismatch(state, false)) heard_since_start_.insert(peer);
   }
   unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
                        node_plan_.member_count - 1;
@@ -186,7 +186,7 @@ bool Node::AwaitsStart() {
             const auto& [peer, state] = entry;
             const Phase phase = state.state.phase;
             return state.known && links_.IsUp(peer) && MayPush(peer) &&
-                   !Mismatch(peer, true) &&
+                   !Mismatch(state, true) &&
                    (phase == Phase::kIdle || phase == Phase::kJoining);
           });
   if (!waits) {

@@ -271,15 +271,18 @@ void Node::RestartAlgorithm(int64_t step) {
 
 void Node::Handle(core::Event event) {
   if (!algorithm_) return;
-  queue_.push_back(std::move(event));
-  if (handling_) return;
+  if (handling_) {
+    queue_.push_back(std::move(event));
+    return;
+  }
   handling_ = true;
-  while (!queue_.empty() && algorithm_) {
-    core::Event next = std::move(queue_.front());
+  while (true) {
+    algorithm_->Handle(std::move(event), actions_);
+    for (core::Action& action : actions_) Do(std::move(action));
+    actions_.clear();
+    if (queue_.empty() || !algorithm_) break;
+    event = std::move(queue_.front());
     queue_.pop_front();
-    core::Actions actions;
-    algorithm_->Handle(std::move(next), actions);
-    for (core::Action& action : actions) Do(std::move(action));
   }
   handling_ = false;
   if (!waiting_asks_.empty()) ServeAsks();

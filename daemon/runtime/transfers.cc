@@ -51,6 +51,9 @@ struct Transfers::Inbound {
   std::unique_ptr<codec::BodyCheck> check;  // on the worker
   int64_t noted = 0;      // bytes acknowledged and given to `check`
   bool checking = false;  // all are here
+  // By the worker, then ours.
+  absl::StatusOr<std::unique_ptr<codec::DecodedMessage>> opened =
+      absl::UnknownError("not checked");
   absl::Time last_bytes;
   // For the age of what comes.
   absl::Duration announced_age;
@@ -393,43 +396,46 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
     return;
   }
   inbound->trip = absl::ZeroDuration();  // the sender has counted it
-  inbound_[key] = std::move(inbound);
-  OnChunk(from, ports::Chunk{begin.transfer, 0, std::move(begin.body)});
+  Append(inbound_.emplace(key, std::move(inbound)).first, 0, begin.body);
 }
 
-void Transfers::OnChunk(const NodeId& from, ports::Chunk chunk) {
-  const InboundKey key(from, chunk.transfer);
-  const auto it = inbound_.find(key);
+void Transfers::OnChunk(const NodeId& from, const ports::Chunk& chunk) {
+  const auto it = inbound_.find(InboundKey(from, chunk.transfer));
   if (it == inbound_.end() || it->second->checking) return;  // cancelled
+  Append(it, chunk.offset, chunk.data);
+}
+
+void Transfers::Append(InboundMap::iterator it, int64_t offset,
+                       absl::string_view data) {
+  const auto& [from, transfer] = it->first;
   Inbound& inbound = *it->second;
   // A repeat after a resume may begin before what is here.
-  absl::string_view data = chunk.data;
-  const int64_t overlap = inbound.assembler->received() - chunk.offset;
+  const int64_t overlap = inbound.assembler->received() - offset;
   if (overlap > 0) {
     data.remove_prefix(
         std::min<size_t>(data.size(), static_cast<size_t>(overlap)));
-    chunk.offset += overlap;
+    offset += overlap;
   }
   if (data.empty()) return;
-  const absl::Status appended = inbound.assembler->Append(chunk.offset, data);
+  const absl::Status appended = inbound.assembler->Append(offset, data);
   if (!appended.ok()) {
     // A gap or an overrun cannot come from an honest peer on an ordered link.
     const std::string why(appended.message());
-    Refuse(from, chunk.transfer, {RefuseReason::kBadMessage, why});
+    Refuse(from, transfer, {RefuseReason::kBadMessage, why});
     listener_.OnBadMessage(from, RefuseReason::kBadMessage, why);
-    LoseInbound(key, why);
+    LoseInbound(InboundKey(it->first), why);
     return;
   }
   inbound.last_bytes = loop_.Now();
   if (!inbound.trip) inbound.trip = loop_.Now() - inbound.acknowledged;
   if (inbound.assembler->complete()) {
-    Check(key);
+    Check(it);
     return;
   }
   const int64_t received = inbound.assembler->received();
   if (received - inbound.noted < options_.window_bytes / 4) return;
   inbound.noted = received;
-  (void)links_.Send(from, TransferAck{chunk.transfer, received, false});
+  (void)links_.Send(from, TransferAck{transfer, received, false});
   worker_.Run(
       [inbound = it->second, body = inbound.assembler->body()] {
         inbound->check->Advance(body);
@@ -437,41 +443,34 @@ void Transfers::OnChunk(const NodeId& from, ports::Chunk chunk) {
       [] {});
 }
 
-void Transfers::Check(const InboundKey& key) {
-  const std::shared_ptr<Inbound> inbound = inbound_[key];
+void Transfers::Check(InboundMap::iterator it) {
+  const std::shared_ptr<Inbound>& inbound = it->second;
   inbound->checking = true;
-  struct Result {
-    std::unique_ptr<codec::DecodedMessage> message;
-    absl::Status status;
-  };
-  auto result = std::make_shared<Result>();
   worker_.Run(
-      [inbound, result] {
-        auto opened = codec::OpenMessage(*std::move(inbound->check),
-                                         inbound->assembler->Take());
-        result->status = opened.status();
-        if (opened.ok()) result->message = *std::move(opened);
+      [inbound] {
+        inbound->opened = codec::OpenMessage(*std::move(inbound->check),
+                                             inbound->assembler->Take());
       },
-      [this, key, inbound, result, alive = std::weak_ptr<bool>(alive_)] {
+      [this, key = it->first, inbound, alive = std::weak_ptr<bool>(alive_)] {
         if (alive.expired()) return;
-        const auto it = inbound_.find(key);
-        if (it == inbound_.end() || it->second != inbound) return;
-        if (!result->status.ok()) {
-          const std::string why(result->status.message());
+        const auto found = inbound_.find(key);
+        if (found == inbound_.end() || found->second != inbound) return;
+        if (!inbound->opened.ok()) {
+          const std::string why(inbound->opened.status().message());
           Refuse(key.first, key.second, {RefuseReason::kBadMessage, why});
           listener_.OnBadMessage(key.first, RefuseReason::kBadMessage, why);
           LoseInbound(key, why);
           return;
         }
         loop_.Cancel(inbound->resume_timer);
-        inbound_.erase(it);
-        const int64_t body_bytes = result->message->header().body_bytes();
+        inbound_.erase(found);
+        const int64_t body_bytes = (*inbound->opened)->header().body_bytes();
         if (inbound->kind == ports::TransferKind::kMass) {
           // Acknowledged when it is in the taker's books, not before.
           const double taken = listener_.OnMass(
               key.first, inbound->tracker_epoch, inbound->sequence,
               inbound->step, std::move(inbound->scalars),
-              std::move(result->message));
+              *std::move(inbound->opened));
           Complete(key, body_bytes, taken);
           return;
         }
@@ -481,7 +480,7 @@ void Transfers::Check(const InboundKey& key) {
                           inbound->announced_age +
                               inbound->trip.value_or(absl::ZeroDuration()) / 2 +
                               (loop_.Now() - inbound->announced),
-                          std::move(result->message));
+                          *std::move(inbound->opened));
       });
 }
 

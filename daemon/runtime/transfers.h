@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/codec/decoder.h"
@@ -153,7 +154,7 @@ class Transfers {
   void OnPeerDown(const NodeId& peer);
   void OnPeerWritable(const NodeId& peer);
   void OnBegin(const NodeId& from, ports::TransferBegin begin);
-  void OnChunk(const NodeId& from, ports::Chunk chunk);
+  void OnChunk(const NodeId& from, const ports::Chunk& chunk);
   void OnAck(const NodeId& from, const ports::TransferAck& ack);
   void OnCancel(const NodeId& from, const ports::TransferCancel& cancel);
 
@@ -180,7 +181,11 @@ class Transfers {
   void Finish(uint64_t id, absl::StatusOr<Receipt> result);
   // Finishes with an error and tells the receiver.
   void GiveUp(uint64_t id, const std::string& why);
-  void Check(const InboundKey& key);
+  using InboundMap = std::map<InboundKey, std::shared_ptr<Inbound>>;
+  // Bytes of a body; `it` may be gone afterwards.
+  void Append(InboundMap::iterator it, int64_t offset, absl::string_view data);
+  // All are here: on the worker.
+  void Check(InboundMap::iterator it);
   // It was taken; the sender is told.
   void Complete(const InboundKey& key, int64_t body_bytes, double taken);
   void Refuse(const NodeId& from, uint64_t transfer, const Refusal& refusal);
@@ -193,7 +198,7 @@ class Transfers {
   Listener& listener_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, std::shared_ptr<Outbound>> outbound_;
-  std::map<InboundKey, std::shared_ptr<Inbound>> inbound_;
+  InboundMap inbound_;
   // The last few that each peer completed: when the acknowledgement was lost
   // with its link, the sender announces once more.
   std::map<NodeId, std::deque<Completed>> completed_;

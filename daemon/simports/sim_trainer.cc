@@ -50,6 +50,15 @@ absl::Status SimTrainer::Initialise(uint64_t seed) {
   return learner_.Initialise(seed);
 }
 
+template <typename Finish>
+void SimTrainer::Start(absl::Duration delay, Finish finish) {
+  DFL_CHECK(timer_ == 0);  // one call at a time
+  timer_ = loop_.After(delay, [this, finish = std::move(finish)] {
+    timer_ = 0;
+    finish();
+  });
+}
+
 void SimTrainer::Gradient(
     const ports::GradientRequest& request,
     std::function<void(absl::StatusOr<ports::GradientResult>)> done) {
@@ -74,14 +83,6 @@ void SimTrainer::Evaluate(
   Start(evaluate_delay_, [this, max_rows, done = std::move(done)] {
     done(failure_.ok() ? learner_.Evaluate(max_rows)
                        : absl::StatusOr<ports::Evaluation>(failure_));
-  });
-}
-
-void SimTrainer::Start(absl::Duration delay, std::function<void()> finish) {
-  DFL_CHECK(timer_ == 0);  // one call at a time
-  timer_ = loop_.After(delay, [this, finish = std::move(finish)] {
-    timer_ = 0;
-    finish();
   });
 }
 

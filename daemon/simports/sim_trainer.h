@@ -57,7 +57,9 @@ class SimTrainer final : public ports::Trainer {
   void FailWith(absl::Status status) { failure_ = std::move(status); }
 
  private:
-  void Start(absl::Duration delay, std::function<void()> finish);
+  // Calls `finish` after `delay`.
+  template <typename Finish>
+  void Start(absl::Duration delay, Finish finish);
 
   ports::Loop& loop_;
   const std::unique_ptr<ports::Learner> owned_;  // learner_, or null

@@ -495,23 +495,44 @@ TEST(SgpTest, TheRatioIsTheModel) {
   EXPECT_EQ(RoundsOf(*machine).conserved()[0], 3);
 }
 
-// A step of x moves the model by step/omega: it shrinks with omega where the node
-// has less than half of what it ever has while nothing fails.
-TEST(SgpTest, StepsOfAModelWithLittleWeightStayBounded) {
+// A step of x moves the model by step/omega, and a share of the next model is the
+// node's own: neither may make more of it than where omega settles.
+TEST(SgpTest, AStepOfAModelWithLittleWeightIsNoLarger) {
   auto machine = MachineOnDigraph("sgp", {{"eta", 0.5}});
-  machine->Handle(StepBegins{});
-  machine->Handle(GradientReady{});
-  ASSERT_EQ(machine->Gauge("omega"), 0.5);  // the rest is given
-  EXPECT_EQ(machine->Gauge("step_size"), 0.5);
-  const auto with_least = [&](double least) {
+  const auto settling_at = [&](double settled) {
     NodePlan plan = Directed(*machine, {{"eta", 0.5}});
-    plan.least_omega = least;
+    plan.sender_weight = 0.5;
+    plan.settled_omega = settled;
     machine->Handle(PlanChanged{plan});
     return machine->Gauge("step_size");
   };
-  EXPECT_EQ(with_least(1), 0.5);
-  EXPECT_EQ(with_least(2), 0.25);
-  EXPECT_EQ(with_least(4), 0.125);
+  // At the start it is whole, at a hub too.
+  EXPECT_EQ(settling_at(0.1), 0.5);
+  EXPECT_EQ(settling_at(1), 0.5);
+  EXPECT_EQ(settling_at(7), 0.5);
+  // b_ii is 1/2: it gives a half, and gets as much.
+  const auto round = [&](uint64_t number, double came) {
+    machine->Handle(StepBegins{});
+    machine->Handle(GradientReady{});
+    machine->Handle(Delivered{Id("b"), number, 0});
+    machine->Handle(Delivered{Id("c"), number, 0});
+    MassArrived mass =
+        Mass("a", {0, 0}, static_cast<int64_t>(number) - 1, number);
+    mass.model.scalars = {came};
+    machine->Handle(std::move(mass));
+  };
+  round(1, 0.5);
+  ASSERT_EQ(machine->Gauge("omega"), 1);
+  EXPECT_EQ(settling_at(1), 0.5);
+  // Nothing comes: all that is left is its own.
+  round(2, 0);
+  ASSERT_EQ(machine->Gauge("omega"), 0.5);
+  EXPECT_EQ(settling_at(1), 0.5 * 1.25 * 0.5 * 0.5);
+  // Not known: as if it settled at 0.2.
+  EXPECT_EQ(settling_at(0), settling_at(0.2));
+  // A new epoch begins anew.
+  machine->Handle(EpochBegins{});
+  EXPECT_EQ(settling_at(1), 0.5);
 }
 
 // While nothing comes in it would halve its weight for ever, and end with 0/0.

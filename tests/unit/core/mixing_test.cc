@@ -242,34 +242,43 @@ TEST(SecondLargestModulus, IsTheRateOfAgreement) {
   EXPECT_NEAR(SecondLargestModulus(a), rate, 0.02);
 }
 
-TEST(LeastOmega, IsOneWhereEverybodySendsAsMuchAsItGets) {
+TEST(SettledOmega, IsOneWhereEverybodySendsAsMuchAsItGets) {
   Digraph ring(5);
   for (int64_t i = 0; i < 5; ++i) ring.AddArc(i, (i + 1) % 5);
-  EXPECT_EQ(LeastOmega(ring), std::vector<double>(5, 1.0));
-  EXPECT_EQ(LeastOmega(Digraph(Built("complete", 4))),
+  EXPECT_EQ(SettledOmega(ring), std::vector<double>(5, 1.0));
+  EXPECT_EQ(SettledOmega(Digraph(Built("complete", 4))),
             std::vector<double>(4, 1.0));
 }
 
-// Of two arcs an edge push-sum's omega tends to m (1 + degree) / sum of those; a
-// leaf of a star has less for a round.
-TEST(LeastOmega, IsTheLeastOnTheWayToWhereItSettles) {
-  Graph path(3);  // 0 - 1 - 2
+// Of two arcs an edge it is m (1 + degree) / the sum of those.
+TEST(SettledOmega, FollowsTheDegreesWhereEveryArcHasOneBack) {
+  Graph path(3);
   path.AddEdge(0, 1);
   path.AddEdge(1, 2);
-  const std::vector<double> settled = LeastOmega(Digraph(path));
-  EXPECT_NEAR(settled[0], 6.0 / 7, 5e-2);
-  EXPECT_LT(settled[0], 6.0 / 7);  // 5/6 in the first round
-  EXPECT_NEAR(settled[0], 5.0 / 6, 1e-12);
-  EXPECT_EQ(settled[1], 1);  // it begins with 1 and gets more
-  EXPECT_EQ(settled[2], settled[0]);
+  const std::vector<double> omega = SettledOmega(Digraph(path));
+  EXPECT_NEAR(omega[0], 6.0 / 7, 1e-8);
+  EXPECT_NEAR(omega[1], 9.0 / 7, 1e-8);
+  EXPECT_NEAR(omega[2], 6.0 / 7, 1e-8);
 }
 
-// One way out and in: x 1/2 with each arc.
-TEST(LeastOmega, FallsToNothingInAPartThatNothingEnters) {
+// w = B w, found by hand: 0 -> 1 -> 2 -> 0 and 0 -> 2.
+TEST(SettledOmega, IsWhatBLeavesAsItIs) {
+  Digraph graph(3);
+  graph.AddArc(0, 1);
+  graph.AddArc(0, 2);
+  graph.AddArc(1, 2);
+  graph.AddArc(2, 0);
+  const std::vector<double> omega = SettledOmega(graph);
+  EXPECT_NEAR(omega[0], 9.0 / 9, 1e-8);
+  EXPECT_NEAR(omega[1], 6.0 / 9, 1e-8);
+  EXPECT_NEAR(omega[2], 12.0 / 9, 1e-8);
+}
+
+TEST(SettledOmega, FallsToNothingInAPartThatNothingEnters) {
   Digraph chain(2);
   chain.AddArc(0, 1);
-  EXPECT_LT(LeastOmega(chain)[0], 1e-6);
-  EXPECT_EQ(LeastOmega(chain)[1], 1);
+  EXPECT_LT(SettledOmega(chain)[0], 1e-6);
+  EXPECT_NEAR(SettledOmega(chain)[1], 2, 1e-6);
 }
 
 TEST(Mixing, UniformNeedsTheCompleteGraph) {
