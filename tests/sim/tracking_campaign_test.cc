@@ -170,7 +170,8 @@ TEST_P(Tracking, ConservesAndConvergesUnderFaults) {
       EXPECT_LE(error, 1e-6 * size)
           << nodes << " nodes, n = " << n << ", loss " << options.loss;
     }
-    EXPECT_LE(error, 0.5 * size) << "it blows up";
+    // A minimiser near 0 is not the scale of what was drawn.
+    EXPECT_LE(error, 0.5 * std::max(1.0, size)) << "it blows up";
     most_rounds = std::max(most_rounds, rounds);
     lost += network.lost();
     repeated += network.repeated();
