@@ -539,6 +539,7 @@ struct Round {
   std::vector<double> settled_omega;  // one a member, or none
 };
 
+// NodePlan::settled_omega of every member; empty where it is not known.
 std::vector<double> OmegaOf(const RunPlan& plan, const AnyGraph& graph) {
   if (TopologyVaries(plan.topology)) return {};
   const Graph* undirected = std::get_if<Graph>(&graph);
