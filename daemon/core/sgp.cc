@@ -31,8 +31,8 @@ AlgorithmInfo SgpInfo() {
       "less than the omega at which it settles on this graph (0.2 where that "
       "is not known: a graph that varies or is not strongly connected), or "
       "with a smaller share of it from others, its step shrinks; below omega = "
-      "0.001 it keeps what it has. Module buffers (batch normalisation) stay each "
-      "node's own: only what is trained is pushed.";
+      "0.001 it keeps what it has. Module buffers (batch normalisation) stay "
+      "each node's own: only what is trained is pushed.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
