@@ -1,12 +1,11 @@
 #include "cli/watch_feed.h"
 
-#include <chrono>
 #include <utility>
 
 namespace dfl::cli {
 namespace {
 
-constexpr std::chrono::seconds kBetweenAttempts(1);
+constexpr absl::Duration kBetweenAttempts = absl::Seconds(1);
 
 }  // namespace
 
@@ -19,17 +18,19 @@ WatchFeed::WatchFeed(Context& context, absl::Duration interval)
 
 WatchFeed::~WatchFeed() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     stopped_ = true;
   }
-  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 std::optional<FeedItem> WatchFeed::Next(absl::Duration wait) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_for(lock, absl::ToChronoNanoseconds(wait),
-                    [this] { return !items_.empty(); });
+  const absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(
+      absl::Condition(
+          +[](std::deque<FeedItem>* items) { return !items->empty(); },
+          &items_),
+      wait);
   if (items_.empty()) return std::nullopt;
   FeedItem item = std::move(items_.front());
   items_.pop_front();
@@ -37,16 +38,13 @@ std::optional<FeedItem> WatchFeed::Next(absl::Duration wait) {
 }
 
 bool WatchFeed::Stopped() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   return stopped_;
 }
 
 void WatchFeed::Push(FeedItem item) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    items_.push_back(std::move(item));
-  }
-  changed_.notify_all();
+  const absl::MutexLock lock(&mutex_);
+  items_.push_back(std::move(item));
 }
 
 void WatchFeed::Run(size_t index) {
@@ -65,8 +63,8 @@ void WatchFeed::Run(size_t index) {
     const bool given_up = !answered || !absl::IsUnavailable(status);
     Push({index, std::nullopt, status, given_up});
     if (given_up) return;
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait_for(lock, kBetweenAttempts, [this] { return stopped_; });
+    const absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&stopped_), kBetweenAttempts);
   }
 }
 

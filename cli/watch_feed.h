@@ -3,15 +3,15 @@
 #ifndef DFL_CLI_WATCH_FEED_H_
 #define DFL_CLI_WATCH_FEED_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "cli/context.h"
 
@@ -44,10 +44,9 @@ class WatchFeed {
 
   Context& context_;
   const absl::Duration interval_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<FeedItem> items_;
-  bool stopped_ = false;
+  absl::Mutex mutex_;
+  std::deque<FeedItem> items_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

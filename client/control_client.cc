@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/proto_types.h"
 #include "client/retry.h"
@@ -30,7 +30,7 @@ namespace pb = dfl::control::v1;
 
 constexpr int64_t kPartBytes = int64_t{1} << 20;
 constexpr int kMaxMessageBytes = 16 << 20;
-constexpr std::chrono::milliseconds kStopPoll(100);
+constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
@@ -61,10 +61,10 @@ class Watchdog {
 
   ~Watchdog() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const absl::MutexLock lock(&mutex_);
       done_ = true;
     }
-    changed_.notify_one();
+    changed_.Signal();
     thread_.join();
   }
 
@@ -74,7 +74,7 @@ class Watchdog {
 
  private:
   void Run() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     while (!done_) {
       if (stop_requested_ && stop_requested_()) {
         stopped_ = true;
@@ -85,16 +85,16 @@ class Watchdog {
         context_.TryCancel();
         return;
       }
-      changed_.wait_for(lock, kStopPoll);
+      changed_.WaitWithTimeout(&mutex_, kStopPoll);
     }
   }
 
   grpc::ClientContext& context_;
   const std::chrono::steady_clock::time_point first_by_;
   const std::function<bool()> stop_requested_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> came_{false};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> timed_out_{false};

@@ -53,6 +53,11 @@ class TorchLearnerFactory final : public LearnerFactory {
 
 absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenTorchLearnerFactory(
     const config::NodeSettings& settings) {
+  const absl::Status device = learner::CheckDevice(settings.compute.device);
+  if (!device.ok()) {  // which one, the settings have to say
+    return absl::InvalidArgumentError(
+        absl::StrCat("compute.device: ", device.message()));
+  }
   const config::DataSettings& data = settings.data;
   DFL_ASSIGN_OR_RETURN(const node_data::DataFiles files,
                        node_data::ReadDataFiles(data, kSection));

@@ -97,7 +97,8 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.caveats =
       "A step that is too large for the graph diverges; halve eta on sparse or "
       "unbalanced digraphs. A node mixes but does not step while all its "
-      "out-neighbours are away and others still send to it.";
+      "out-neighbours are away and others still send to it; cut off altogether "
+      "after that, it steps by its own gradients.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
@@ -165,7 +166,10 @@ SpodGt::SpodGt(AlgorithmContext context, Decisions& decisions)
     : MassRounds(std::move(context), &NodePlan::in_neighbours),
       decisions_(decisions) {}
 
-void SpodGt::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
+void SpodGt::ResetMass() {
+  z_.assign(vectors().parameters.size(), 0.0F);
+  holds_others_ = false;
+}
 
 void SpodGt::ResetState() {
   begun_ = false;
@@ -175,6 +179,7 @@ void SpodGt::ResetState() {
 void SpodGt::VisitState(StateFields& fields) {
   MassRounds::VisitState(fields);
   fields.Flag("begun", begun_);
+  fields.Flag("holds_others", holds_others_);
   fields.Number("v", scale_);
   fields.Vector("z", z_, n());
   fields.Count("sent", sent_);
@@ -261,11 +266,26 @@ void SpodGt::Send(Actions& actions) {
 void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   ledger().AddTo(step(), absl::MakeSpan(z_));
-  if (!IsSink()) {
-    AddScaled(static_cast<float>(-StepSize()), Tracker(), vectors().parameters);
-  }
+  Step();
   phase_ = Phase::kGradient;
   MayCompute(actions);
+}
+
+// What others gave to a sink is their descent, not this node's: it does not step
+// by it before it can hand it on. Where nobody sends any more either, their sum
+// at the time of the cut would drive it away for as long as it is alone.
+void SpodGt::Step() {
+  if (IsSink()) {
+    holds_others_ = true;
+    return;
+  }
+  if (!Up(plan().out_neighbours).empty()) holds_others_ = false;
+  const auto step = static_cast<float>(-StepSize());
+  if (!holds_others_) {
+    AddScaled(step, Tracker(), vectors().parameters);
+  } else if (scale_ != 0) {
+    AddScaled(step * scale_, vectors().gradient, vectors().parameters);
+  }
 }
 
 void SpodGt::AddGauges(std::map<std::string, double>& gauges) const {

@@ -80,6 +80,7 @@ class SpodGt : public MassRounds {
   // Draws v_i; computes, or goes on without.
   void MayCompute(Actions& actions);
   void Send(Actions& actions);
+  void Step();
 
   Decisions& decisions_;
   enum class Phase { kFirstGradient, kExchange, kGradient };
@@ -87,6 +88,7 @@ class SpodGt : public MassRounds {
   bool begun_ = false;  // the gradient at the start was drawn
   // v_i g_i of the round is scale_ times NodeVectors::gradient; 0: v_i = 0.
   float scale_ = 0;
+  bool holds_others_ = false;  // it was a sink and has handed nothing on since
   int64_t sent_ = 0;  // drawn out-neighbours, of all rounds
   int64_t could_send_ = 0;
   FlatVector z_;  // [n]

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
+#include <torch/cuda.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "daemon/base/check.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
@@ -310,16 +313,7 @@ class TorchScriptLearner final : public TorchLearner,
 };
 
 absl::Status CheckOptions(const LearnerOptions& options) {
-  if (options.device != "cpu" && options.device != "cuda") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "device: \"", options.device, "\" is unknown; allowed: cpu, cuda"));
-  }
-  if (options.device == "cuda" && !at::hasCUDA()) {
-    return absl::FailedPreconditionError(
-        "device: \"cuda\", but this LibTorch has no CUDA or finds no GPU; "
-        "allowed: cpu, or a build with a LibTorch for CUDA named through "
-        "CMAKE_PREFIX_PATH");
-  }
+  DFL_RETURN_IF_ERROR(Annotate(CheckDevice(options.device), "device"));
   if (options.threads < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
         "threads: ", options.threads, " found; allowed: 1 or more"));
@@ -381,6 +375,29 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
 }
 
 }  // namespace
+
+absl::Status CheckDevice(const std::string& device) {
+  if (device == "cpu") return absl::OkStatus();
+  absl::string_view gpu = device;
+  uint32_t index = 0;
+  if (!absl::ConsumePrefix(&gpu, "cuda") ||
+      (!gpu.empty() &&
+       !(absl::ConsumePrefix(&gpu, ":") && absl::SimpleAtoi(gpu, &index)))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", device, "\" is unknown; allowed: cpu, cuda, cuda:N"));
+  }
+  const auto found = static_cast<uint32_t>(torch::cuda::device_count());
+  if (index < found) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "\"", device, "\", but ",
+      found == 0
+          ? "this LibTorch has no CUDA or finds no GPU; allowed: cpu, or a "
+            "build with a LibTorch for CUDA named through CMAKE_PREFIX_PATH"
+          : absl::StrCat("there are ", found,
+                         " GPUs; allowed: cpu, cuda:0 to "
+                         "cuda:",
+                         found - 1)));
+}
 
 absl::StatusOr<std::unique_ptr<ports::Learner>> CreateTorchLearner(
     const core::ModelSpec& spec, LearnerData data,

@@ -52,13 +52,19 @@ struct LearnerData {
 };
 
 struct LearnerOptions {
-  // "cpu", or "cuda" where LibTorch has it.
+  // As CheckDevice takes it.
   std::string device = "cpu";
   // LibTorch's intra-op threads, >= 1.
   int threads = 1;
   // Of mini-batches and dropout; differs between nodes.
   uint64_t data_seed = 1;
 };
+
+// Whether gradients can be computed there: "cpu"; "cuda", which is "cuda:0", or
+// "cuda:N" where LibTorch has it and finds that GPU.
+// Errors: INVALID_ARGUMENT for another text; FAILED_PRECONDITION where it is not
+// to be had.
+absl::Status CheckDevice(const std::string& device);
 
 // Builds the model that `spec` names for this data. A TorchScript file is read
 // and tried on one batch of zeros.
@@ -67,7 +73,7 @@ struct LearnerOptions {
 //                        TorchScript, has nothing to train, a trained tensor
 //                        that is not float32, or does not fit input and classes
 //   NOT_FOUND, PERMISSION_DENIED  the file
-//   FAILED_PRECONDITION  device "cuda" and this LibTorch has none
+//   FAILED_PRECONDITION  as CheckDevice
 //   RESOURCE_EXHAUSTED   memory
 //   INTERNAL             LibTorch failed; the text is the operator's
 absl::StatusOr<std::unique_ptr<ports::Learner>> CreateTorchLearner(

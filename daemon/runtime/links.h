@@ -96,17 +96,17 @@ class Links : public ports::Transport::Handler {
   const std::map<std::string, Address>& addresses() const { return addresses_; }
 
   // ports::Transport::Handler
-  void OnLinkUp(ports::LinkId link, const ports::PeerIdentity& peer,
+  void OnLinkUp(ports::LinkId link, const ports::PeerIdentity& identity,
                 const std::string& dialled_address) override;
-  void OnDialFailed(const std::string& address,
+  void OnDialFailed(const std::string& name,
                     const absl::Status& status) override;
   void OnFrame(ports::LinkId link, ports::Frame frame) override;
   void OnWritable(ports::LinkId link) override;
   void OnLinkDown(ports::LinkId link, const absl::Status& reason) override;
 
  private:
-  void Dial(const std::string& address);
-  void DialLater(const std::string& address);
+  void Dial(const std::string& name);
+  void DialLater(const std::string& name);
   // The address's peer is linked, so there is nothing to dial.
   bool Satisfied(const Address& address) const;
   // Whether a second link to a peer should take the place of the first.

@@ -39,7 +39,8 @@ LIBRARIES = {
     "spdlog": (r"^spdlog/", {"app"}),
 }
 
-DETERMINISTIC = {"base", "core", "codec", "runtime", "membership", "sim"}
+DETERMINISTIC = {"base", "core", "codec", "runtime", "membership", "sim",
+                 "simports"}
 FORBIDDEN = [
     (r"#\s*include\s*<(chrono|random|thread|mutex|condition_variable|"
      r"shared_mutex|future|unordered_map|unordered_set|cmath|math\.h|ctime|"

@@ -221,8 +221,8 @@ class Exchanger final : public runtime::Links::Listener,
   void OnPeerFrame(const NodeId& peer, ports::Frame frame) override {
     if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
       transfers_->OnBegin(peer, std::move(*begin));
-    } else if (auto* chunk = std::get_if<ports::Chunk>(&frame)) {
-      transfers_->OnChunk(peer, std::move(*chunk));
+    } else if (const auto* chunk = std::get_if<ports::Chunk>(&frame)) {
+      transfers_->OnChunk(peer, *chunk);
     } else if (const auto* ack = std::get_if<ports::TransferAck>(&frame)) {
       transfers_->OnAck(peer, *ack);
     } else if (const auto* cancel =

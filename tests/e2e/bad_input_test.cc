@@ -754,6 +754,13 @@ TEST_F(BadInput, FlagWithAValueOutOfRangeIsNamed) {
       {"flag --compute.threads", "found \"4096\"", "from 0 to 1024"}, "dfld");
 }
 
+// It is well-formed, but not to be had.
+TEST_F(BadInput, DeviceThatIsNotThereIsNamed) {
+  ExpectComplaint(
+      RunDfld(GoodSettings() + GoodData(), {"--compute.device=cuda:4000"}),
+      kConfig, {"compute.device", "\"cuda:4000\"", "allowed: cpu"}, "dfld");
+}
+
 TEST_F(BadInput, KnobsOnTheCommandLineAreChecked) {
   WriteBlobs(folder_.File("train.csv"), 60, 4, 3, 1);
   DaemonProcess::Options options;

@@ -347,6 +347,51 @@ TEST(SpodGtTest, ASinkDoesNotStep) {
   EXPECT_EQ((*machine->Last<Give>().mass)[0], 0.25F * (100 + 4));
 }
 
+// Nor by what it got as a sink, when nobody sends any more either.
+TEST(SpodGtTest, ASinkThatIsCutOffStepsByItsOwnGradient) {
+  auto machine = MachineOnDigraph("push-pull", {{"eta", 0.5}});
+  machine->Handle(PeerDown{Id("b")});
+  machine->Handle(PeerDown{Id("c")});
+  machine->Handle(StepBegins{});
+  machine->gradient = {4, 8};
+  machine->Handle(GradientReady{});
+  machine->Handle(PushArrived{Id("a"), Model({2, 2}, 0, {0})});
+  machine->Handle(Mass("a", {100, 100}, 0, 1));
+  machine->Handle(GradientReady{});
+  ASSERT_EQ(machine->parameters, (std::vector<float>{1, 1}));
+  machine->Handle(PeerDown{Id("a")});
+  EXPECT_EQ(machine->Handle(StepBegins{}), "cancel gradient");
+  EXPECT_EQ(machine->parameters,
+            (std::vector<float>{1 - 0.5F * 4, 1 - 0.5F * 8}));
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], 100);  // and keeps it
+  machine->Handle(GradientReady{});
+  machine->Handle(StepBegins{});
+  EXPECT_EQ(machine->parameters, (std::vector<float>{-3, -7}));
+  // A new epoch has no such sums.
+  machine->Handle(GradientReady{});
+  machine->Handle(EpochBegins{});
+  machine->Handle(StepBegins{});
+  EXPECT_EQ(machine->parameters, (std::vector<float>{-5, -11}));
+  EXPECT_EQ(RoundsOf(*machine).conserved()[0], 0);
+}
+
+// A correction that was no sink's sum keeps a node that is cut off where all are.
+TEST(SpodGtTest, ANodeThatIsCutOffStepsByItsTracker) {
+  auto machine = MachineOnDigraph("push-pull", {{"eta", 0.5}});
+  machine->Handle(StepBegins{});
+  machine->gradient = {4, 8};
+  machine->Handle(GradientReady{});
+  machine->Handle(Delivered{Id("b"), 1, 0});
+  machine->Handle(Delivered{Id("c"), 1, 0});
+  machine->Handle(PushArrived{Id("a"), Model({0, 0}, 0, {0})});
+  machine->Handle(Mass("a", {1, 1}, 0, 1));  // z = -2 + 1, -4 + 1
+  machine->Handle(GradientReady{});
+  for (const char* peer : {"a", "b", "c"}) machine->Handle(PeerDown{Id(peer)});
+  const float x = machine->parameters[0];
+  machine->Handle(StepBegins{});
+  EXPECT_EQ(machine->parameters[0], x - 0.5F * (4 - 1));
+}
+
 TEST(SpodGtTest, WhoIsNotSentToIsTold) {
   auto machine = MachineOnDigraph("spod-gt", {{"p_hat", 0.5}});
   machine->decisions.happens = false;

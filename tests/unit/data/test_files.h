@@ -48,10 +48,10 @@ class TestFolder {
 
 // Writes `bytes` to a file of this test's own and returns its path.
 inline std::string WriteFile(const std::string& name, absl::string_view bytes) {
-  static const TestFolder folder;
+  static const TestFolder kFolder;
   const testing::TestInfo* const test =
       testing::UnitTest::GetInstance()->current_test_info();
-  const std::string path = folder.File(
+  const std::string path = kFolder.File(
       absl::StrCat(test->test_suite_name(), "_", test->name(), "_", name));
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

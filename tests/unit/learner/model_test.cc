@@ -283,6 +283,15 @@ TEST(Options, RefusalsSayWhatIsAllowed) {
   options.device = "tpu";
   EXPECT_THAT(std::string(create(options).message()),
               AllOf(HasSubstr("\"tpu\""), HasSubstr("cpu, cuda")));
+  for (const char* device : {"cuda:", "cuda:x", "cuda1", "cuda:-1", ""}) {
+    EXPECT_EQ(CheckDevice(device).code(), absl::StatusCode::kInvalidArgument)
+        << device;
+  }
+  EXPECT_TRUE(CheckDevice("cpu").ok());
+  const absl::Status none = CheckDevice("cuda:4000");
+  EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(none.message()),
+              AllOf(HasSubstr("\"cuda:4000\""), HasSubstr("allowed: cpu")));
   options.device = "cpu";
   options.threads = 0;
   EXPECT_THAT(std::string(create(options).message()),

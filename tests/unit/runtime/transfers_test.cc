@@ -45,9 +45,9 @@ class End : public Links::Listener, public Transfers::Listener {
       ++begins;
       inline_bytes += static_cast<int64_t>(begin->body.size());
       transfers.OnBegin(peer, std::move(*begin));
-    } else if (auto* chunk = std::get_if<ports::Chunk>(&frame)) {
+    } else if (const auto* chunk = std::get_if<ports::Chunk>(&frame)) {
       chunk_bytes += static_cast<int64_t>(chunk->data.size());
-      transfers.OnChunk(peer, std::move(*chunk));
+      transfers.OnChunk(peer, *chunk);
     } else if (auto* ack = std::get_if<ports::TransferAck>(&frame)) {
       transfers.OnAck(peer, *ack);
     } else if (auto* cancel = std::get_if<ports::TransferCancel>(&frame)) {
