@@ -13,6 +13,11 @@ find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SYSTEMD IMPORTED_TARGET libsystemd)
+if(NOT SYSTEMD_FOUND)
+  message(FATAL_ERROR "There is no libsystemd (Debian: libsystemd-dev). "
+                      "dfld.service is Type=notify: a dfld that cannot tell "
+                      "systemd that it serves would never become ready.")
+endif()
 
 find_program(DFL_CCACHE ccache)
 if(DFL_CCACHE)

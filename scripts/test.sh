@@ -59,6 +59,13 @@ configure "$preset"
 build "$preset" "${targets[@]}"
 say "runs the tests of build/$preset"
 run ctest --test-dir "$ROOT/build/$preset" --output-on-failure \
+  --test-output-size-passed 1000000 \
   --no-tests=error --parallel "$(nproc)" "${choice[@]}" ||
   die "not all tests passed, see above. One of them again, in full:" \
     "ctest --test-dir build/$preset -R NAME -V"
+
+# What a passed test left out, with its reason.
+skipped="$(grep -ah -A 1 ': Skipped$' \
+  "$ROOT/build/$preset/Testing/Temporary/LastTest.log" |
+  grep -av -e ': Skipped$' -e '^--$' | sort | uniq -c)" || true
+[[ -z $skipped ]] || say "skipped, how many and why:"$'\n'"$skipped"

@@ -1,4 +1,4 @@
-// What systemd is told, through sd-daemon. Without systemd nothing happens.
+// What systemd is told, through sd-daemon; nothing where it did not start us.
 #ifndef DFL_APP_SERVICE_MANAGER_H_
 #define DFL_APP_SERVICE_MANAGER_H_
 

@@ -2,17 +2,22 @@
 // no survivor ever waits longer than the exchange deadline and one step.
 #include <signal.h>
 
+#include <map>
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/numbers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/daemon_process.h"
 
 namespace dfl::testing_support {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr double kDeadlineSeconds = 2;
 
@@ -41,6 +46,9 @@ class FourDaemons : public testing::Test {
       options.folder = folder_.path();
       options.train_csv = folder_.File("train.csv");
       options.peers = addresses;
+      if (nodes_.size() == 3) {  // the one to be killed: a line a step
+        options.extra_flags = {"--log.level=debug"};
+      }
       nodes_.push_back(std::make_unique<DaemonProcess>(options));
       ASSERT_TRUE(nodes_.back()->Start()) << nodes_.back()->log();
       addresses.push_back(nodes_.back()->peer_address());
@@ -70,6 +78,63 @@ class FourDaemons : public testing::Test {
                               });
   }
 
+  // A step that `node` has come to since the call began: what a daemon tells
+  // may be a moment old, so the first that differs is taken.
+  static int64_t StepNow(DaemonProcess& node) {
+    const int64_t told = node.Status().step;
+    int64_t step = -1;
+    node.StatusBecomes(absl::Seconds(60),
+                       [&step, told](const client::NodeStatus& status) {
+                         step = status.step;
+                         return step > told;
+                       });
+    return step;
+  }
+
+  // Where a, b and c are, by name.
+  std::map<std::string, int64_t> StepsOfSurvivors() const {
+    return {{"a", StepNow(*nodes_[0])},
+            {"b", StepNow(*nodes_[1])},
+            {"c", StepNow(*nodes_[2])}};
+  }
+
+  // Step of the first status that shows `node` training; -1: none did.
+  static int64_t FirstStepShown(DaemonProcess& node) {
+    int64_t step = -1;
+    node.StatusBecomes(absl::Seconds(60),
+                       [&step](const client::NodeStatus& status) {
+                         if (status.phase != client::Phase::kTraining) {
+                           return false;
+                         }
+                         step = status.step;
+                         return true;
+                       });
+    return step;
+  }
+
+  // What a log tells of how a node joined.
+  struct Joined {
+    std::string from;        // whose model it took; "" = nobody's
+    int64_t at = -1;         // that model's step
+    int64_t first_own = -1;  // the first step that it then made itself
+  };
+  static Joined ReadJoined(const std::string& log) {
+    static const std::regex kTaken(
+        R"(took the model of (\w+) at step (\d+)\n)");
+    static const std::regex kStep(R"(step: step (\d+), loss)");
+    Joined joined;
+    std::smatch taken;
+    if (!std::regex_search(log, taken, kTaken)) return joined;
+    joined.from = taken[1];
+    (void)absl::SimpleAtoi(taken[2].str(), &joined.at);
+    const std::string rest = taken.suffix();
+    std::smatch step;
+    if (std::regex_search(rest, step, kStep)) {
+      (void)absl::SimpleAtoi(step[1].str(), &joined.first_own);
+    }
+    return joined;
+  }
+
   // The longest gap so far of each node is what one step may take here.
   static double LongestGap(DaemonProcess& node) {
     return node.Status().longest_step_gap_seconds;
@@ -90,12 +155,22 @@ TEST_F(FourDaemons, SurviveAKillAndTakeTheRestartedNodeBackIn) {
     EXPECT_LE(LongestGap(*nodes_[i]), kDeadlineSeconds + one_step[i])
         << "node " << i;
   }
-  const int64_t survivors = nodes_[0]->Status().step;
+  const std::map<std::string, int64_t> before = StepsOfSurvivors();
 
   // It comes back with its plan, takes model and k from a neighbour, goes on.
   ASSERT_TRUE(victim.Start()) << victim.log();
-  EXPECT_TRUE(Reaches(victim, survivors)) << victim.log();
-  EXPECT_THAT(victim.log(), testing::HasSubstr("took the model of"));
+  const int64_t first_shown = FirstStepShown(victim);
+  const std::map<std::string, int64_t> after = StepsOfSurvivors();
+  EXPECT_TRUE(Reaches(victim, first_shown + 20)) << victim.log();
+  const Joined joined = ReadJoined(victim.log());
+  ASSERT_EQ(before.count(joined.from), 1) << "took the model of nobody";
+  // Not from step 0, nor from where it was killed: where that neighbour was
+  // between its start and its first step.
+  EXPECT_GE(joined.at, before.at(joined.from));
+  EXPECT_LE(joined.at, after.at(joined.from));
+  EXPECT_EQ(joined.first_own, joined.at + 1);
+  EXPECT_GE(first_shown, joined.at);
+  EXPECT_THAT(victim.log(), Not(HasSubstr("started fresh")));
   EXPECT_EQ(victim.Status().phase, client::Phase::kTraining);
   // And the others hear it again.
   EXPECT_TRUE(nodes_[0]->StatusBecomes(
