@@ -157,10 +157,7 @@ Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
 Json CatalogueJson() {
   Json list = Json::array();
   for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
-    list.push_back(Json{{"name", info.name},
-                        {"exchange", ExchangeName(info.exchange)},
-                        {"summary", info.summary},
-                        {"source", info.source}});
+    list.push_back(AlgorithmJson(info, nullptr));
   }
   return Json{{"algorithms", std::move(list)}};
 }

@@ -22,7 +22,7 @@ Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
 Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
                  const core::RunPlan* plan);
 
-// All algorithms, a line each.
+// All algorithms: each as AlgorithmJson has it without a plan; a line each.
 Json CatalogueJson();
 std::string CatalogueText();
 

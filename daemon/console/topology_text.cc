@@ -74,6 +74,33 @@ std::string Range(const std::vector<double>& values) {
   return from == to ? from : absl::StrCat(from, " to ", to);
 }
 
+// "rows 1.0000, columns 0.7500 to 1.3333"
+std::string Sums(const core::MixingMatrix& w) {
+  return absl::StrCat("rows ", Range(core::RowSums(w)), ", columns ",
+                      Range(core::ColumnSums(w)));
+}
+
+// "graph: ring of 4, 4 edges, connected"
+std::string GraphLine(const core::RunPlan& plan, bool directed, size_t edges,
+                      bool connected) {
+  return absl::StrCat(
+      "graph: ", plan.topology.kind, " of ", plan.members.size(), ", ", edges,
+      directed ? " directed edges, " : " edges, ", connected ? "" : "not ",
+      directed ? "strongly " : "", "connected",
+      core::TopologyVaries(plan.topology) ? " in round 0" : "");
+}
+
+// Of a graph too large for its matrices.
+std::string LargeGraphLine(const core::RunPlan& plan) {
+  const absl::StatusOr<core::AnyGraph> graph = core::PlanGraph(plan);
+  if (!graph.ok()) return "";
+  if (const auto* directed = std::get_if<core::Digraph>(&*graph)) {
+    return GraphLine(plan, true, directed->Arcs().size(), IsConnected(*graph));
+  }
+  return GraphLine(plan, false, std::get<core::Graph>(*graph).Edges().size(),
+                   IsConnected(*graph));
+}
+
 std::string UndirectedTable(const core::PlanTopology& topology) {
   Table table({"NODE", ">OWN WEIGHT", "NEIGHBOURS"});
   for (int64_t i = 0; i < topology.graph.size(); ++i) {
@@ -153,6 +180,9 @@ Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report) {
     out["column_sums_a"] = core::ColumnSums(w.a);
     out["row_sums_b"] = core::RowSums(w.b);
     out["column_sums_b"] = core::ColumnSums(w.b);
+  } else {
+    out["row_sums"] = core::RowSums(topology.weights);
+    out["column_sums"] = core::ColumnSums(topology.weights);
   }
   out["nodes"] =
       topology.directed ? DirectedNodes(topology) : UndirectedNodes(topology);
@@ -197,6 +227,7 @@ std::string TopologyText(const core::RunPlan& plan,
   if (!topology.directed) {
     lines.emplace_back("spectral gap",
                        Fixed(core::SpectralGap(topology.weights), 4));
+    lines.emplace_back("sums of W", Sums(topology.weights));
     return absl::StrCat(KeyValueLines(lines), "\n", UndirectedTable(topology));
   }
   const core::DirectedWeights& w = topology.directed_weights;
@@ -204,30 +235,22 @@ std::string TopologyText(const core::RunPlan& plan,
                      Fixed(1 - core::SecondLargestModulus(w.a), 4));
   lines.emplace_back("spectral gap of B",
                      Fixed(1 - core::SecondLargestModulus(w.b), 4));
-  lines.emplace_back("sums of A",
-                     absl::StrCat("rows ", Range(core::RowSums(w.a)),
-                                  ", columns ", Range(core::ColumnSums(w.a))));
-  lines.emplace_back("sums of B",
-                     absl::StrCat("rows ", Range(core::RowSums(w.b)),
-                                  ", columns ", Range(core::ColumnSums(w.b))));
+  lines.emplace_back("sums of A", Sums(w.a));
+  lines.emplace_back("sums of B", Sums(w.b));
   return absl::StrCat(KeyValueLines(lines), "\n", DirectedTable(topology));
 }
 
 std::string TopologyLine(const core::RunPlan& plan) {
   constexpr size_t kMostNodes = 1000;
-  if (plan.members.size() > kMostNodes) return "";
+  if (plan.members.size() > kMostNodes) return LargeGraphLine(plan);
   const absl::StatusOr<TopologyReport> report = ReportTopology(plan, 0);
   if (!report.ok()) return "";
   const core::PlanTopology& topology = report->topology;
   const bool directed = topology.directed;
-  std::string line = absl::StrCat("graph: ", plan.topology.kind, " of ",
-                                  plan.members.size(), ", ", report->edges,
-                                  directed ? " directed edges, " : " edges, ",
-                                  report->connected ? "" : "not ",
-                                  directed ? "strongly " : "", "connected");
+  std::string line =
+      GraphLine(plan, directed, report->edges, report->connected);
   if (report->varies) {
-    absl::StrAppend(&line, " in round 0, ",
-                    report->window_connected ? "" : "not ",
+    absl::StrAppend(&line, ", ", report->window_connected ? "" : "not ",
                     "connected over all rounds");
   }
   if (report->bipartite) line += ", bipartite";

@@ -30,15 +30,16 @@ absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
                                               int64_t round);
 
 // `report` is of `plan`. Kind, weights, edges, connectivity, spectral gap, and
-// each node's neighbours; of a directed graph A, B and their sums.
+// each node's neighbours, and the sums of rows and columns of the weights: W, of a
+// directed graph A and B.
 Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report);
 std::string TopologyText(const core::RunPlan& plan,
                          const TopologyReport& report);
 
 // What somebody should know of a plan's graph before accepting it, in a line:
 // "graph: ring of 4, 4 edges, connected, bipartite, metropolis weights, spectral
-// gap 0.6667". "" for a plan whose graph cannot be made, or of more than 1,000
-// nodes, whose matrices would take too long.
+// gap 0.6667"; of more than 1,000 nodes, whose matrices would take too long, up
+// to "connected". "" for a plan whose graph cannot be made.
 std::string TopologyLine(const core::RunPlan& plan);
 
 }  // namespace dfl::console

@@ -30,8 +30,8 @@ AlgorithmInfo AnqNidsInfo() {
   info.extra_vectors = 4;
   info.edge = ReplicaCost(1) + MatchedCost();
   info.cost =
-      "One gradient a round, and bits n/8 + n/64 bytes to every neighbour; a "
-      "parcel that had to wait is fp32.";
+      "One gradient a round; to each neighbour bits n/8 + n/64 bytes, or 4 "
+      "n as fp32 of a parcel that had to wait.";
   KnobSpec rho;
   rho.name = "rho";
   rho.default_value = 0.98;

@@ -40,7 +40,9 @@ AlgorithmInfo ClockedInfo(bool discard_late) {
   info.computes_on_copy = true;
   info.extra_vectors = 1;
   info.edge = PushCost();
-  info.cost = "At most one gradient and one push to every neighbour a round.";
+  info.cost =
+      "At most one gradient a round; to each neighbour 4 n bytes as fp32 "
+      "and dense, 4 s with s random coordinates.";
 
   KnobSpec gamma_max = PositiveKnob(
       "gamma_max", 1.0,
@@ -119,7 +121,9 @@ AlgorithmInfo SyncDsgdInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.edge = PushCost();
-  info.cost = "One gradient and one push to every neighbour a round.";
+  info.cost =
+      "One gradient a round; to each neighbour 4 n bytes as fp32 and "
+      "dense, 4 s with s random coordinates.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
                 MaxLagKnob()};
   return info;

@@ -30,9 +30,9 @@ AlgorithmInfo BeerInfo() {
   info.extra_vectors = 5;
   info.edge = ReplicaCost(2);
   info.cost =
-      "One gradient a round (one more in the first), and to every neighbour 2 "
-      "k values with their coordinates, k = rate n, at most 6 bytes each; with "
-      "the compressor sign n/4 + n/32 bytes.";
+      "One gradient a round (one more in the first); to each neighbour at "
+      "most 12 k bytes, 2 k values with their coordinates, k = rate n; "
+      "with the compressor sign n/4 + n/32 bytes.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 ReplicaMixingKnob(0.2)};
   for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);

@@ -37,8 +37,8 @@ AlgorithmInfo ChocoSgdInfo() {
   info.extra_vectors = 2;
   info.edge = ReplicaCost(1);
   info.cost =
-      "One gradient a round, and to every neighbour k = rate n values with "
-      "their coordinates, at most 6 bytes each; with the compressor sign n/8 + "
+      "One gradient a round; to each neighbour at most 6 k bytes, k = rate "
+      "n values with their coordinates; with the compressor sign n/8 + "
       "n/64 bytes.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 ReplicaMixingKnob(0.2)};

@@ -20,8 +20,9 @@ AlgorithmInfo DeceflInfo() {
   info.extra_vectors = 1;
   info.edge = PushCost();
   info.cost =
-      "One gradient (form gradient) or E epochs of them (form local), and one "
-      "push to every neighbour a round.";
+      "One gradient (form gradient) or E epochs of them (form local) a "
+      "round; to each neighbour 4 n bytes as fp32 and dense, 4 s with s "
+      "random coordinates.";
 
   KnobSpec form;
   form.name = "form";

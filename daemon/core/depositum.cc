@@ -53,8 +53,8 @@ AlgorithmInfo DepositumInfo() {
   info.extra_vectors = 2;
   info.edge = LedgerCost() + PushCost();
   info.cost =
-      "One gradient an iteration; every T0 iterations one model and one "
-      "tracker to every neighbour.";
+      "One gradient an iteration; every T0 iterations to each neighbour 8 "
+      "n bytes as fp32, a model and a tracker.";
   KnobSpec gamma;
   gamma.name = "gamma";
   gamma.default_value = 0.5;
@@ -181,10 +181,7 @@ FlatVector Depositum::Auxiliary(absl::string_view symbol) const {
 }
 
 void Depositum::AddGauges(std::map<std::string, double>& gauges) const {
-  const absl::Span<const float> x = vectors().parameters;
-  gauges["sparsity"] =
-      static_cast<double>(std::count(x.begin(), x.end(), 0.0F)) /
-      static_cast<double>(x.size());
+  gauges["sparsity"] = Sparsity(vectors().parameters);
 }
 
 }  // namespace dfl::core

@@ -19,7 +19,9 @@ AlgorithmInfo DfedavgmInfo() {
   info.lock_step = true;
   info.extra_vectors = 1;
   info.edge = PushCost();
-  info.cost = "K gradients and one push to every neighbour a round.";
+  info.cost =
+      "K gradients a round; to each neighbour 4 n bytes as fp32 and dense, "
+      "4 s with s random coordinates.";
   KnobSpec theta;
   theta.name = "theta";
   theta.default_value = 0.9;

@@ -21,7 +21,9 @@ AlgorithmInfo DfedsamInfo() {
   info.lock_step = true;
   info.extra_vectors = 1;
   info.edge = PushCost();
-  info.cost = "2 K gradients and one push to every neighbour a round.";
+  info.cost =
+      "2 K gradients a round; to each neighbour 4 n bytes as fp32 and "
+      "dense, 4 s with s random coordinates.";
   KnobSpec rho;
   rho.name = "rho";
   rho.default_value = 0.05;

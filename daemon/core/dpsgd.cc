@@ -17,7 +17,9 @@ AlgorithmInfo DpsgdInfo() {
   info.exchange = Exchange::kPush;
   info.lock_step = true;
   info.edge = PushCost();
-  info.cost = "One gradient and one push to every neighbour a round.";
+  info.cost =
+      "One gradient a round; to each neighbour 4 n bytes as fp32 and "
+      "dense, 4 s with s random coordinates.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()};
   return info;
 }

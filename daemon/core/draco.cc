@@ -65,8 +65,8 @@ AlgorithmInfo DracoInfo() {
   info.extra_vectors = 6;  // one of them a unification that waits
   info.edge.sent = 3;      // an update under way, and what waits behind it
   info.cost =
-      "B gradients a step (one training); at most one push to every "
-      "out-neighbour a step, and every P seconds one model over every edge.";
+      "B gradients a step (one training); to each out-neighbour at most 4 "
+      "n bytes as fp32 a step, and every P seconds 4 n more over each edge.";
 
   KnobSpec batches;
   batches.name = "B";

@@ -34,7 +34,9 @@ AlgorithmInfo EpidemicInfo() {
   info.complete_graph = true;
   info.edge = PushCost();
   info.heard_at_once = MostSenders;
-  info.cost = "One gradient and s pushes a round.";
+  info.cost =
+      "One gradient a round; to each of s peers 4 n bytes as fp32 and "
+      "dense, 4 rate n with random coordinates.";
   KnobSpec s;
   s.name = "s";
   s.type = KnobType::kInteger;

@@ -42,8 +42,8 @@ AlgorithmInfo FedmidInfo() {
   info.extra_vectors = 1;
   info.edge = PushCost();
   info.cost =
-      "K gradients a round; one push to the hub and one back, which the hub "
-      "sends to all.";
+      "K gradients a round; from each node to the hub 4 n bytes as fp32, "
+      "and 4 n back.";
   info.prox_steps = ProxSteps;
   KnobSpec eta_c = PositiveKnob("eta_c", 0.01,
                                 "Step size of the local steps, and of their "
@@ -126,6 +126,10 @@ void Fedmid::AfterMix(Actions& actions) {
   if (!spokes.empty()) {
     actions.push_back(Push{std::move(spokes), step(), vectors().parameters});
   }
+}
+
+void Fedmid::AddGauges(std::map<std::string, double>& gauges) const {
+  gauges["sparsity"] = Sparsity(vectors().parameters);
 }
 
 }  // namespace dfl::core

@@ -14,6 +14,8 @@
 #define DFL_CORE_FEDMID_H_
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -44,6 +46,8 @@ class Fedmid : public PushRounds {
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   void AfterMix(Actions& actions) override;
   double StepSize() const override { return plan().knobs.Number("eta_c"); }
+  // sparsity: the share of parameters that are 0.
+  void AddGauges(std::map<std::string, double>& gauges) const override;
 
   const NodeId& hub() const { return plan().hubs.front(); }
   bool IsHub() const { return hub() == plan().self; }

@@ -51,8 +51,9 @@ AlgorithmInfo KdPdflInfo() {
     return std::min(degree, knobs.Integer("subset"));
   };
   info.cost =
-      "One gradient a round; every T_ex rounds `subset` whole models are "
-      "pulled, kept and run on one batch, in place of the gradient.";
+      "One gradient a round; every T_ex rounds, in its place, from each of "
+      "`subset` neighbours 4 n bytes as fp32, a model that is kept and run "
+      "on one batch.";
 
   KnobSpec t_ex;
   t_ex.name = "T_ex";

@@ -27,8 +27,8 @@ AlgorithmInfo KGtInfo() {
   info.extra_vectors = 2;
   info.edge = LedgerCost() + PushCost();
   info.cost =
-      "K gradients, and one model and one correction to every neighbour a "
-      "round.";
+      "K gradients a round; to each neighbour 8 n bytes as fp32, a model "
+      "and a correction.";
   info.knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
                 LocalStepsKnob(), MaxLagKnob()};
   return info;

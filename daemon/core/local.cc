@@ -16,7 +16,7 @@ AlgorithmInfo LocalInfo() {
   info.source = "baseline";
   info.caveats = "Nothing is exchanged: every node ends with its own model.";
   info.exchange = Exchange::kNone;
-  info.cost = "One gradient a step; no messages.";
+  info.cost = "One gradient a step; nothing is sent.";
 
   const KnobSpec eta =
       PositiveKnob("eta", 0.01, "Step size, used while sigma0 is 0.");

@@ -41,7 +41,7 @@ AlgorithmInfo NidsInfo() {
       "lost";
   info.extra_vectors = 2;
   info.edge = LedgerCost() + MatchedCost();
-  info.cost = "One gradient and one vector to every neighbour a round.";
+  info.cost = "One gradient a round; to each neighbour 4 n bytes as fp32.";
   info.knobs = {NidsStepKnob()};
   return info;
 }

@@ -39,8 +39,8 @@ AlgorithmInfo PameInfo() {
   info.edge.waiting = 1;
   info.heard_at_once = AskedAtOnce;
   info.cost =
-      "One gradient a step; every kappa steps m asks and m answers of s "
-      "coordinates.";
+      "One gradient a step; every kappa steps from each of m neighbours 4 "
+      "s bytes as fp32, s = p n coordinates.";
 
   KnobSpec nu;
   nu.name = "nu";

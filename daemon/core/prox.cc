@@ -86,6 +86,11 @@ double Penalty(const Prox& prox, absl::Span<const float> x) {
   return sum;
 }
 
+double Sparsity(absl::Span<const float> x) {
+  return static_cast<double>(std::count(x.begin(), x.end(), 0.0F)) /
+         static_cast<double>(x.size());
+}
+
 std::vector<KnobSpec> ProxKnobs() {
   KnobSpec prox;
   prox.name = "prox";

@@ -52,6 +52,10 @@ void ApplyProx(const Prox& prox, double alpha, absl::Span<float> x);
 double PenaltyOf(const Prox& prox, double z);
 double Penalty(const Prox& prox, absl::Span<const float> x);
 
+// The share of `x` that is exactly 0, in [0, 1]: the gauge "sparsity" of every
+// algorithm with a proximal step. `x` is not empty.
+double Sparsity(absl::Span<const float> x);
+
 // The knobs prox, lambda, theta and a, as every algorithm with a proximal step
 // declares them.
 std::vector<KnobSpec> ProxKnobs();

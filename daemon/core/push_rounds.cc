@@ -106,8 +106,11 @@ std::vector<NodeId> CompleteMembers(const NodePlan& plan) {
 }
 
 std::map<std::string, double> PushRounds::Gauges() const {
-  return {{"dropped_late", static_cast<double>(barrier().dropped())},
-          {"step_size", StepSize()}};
+  std::map<std::string, double> gauges = {
+      {"dropped_late", static_cast<double>(barrier().dropped())},
+      {"step_size", StepSize()}};
+  AddGauges(gauges);
+  return gauges;
 }
 
 }  // namespace dfl::core

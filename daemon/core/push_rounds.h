@@ -26,7 +26,7 @@ namespace dfl::core {
 
 class PushRounds : public PushAlgorithm {
  public:
-  // dropped_late and step_size.
+  // dropped_late, step_size and the subclass's.
   std::map<std::string, double> Gauges() const final;
 
  protected:
@@ -59,6 +59,7 @@ class PushRounds : public PushAlgorithm {
   // What is to be done with the mix before the round goes on.
   virtual void AfterMix(Actions& /*actions*/) {}
   virtual double StepSize() const = 0;
+  virtual void AddGauges(std::map<std::string, double>& /*gauges*/) const {}
 
   // Between StepBegins and the round's end.
   bool in_round() const { return in_round_; }

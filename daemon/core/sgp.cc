@@ -46,7 +46,7 @@ AlgorithmInfo SgpInfo() {
   info.extra_vectors = 1;
   info.edge = LedgerCost();
   info.edge.given = 1;  // nothing is given while something is out
-  info.cost = "One gradient and one vector to every out-neighbour a round.";
+  info.cost = "One gradient a round; to each out-neighbour 4 n bytes as fp32.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()};
   return info;
 }

@@ -111,8 +111,8 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.extra_vectors = 1;
   info.edge = LedgerCost() + PushCost();
   info.cost =
-      "At most one gradient, and one model and one tracker to each drawn "
-      "out-neighbour a round.";
+      "At most one gradient a round; to each drawn out-neighbour 8 n bytes "
+      "as fp32, a model and a tracker.";
   info.knobs = {PositiveKnob("eta", 0.01, "Step size.")};
   if (computes) {
     info.knobs.push_back(ComputeKnob());

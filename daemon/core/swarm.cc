@@ -18,8 +18,8 @@ AlgorithmInfo SwarmInfo() {
   info.dense_only = true;
   info.why_dense = "the leader's model replaces the others', whole";
   info.cost =
-      "One gradient (form gradient) or E epochs of them (form local) a round; "
-      "one push to the leader and one back, which the leader sends to all.";
+      "One gradient (form gradient) or E epochs of them (form local) a "
+      "round; from each node to the leader 4 n bytes as fp32, and 4 n back.";
   info.knobs.erase(
       std::remove_if(info.knobs.begin(), info.knobs.end(),
                      [](const KnobSpec& k) { return k.name == "max_lag"; }),

@@ -1,4 +1,4 @@
-// What a run is measured by beside the twelve columns that every run has, on
+// What a run is measured by beside the columns that every run has, on
 // request (network.metrics):
 //
 //   gradient_error      |mean_i grad f_i(w_i) - mean_i nu_i|^2, nu being the

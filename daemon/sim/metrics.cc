@@ -13,6 +13,9 @@ constexpr char kHeader[] =
     "step,time_s,loss_mean_model,mean_loss,consensus_error,bytes_sent,nodes,"
     "lowest_step,highest_step,accuracy,accuracy_mean_model,mass_drift";
 constexpr size_t kColumns = 12;
+// After those that network.metrics asks for, whose places thus stay.
+constexpr char kLastHeader[] = ",sparsity,phi_mean_model";
+constexpr size_t kLastColumns = 2;
 
 std::string Number(double value) { return absl::StrFormat("%.17g", value); }
 
@@ -28,9 +31,10 @@ bool ReadOptional(absl::string_view cell, std::optional<double>& out) {
   return true;
 }
 
-// The columns of a header after the twelve fixed ones; nullopt: it is none.
+// The columns of a header between the fixed ones; nullopt: it is none.
 std::optional<std::vector<std::string>> ReadHeader(absl::string_view line) {
   if (!absl::ConsumePrefix(&line, kHeader)) return std::nullopt;
+  if (!absl::ConsumeSuffix(&line, kLastHeader)) return std::nullopt;
   std::vector<std::string> extra;
   while (absl::ConsumePrefix(&line, ",")) {
     const absl::string_view name = line.substr(0, line.find(','));
@@ -58,7 +62,7 @@ std::string ToCsv(absl::Span<const MetricsRow> rows,
                   absl::Span<const std::string> extra) {
   std::string out = kHeader;
   for (const std::string& name : extra) absl::StrAppend(&out, ",", name);
-  out += "\n";
+  absl::StrAppend(&out, kLastHeader, "\n");
   for (const MetricsRow& row : rows) {
     absl::StrAppend(&out, row.step, ",", Number(row.time_s), ",");
     absl::StrAppend(&out, Number(row.loss_mean_model), ",",
@@ -73,7 +77,8 @@ std::string ToCsv(absl::Span<const MetricsRow> rows,
       out += ",";
       if (found != row.extra.end()) out += Number(found->second);
     }
-    out += "\n";
+    absl::StrAppend(&out, ",", Number(row.sparsity), ",",
+                    Number(row.phi_mean_model), "\n");
   }
   return out;
 }
@@ -91,16 +96,18 @@ absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
     };
     if (number == 1) {
       std::optional<std::vector<std::string>> header = ReadHeader(line);
-      if (!header.has_value()) return wrong(kHeader);
+      if (!header.has_value()) {
+        return wrong(absl::StrCat(kHeader, kLastHeader));
+      }
       extra = *std::move(header);
       continue;
     }
     if (line.empty()) continue;
     const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
+    const size_t columns = kColumns + extra.size() + kLastColumns;
     MetricsRow row;
     const bool good =
-        cells.size() == kColumns + extra.size() &&
-        absl::SimpleAtoi(cells[0], &row.step) &&
+        cells.size() == columns && absl::SimpleAtoi(cells[0], &row.step) &&
         absl::SimpleAtod(cells[1], &row.time_s) &&
         absl::SimpleAtod(cells[2], &row.loss_mean_model) &&
         absl::SimpleAtod(cells[3], &row.mean_loss) &&
@@ -112,10 +119,12 @@ absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
         ReadOptional(cells[9], row.accuracy) &&
         ReadOptional(cells[10], row.accuracy_mean_model) &&
         ReadOptional(cells[11], row.mass_drift) &&
-        ReadExtra(absl::MakeConstSpan(cells).subspan(kColumns), extra, row);
+        ReadExtra(absl::MakeConstSpan(cells).subspan(kColumns), extra, row) &&
+        ReadOptional(cells[columns - 2], row.sparsity) &&
+        ReadOptional(cells[columns - 1], row.phi_mean_model);
     if (!good) {
       return wrong(absl::StrCat(
-          kColumns + extra.size(),
+          columns,
           " columns, as in the first line: numbers, of which those from "
           "accuracy on may be missing"));
     }
@@ -123,7 +132,7 @@ absl::StatusOr<std::vector<MetricsRow>> ParseCsv(absl::string_view text,
   }
   if (number < 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat(file_name, ":1: allowed: ", kHeader));
+        absl::StrCat(file_name, ":1: allowed: ", kHeader, kLastHeader));
   }
   return rows;
 }

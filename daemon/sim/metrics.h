@@ -33,6 +33,12 @@ struct MetricsRow {
   std::optional<double> accuracy_mean_model;
   // core::MassDrift; none where an algorithm conserves nothing.
   std::optional<double> mass_drift;
+  // The share of parameters that are exactly 0, the mean over the nodes. None
+  // where the newest plan's algorithm takes no proximal step.
+  std::optional<double> sparsity;
+  // f + h at the mean model, f being loss_mean_model and h the newest plan's
+  // penalty. [DEPOSITUM] eq. 1. None without a penalty.
+  std::optional<double> phi_mean_model;
   // What network.metrics asks for (extra_metrics.h), by name; without what there
   // is none of.
   std::map<std::string, double> extra;
@@ -41,7 +47,8 @@ struct MetricsRow {
 };
 
 // A header line and a line a row; numbers read back as they were, and what there
-// is none of is empty. `extra` are the columns after the twelve fixed ones.
+// is none of is empty. `extra` are columns between mass_drift, the twelfth, and
+// the last two: sparsity and phi_mean_model.
 std::string ToCsv(absl::Span<const MetricsRow> rows,
                   absl::Span<const std::string> extra = {});
 

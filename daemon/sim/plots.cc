@@ -96,6 +96,18 @@ std::vector<Figure> Figures(absl::Span<const RecordedRun> runs) {
        {kSteps, kTime, kBytes},
        true,
        "top right"},
+      {"sparsity",
+       "share of zeros, mean over nodes",
+       [](const MetricsRow& row) -> Value { return row.sparsity; },
+       {kSteps, kTime, kBytes},
+       false,
+       "bottom right"},
+      {"phi",
+       "f(mean w) + h(mean w)",
+       [](const MetricsRow& row) -> Value { return row.phi_mean_model; },
+       {kSteps, kTime, kBytes},
+       true,
+       "top right"},
   };
   std::set<std::string> extra;
   for (const RecordedRun& run : runs) {

@@ -1,6 +1,7 @@
-// Pictures of runs, drawn by gnuplot: loss, consensus error, accuracy, drift and
-// what network.metrics asks for, each against steps, virtual time and bytes sent, and bytes against steps and
-// time, as PNG and SVG.
+// Pictures of runs, drawn by gnuplot: loss, consensus error, accuracy, drift,
+// sparsity, loss with penalty and what network.metrics asks for, each against
+// steps, virtual time and bytes sent, and bytes against steps and time, as PNG
+// and SVG.
 #ifndef DFL_SIM_PLOTS_H_
 #define DFL_SIM_PLOTS_H_
 
@@ -17,7 +18,7 @@ namespace dfl::sim {
 std::string PlotScript(absl::Span<const RecordedRun> runs);
 
 // Writes plot.gp and {loss,consensus,bytes}.{png,svg} to `folder`, which exists;
-// {accuracy,drift}.{png,svg} and those of extra metrics, by their names, where a
+// {accuracy,drift,sparsity,phi}.{png,svg} and those of extra metrics, by their names, where a
 // run has them. `gnuplot` is the program's name or path.
 // Errors: NOT_FOUND when there is no such program; INTERNAL when it fails.
 absl::Status DrawPlots(const std::string& folder,

@@ -120,6 +120,8 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
     AddIfThere(last, "accuracy", row.accuracy);
     AddIfThere(last, "accuracy_mean_model", row.accuracy_mean_model);
     AddIfThere(last, "mass_drift", row.mass_drift);
+    AddIfThere(last, "sparsity", row.sparsity);
+    AddIfThere(last, "phi_mean_model", row.phi_mean_model);
     for (const auto& [metric, value] : row.extra) last[metric] = value;
   }
   Json nodes = Json::array();

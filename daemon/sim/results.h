@@ -5,7 +5,8 @@
 //   summary.json    seed, digest, how it ended, the last row, the command that
 //                   replays it
 //   loss.png, consensus.png, bytes.png, accuracy.png where there are classes,
-//   drift.png where something is conserved, NAME.png for each of
+//   drift.png where something is conserved, sparsity.png where a proximal step
+//   is taken, phi.png where there is a penalty, NAME.png for each of
 //   network.metrics, and the same as .svg (plots.h)
 #ifndef DFL_SIM_RESULTS_H_
 #define DFL_SIM_RESULTS_H_

@@ -68,7 +68,7 @@ struct Scenario {
   std::vector<NetworkEvent> events;  // as written
   // Steps between two rows of metrics, >= 1.
   int64_t metrics_every = 1;
-  // What is measured beside the twelve fixed columns (extra_metrics.h).
+  // What is measured beside the fixed columns (extra_metrics.h).
   std::vector<std::string> metrics;
   // [PaME] sec. V: the run ends when the standard deviation of f(mean w) over
   // the last three rows of metrics is below this; 0: off.

@@ -3,15 +3,31 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
 #include "daemon/core/mass_drift.h"
 #include "daemon/core/mass_rounds.h"
+#include "daemon/core/prox.h"
 #include "daemon/sim/simulation.h"
 
 namespace dfl::sim {
+namespace {
+
+// What `plan` adds to the loss; none where its algorithm takes no proximal step.
+absl::StatusOr<std::optional<core::Prox>> PlanPenalty(
+    const core::RunPlan& plan) {
+  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* info,
+                       core::FindAlgorithm(plan.algorithm.name));
+  if (info->prox_steps == nullptr) return std::nullopt;
+  DFL_ASSIGN_OR_RETURN(const core::Knobs knobs,
+                       core::Knobs::Resolve(info->knobs, plan.algorithm.knobs));
+  return core::ProxOf(knobs);
+}
+
+}  // namespace
 
 absl::Status Simulation::Measure(MetricsRow& row) {
   const auto n = static_cast<size_t>(task_->parameters());
@@ -40,7 +56,13 @@ absl::Status Simulation::Measure(MetricsRow& row) {
                                           versions_[newest_].members));
   row.loss_mean_model = of_mean.loss;
   row.accuracy_mean_model = of_mean.accuracy;
+  DFL_ASSIGN_OR_RETURN(const std::optional<core::Prox> penalty,
+                       PlanPenalty(newest_plan()));
+  if (penalty.has_value() && penalty->h != core::Regulariser::kNone) {
+    row.phi_mean_model = of_mean.loss + core::Penalty(*penalty, rounded);
+  }
   double accuracies = 0;
+  double sparsities = 0;
   result_.nodes.clear();
   for (int64_t i = 0; i < size(); ++i) {
     const Slot& slot = slots_[static_cast<size_t>(i)];
@@ -52,6 +74,7 @@ absl::Status Simulation::Measure(MetricsRow& row) {
         {name(i), slot.step, slot.plan_in_force, slot.incarnations, own});
     row.mean_loss += own.loss;
     accuracies += own.accuracy.value_or(0);
+    if (penalty.has_value()) sparsities += core::Sparsity(w);
     for (size_t l = 0; l < n; ++l) {
       row.consensus_error += (w[l] - mean[l]) * (w[l] - mean[l]);
     }
@@ -60,6 +83,7 @@ absl::Status Simulation::Measure(MetricsRow& row) {
   row.consensus_error /= count;
   if (task_->classifies()) row.accuracy = accuracies / count;
   row.mass_drift = Drift();
+  if (penalty.has_value()) row.sparsity = sparsities / count;
   return MeasureExtras({rounded, rounded_buffers}, row);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "daemon/core/algorithm.h"
@@ -32,6 +33,63 @@ TEST(Catalogue, HasEveryAlgorithmWithWhatItCostsAndWhereItIsFrom) {
       EXPECT_THAT(text, HasSubstr("\n" + knob.name + " ")) << info.name;
     }
   }
+}
+
+// A program that has the list needs to ask for no entry by itself.
+TEST(Catalogue, ListsEntriesWhole) {
+  const Json list = CatalogueJson()["algorithms"];
+  const auto infos = core::AlgorithmCatalogue();
+  ASSERT_EQ(list.size(), infos.size());
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const core::AlgorithmInfo& info = infos[i];
+    SCOPED_TRACE(info.name);
+    const Json& entry = list[i];
+    EXPECT_EQ(entry, AlgorithmJson(info, nullptr));
+    EXPECT_EQ(entry["name"], info.name);
+    EXPECT_EQ(entry["summary"], info.summary);
+    EXPECT_EQ(entry["source"], info.source);
+    EXPECT_EQ(entry["cost"], info.cost);
+    EXPECT_EQ(entry["caveats"], info.caveats);
+    EXPECT_EQ(entry["knobs"].size(), info.knobs.size());
+    for (const Json& knob : entry["knobs"]) {
+      EXPECT_EQ(knob["value"], knob["default"]);
+      EXPECT_NE(knob["allowed"], "") << knob["name"];
+      EXPECT_NE(knob["help"], "") << knob["name"];
+    }
+  }
+  const auto pame = std::find_if(list.begin(), list.end(), [](const Json& e) {
+    return e["name"] == "pame";
+  });
+  ASSERT_NE(pame, list.end());
+  const Json& knobs = (*pame)["knobs"];
+  const auto nu = std::find_if(knobs.begin(), knobs.end(),
+                               [](const Json& k) { return k["name"] == "nu"; });
+  ASSERT_NE(nu, knobs.end());
+  EXPECT_EQ((*nu)["default"], 0.5);
+  EXPECT_THAT((*nu)["allowed"], HasSubstr("(0, 1]"));
+}
+
+// In terms of n and, where an algorithm takes part of the coordinates, of s.
+TEST(Catalogue, CostsNameBytesOrSayThatNothingIsSent) {
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    SCOPED_TRACE(info.name + ": " + info.cost);
+    EXPECT_THAT(info.cost, HasSubstr("gradient"));
+    if (info.exchange == core::Exchange::kNone) {
+      EXPECT_THAT(info.cost, HasSubstr("; nothing is sent."));
+      EXPECT_THAT(info.cost, Not(HasSubstr("bytes")));
+      continue;
+    }
+    EXPECT_THAT(info.cost,
+                testing::ContainsRegex(
+                    "(to|from) each [a-z` -]*([0-9]+|bits) [kns](/8)?.* "
+                    "bytes"));
+    const bool dense = info.cost.find("as fp32 and dense") != std::string::npos;
+    EXPECT_EQ(dense,
+              !info.dense_only && info.exchange == core::Exchange::kPush);
+  }
+  EXPECT_THAT(Info("d-psgd").cost,
+              HasSubstr("to each neighbour 4 n bytes as fp32 and dense, 4 s"));
+  EXPECT_THAT(Info("k-gt").cost, HasSubstr("8 n bytes as fp32"));
 }
 
 TEST(Catalogue, SaysWhatIsKeptForEachNeighbour) {

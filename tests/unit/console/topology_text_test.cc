@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/config/plan_yaml.h"
 
 namespace dfl::console {
@@ -45,6 +47,39 @@ TEST(TopologyText, OfARing) {
                                Not(HasSubstr("round"))));
 }
 
+std::vector<double> Numbers(const Json& list) {
+  return list.get<std::vector<double>>();
+}
+
+TEST(TopologyText, SumsUpRowsAndColumnsOfWeights) {
+  for (const char* topology :
+       {"{kind: star}", "{kind: path, weights: laplacian}",
+        "{kind: explicit, edges: [[a, b], [c, d]], weights: explicit, matrix: "
+        "[[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0.25, 0.75], [0, 0, 0.75, "
+        "0.25]]}"}) {
+    SCOPED_TRACE(topology);
+    const Shown shown = Show("local", topology);
+    const auto ones = testing::Pointwise(testing::DoubleNear(1e-12),
+                                         std::vector<double>(4, 1.0));
+    EXPECT_THAT(Numbers(shown.json["row_sums"]), ones);
+    EXPECT_THAT(Numbers(shown.json["column_sums"]), ones);
+    EXPECT_THAT(shown.text,
+                HasSubstr("sums of W     rows 1.0000, columns 1.0000\n"));
+  }
+}
+
+// Explicit weights may be a little off, and it is seen.
+TEST(TopologyText, SumsAreThoseOfTheWeightsThatAreUsed) {
+  const Shown shown = Show(
+      "local",
+      "{kind: explicit, edges: [[a, b], [c, d]], weights: explicit, matrix: "
+      "[[0.5, 0.5000005, 0, 0], [0.5000005, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0, "
+      "0, 0.5, 0.5]]}");
+  EXPECT_NEAR(Numbers(shown.json["row_sums"]).at(0), 1.0000005, 1e-12);
+  EXPECT_NEAR(Numbers(shown.json["column_sums"]).at(1), 1.0000005, 1e-12);
+  EXPECT_NEAR(Numbers(shown.json["column_sums"]).at(3), 1, 1e-12);
+}
+
 std::string Line(const std::string& algorithm, const std::string& topology) {
   const absl::StatusOr<core::RunPlan> plan = config::ParsePlan(
       "members: [a, b, c, d]\ncodec: {coordinates: dense}\n"
@@ -68,6 +103,35 @@ TEST(TopologyLine, SaysWhatMattersBeforeAPlanIsAccepted) {
                    "b], [b, c], [c, d], [d, a], [a, c]]}"),
               AllOf(HasSubstr("5 directed edges, strongly connected"),
                     HasSubstr("of A in rows 1.000")));
+}
+
+// Whose matrices would take minutes.
+TEST(TopologyLine, OfManyMembersSaysWhatTheGraphItselfTells) {
+  const auto line = [](const std::string& algorithm,
+                       const std::string& topology) {
+    std::string members;
+    for (int i = 1000; i <= 2000; ++i) {
+      absl::StrAppend(&members, i == 1000 ? "" : ", ", "n", i);
+    }
+    const absl::StatusOr<core::RunPlan> plan = config::ParsePlan(
+        absl::StrCat("members: [", members,
+                     "]\ncodec: {coordinates: dense}\nalgorithm: {name: ",
+                     algorithm, "}\ntopology: ", topology, "\n"),
+        "p.yaml");
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return plan.ok() ? TopologyLine(*plan) : "";
+  };
+  EXPECT_EQ(line("d-psgd", "{kind: ring}"),
+            "graph: ring of 1001, 1001 edges, connected");
+  EXPECT_EQ(line("local",
+                 "{kind: explicit, directed: on, edges: [[n1000, n1001], "
+                 "[n1001, n1000], [n1001, n1002]]}"),
+            "graph: explicit of 1001, 3 directed edges, not strongly "
+            "connected");
+  EXPECT_EQ(line("local",
+                 "{kind: time-varying, edge_sets: [[[n1000, n1001]], [[n1001, "
+                 "n1002]]]}"),
+            "graph: time-varying of 1001, 1 edges, not connected in round 0");
 }
 
 TEST(TopologyText, OfARoundWhereTheGraphChanges) {
@@ -95,6 +159,7 @@ TEST(TopologyText, OfADirectedGraphHasBothMatrices) {
     EXPECT_NEAR(shown.json["row_sums_a"][i].get<double>(), 1, 1e-12);
     EXPECT_NEAR(shown.json["column_sums_b"][i].get<double>(), 1, 1e-12);
   }
+  EXPECT_EQ(shown.json.count("row_sums"), 0);
   EXPECT_THAT(shown.text, AllOf(HasSubstr("5, directed"),
                                 HasSubstr("d     0.333  b, c   0.500  a")));
 }

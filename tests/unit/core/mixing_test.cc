@@ -1,12 +1,10 @@
 #include "daemon/core/mixing.h"
 
 #include <cmath>
-#include <fstream>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 #include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
@@ -17,89 +15,6 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr double kPi = 3.14159265358979323846;
-
-// Rows and columns sum to 1 and W is symmetric, by the naive definition.
-void ExpectDoublyStochastic(const MixingMatrix& w) {
-  for (size_t i = 0; i < w.size(); ++i) {
-    double row = 0;
-    for (size_t j = 0; j < w.size(); ++j) {
-      EXPECT_GE(w[i][j], 0);
-      EXPECT_EQ(w[i][j], w[j][i]);
-      row += w[i][j];
-    }
-    EXPECT_NEAR(row, 1, 1e-12);
-  }
-}
-
-TEST(Mixing, ReproducesTheGoldenTable) {
-  std::ifstream file(DFL_GOLDEN_VECTORS "/table_mixing.json");
-  ASSERT_TRUE(file.good());
-  const nlohmann::json document = nlohmann::json::parse(file);
-  int compared = 0;
-  for (const nlohmann::json& entry : document.at("tables")) {
-    if (entry.at("directed").get<bool>()) continue;
-    const auto rule = entry.at("rule").get<std::string>();
-    const std::string name = entry.at("graph").get<std::string>() + " " + rule;
-    SCOPED_TRACE(name);
-    Graph graph(entry.at("m").get<int64_t>());
-    for (const nlohmann::json& edge : entry.at("edges")) {
-      graph.AddEdge(edge[0].get<int64_t>(), edge[1].get<int64_t>());
-    }
-    const auto expected = entry.at("W").get<MixingMatrix>();
-    const double lambda = SecondSingularValue(expected);
-    EXPECT_NEAR(lambda, entry.at("lambda").get<double>(), 1e-9);
-    EXPECT_NEAR(SpectralGap(expected), entry.at("gap").get<double>(), 1e-9);
-    ++compared;
-    // `pull` is not a mixing rule: its matrix is not doubly stochastic.
-    if (rule == "pull") continue;
-    const absl::StatusOr<MixingMatrix> w = BuildMixing(rule, graph);
-    ASSERT_TRUE(w.ok()) << w.status();
-    ExpectDoublyStochastic(*w);
-    for (size_t i = 0; i < expected.size(); ++i) {
-      for (size_t j = 0; j < expected.size(); ++j) {
-        EXPECT_NEAR((*w)[i][j], expected[i][j], 1e-9) << i << " " << j;
-      }
-    }
-    EXPECT_NEAR(SecondSingularValue(*w), entry.at("lambda").get<double>(),
-                1e-9);
-  }
-  EXPECT_GE(compared, 20);
-}
-
-TEST(DirectedMixing, ReproducesTheGoldenTable) {
-  std::ifstream file(DFL_GOLDEN_VECTORS "/table_mixing.json");
-  ASSERT_TRUE(file.good());
-  const nlohmann::json document = nlohmann::json::parse(file);
-  int compared = 0;
-  for (const nlohmann::json& entry : document.at("tables")) {
-    if (!entry.at("directed").get<bool>()) continue;
-    SCOPED_TRACE(entry.at("graph").get<std::string>());
-    Digraph graph(entry.at("m").get<int64_t>());
-    for (const nlohmann::json& edge : entry.at("edges")) {
-      graph.AddArc(edge[0].get<int64_t>(), edge[1].get<int64_t>());
-    }
-    EXPECT_TRUE(graph.IsStronglyConnected());
-    const DirectedWeights weights = BuildDirectedWeights(graph);
-    const auto a = entry.at("A").get<MixingMatrix>();
-    const auto b = entry.at("B").get<MixingMatrix>();
-    ASSERT_EQ(weights.a.size(), a.size());
-    ASSERT_EQ(weights.b.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) {
-      for (size_t j = 0; j < a.size(); ++j) {
-        EXPECT_NEAR(weights.a[i][j], a[i][j], 1e-9) << i << " " << j;
-        EXPECT_NEAR(weights.b[i][j], b[i][j], 1e-9) << i << " " << j;
-      }
-      EXPECT_NEAR(RowSums(weights.a)[i], 1, 1e-12);
-      EXPECT_NEAR(ColumnSums(weights.b)[i], 1, 1e-12);
-    }
-    EXPECT_NEAR(SecondLargestModulus(weights.a),
-                entry.at("lambda_A").get<double>(), 1e-9);
-    EXPECT_NEAR(SecondLargestModulus(weights.b),
-                entry.at("lambda_B").get<double>(), 1e-9);
-    ++compared;
-  }
-  EXPECT_GE(compared, 2);
-}
 
 // [DeceFL] supplement: the rows of the path of four.
 TEST(Mixing, LaplacianOfThePathOfFourIsThePapers) {

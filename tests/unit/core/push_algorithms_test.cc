@@ -595,13 +595,19 @@ MixingMatrix Star() {
           {0, 0, 0.5, 0.5}};
 }
 
-double NaiveProx(const std::string& h, double lambda, double theta,
-                 double alpha, double v) {
+// `bend` is theta of mcp and a of scad.
+double NaiveProx(const std::string& h, double lambda, double bend, double alpha,
+                 double v) {
   const double size = std::fabs(v);
   const double sign = v < 0 ? -1 : 1;
   const double soft = sign * std::max(size - alpha * lambda, 0.0);
   if (h == "l1") return soft;
-  return size > theta * lambda ? v : soft / (1 - alpha / theta);
+  if (size > bend * lambda) return v;
+  if (h == "mcp") return soft / (1 - alpha / bend);
+  if (size <= lambda + alpha * lambda) return soft;
+  // z - v + alpha (bend lambda - z)/(bend - 1) = 0 for z > 0.
+  return sign * (size - alpha * bend * lambda / (bend - 1)) /
+         (1 - alpha / (bend - 1));
 }
 
 class FedmidTest : public testing::TestWithParam<std::string> {};
@@ -613,10 +619,12 @@ TEST_P(FedmidTest, FollowsTheNaiveRecursion) {
            {"K", int64_t{3}},
            {"prox", GetParam()},
            {"lambda", 0.7},
-           {"theta", 2.0}},
+           {"theta", 2.0},
+           {"a", 2.5}},
           Star());
+  const double bend = GetParam() == "scad" ? 2.5 : 2;
   const auto prox = [&](double alpha, double v) {
-    return NaiveProx(GetParam(), 0.7, 2, alpha, v);
+    return NaiveProx(GetParam(), 0.7, bend, alpha, v);
   };
   Vector w = StartOf(2);
   for (int64_t i = 0; i < 4; ++i) net.at(i).assign(w.begin(), w.end());
@@ -646,7 +654,7 @@ TEST_P(FedmidTest, FollowsTheNaiveRecursion) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Regularisers, FedmidTest,
-                         testing::Values("l1", "mcp"));
+                         testing::Values("l1", "mcp", "scad"));
 
 TEST(FedmidLossTest, WhoseModelIsLostCountsAsNoDifference) {
   const KnobValues knobs = {{"eta_c", 0.1}, {"K", int64_t{1}}};
@@ -710,6 +718,37 @@ TEST(FedmidLossTest, BuffersAreAveragedWhateverTheStep) {
   m.Handle(PushArrived{Id("a"), Model({3, 3}, 1, {7})});
   EXPECT_EQ(m.buffers[0], 7);
   EXPECT_EQ(m.parameters, (std::vector<float>{3, 3}));
+}
+
+// Of every algorithm with a proximal step, whatever its rounds look like.
+TEST(SparsityGaugeTest, IsTheShareOfParametersThatThePenaltyMadeZero) {
+  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+    SCOPED_TRACE(info.name);
+    if (info.prox_steps == nullptr) {
+      Machine machine(info.name, {}, {});
+      EXPECT_EQ(machine->Gauges().count("sparsity"), 0U);
+      continue;
+    }
+    for (const bool penalised : {false, true}) {
+      Machine machine(
+          info.name,
+          {{"prox", std::string(penalised ? "l1" : "none")}, {"lambda", 1.0}},
+          {}, /*n=*/4);
+      machine.parameters = {1, -1e-4F, 1e-4F, 1e-4F};
+      ASSERT_EQ(machine->Gauges().count("sparsity"), 1U);
+      EXPECT_EQ(machine.Gauge("sparsity"), 0);
+      machine.Handle(StepBegins{});
+      bool done = false;
+      for (int i = 0; i < 10 && !done; ++i) {
+        machine.Handle(GradientReady{});
+        done = std::any_of(
+            machine.actions.begin(), machine.actions.end(),
+            [](const auto& a) { return std::holds_alternative<StepDone>(a); });
+      }
+      ASSERT_TRUE(done);
+      EXPECT_EQ(machine.Gauge("sparsity"), penalised ? 0.75 : 0);
+    }
+  }
 }
 
 TEST(SeededDecisionsTest, ChooseTogetherIsUniformAndDistinct) {

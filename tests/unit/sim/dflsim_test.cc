@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "daemon/console/document.h"
+#include "tests/support/command_examples.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {
@@ -18,6 +19,8 @@ namespace {
 
 using console::Json;
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
 using ::testing::HasSubstr;
 
 class DflsimTest : public testing::Test {
@@ -127,15 +130,35 @@ TEST_F(DflsimTest, AWrongCommandLineIsAUsageError) {
   EXPECT_THAT(err_, HasSubstr("see `dflsim --help`"));
 }
 
+// The files that examples name are not there, which is no usage error.
+TEST_F(DflsimTest, EveryCommandsHelpEndsWithAnExampleThatIsUnderstood) {
+  const std::vector<CommandHelp> commands =
+      AllCommands("dflsim", [&](const std::vector<std::string>& arguments) {
+        EXPECT_EQ(Call(arguments), kOk);
+        return out_;
+      });
+  EXPECT_THAT(commands, Contains(Field(&CommandHelp::path, "dflsim run")));
+  EXPECT_THAT(commands,
+              Contains(Field(&CommandHelp::path, "dflsim topology show")));
+  ExpectExamples(commands);
+  for (const CommandHelp& command : commands) {
+    const int code = Call(ExampleArguments(command));
+    EXPECT_TRUE(code == kOk || code == kFailed) << command.example << err_;
+  }
+}
+
 TEST_F(DflsimTest, ListsAndExplainsAlgorithms) {
   ASSERT_EQ(Call({"algorithm", "list", "-o", "json"}), kOk);
-  EXPECT_THAT(Json::parse(out_)["algorithms"].dump(), HasSubstr("\"pame\""));
+  const Json listed = Json::parse(out_)["algorithms"];
   ASSERT_EQ(Call({"algorithm", "show", "pame"}), kOk);
   EXPECT_THAT(out_,
               AllOf(HasSubstr("knobs of participation:"), HasSubstr("(0, 1]"),
                     HasSubstr("[PaME] Alg. 1"), HasSubstr("never mixes")));
   ASSERT_EQ(Call({"algorithm", "show", "pame", "-o", "json"}), kOk);
-  EXPECT_THAT(Json::parse(out_)["cost"], HasSubstr("gradient"));
+  const Json shown = Json::parse(out_);
+  EXPECT_THAT(shown["cost"], HasSubstr("gradient"));
+  // The list has all of it.
+  EXPECT_THAT(listed, testing::Contains(shown));
   EXPECT_EQ(Call({"algorithm", "show", "pmae"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("did you mean \"pame\""));
 }

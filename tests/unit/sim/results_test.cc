@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,6 +16,7 @@
 #include "daemon/core/run_plan.h"
 #include "daemon/core/spod_gt.h"
 #include "daemon/sim/plots.h"
+#include "tests/unit/sim/play.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {
@@ -68,13 +71,77 @@ TEST_F(ResultsTest, HoldWhatWasAskedFor) {
   const Result result = PlayedOut(scenario);
   ASSERT_TRUE(WriteResults(folder_, scenario, result).ok());
   EXPECT_THAT(Read("metrics.csv"),
-              HasSubstr(",mass_drift,consensus_error_y,proximal_gradient\n"));
+              HasSubstr(",mass_drift,consensus_error_y,proximal_gradient,"
+                        "sparsity,phi_mean_model\n"));
   const absl::StatusOr<RecordedRun> run = ReadRun(folder_);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->rows, result.rows);
   EXPECT_EQ(run->summary["last"]["proximal_gradient"],
             result.rows.back().extra.at("proximal_gradient"));
   EXPECT_GT(run->summary["last"]["consensus_error_y"], 0);
+}
+
+std::string Penalised(const std::string& algorithm, const std::string& prox,
+                      const std::string& network = "") {
+  return absl::StrReplaceAll(
+      SmallScenario(network,
+                    absl::StrCat("{name: ", algorithm, ", knobs: {prox: ", prox,
+                                 ", lambda: 0.2}}")),
+      {{"coordinates: random", "coordinates: dense"},
+       {"kind: ring", algorithm == "fedmid" ? "kind: star" : "kind: ring"}});
+}
+
+// Of [PaME] Example 1 one weight of a hundred is not 0, so l1 finds most of them.
+TEST(Penalties, AreMeasuredByTheZerosTheyMakeAndByWhatTheyAdd) {
+  for (const char* algorithm : {"depositum", "fedmid"}) {
+    SCOPED_TRACE(algorithm);
+    const Scenario scenario =
+        *ParseScenario(Penalised(algorithm, "l1"), "s.yaml");
+    auto made = Simulation::Create(scenario);
+    ASSERT_TRUE(made.ok()) << made.status();
+    const Result result = (*made)->Run([](const Progress&) { return true; });
+    const MetricsRow& last = result.rows.back();
+    EXPECT_EQ(result.rows.front().sparsity, 1);  // models start at 0
+    std::vector<double> mean(20, 0.0);
+    double zeros = 0;
+    for (int64_t i = 0; i < 8; ++i) {
+      for (size_t l = 0; l < 20; ++l) {
+        const float w = (*made)->parameters(i)[l];
+        mean[l] += w / 8.0;
+        zeros += w == 0 ? 1 : 0;
+      }
+    }
+    EXPECT_GT(zeros, 80);
+    EXPECT_LT(zeros, 160);
+    EXPECT_DOUBLE_EQ(*last.sparsity, zeros / 160);
+    double h = 0;
+    for (const double w : mean) h += 0.2 * std::abs(w);
+    EXPECT_GT(h, 0.01);
+    EXPECT_NEAR(*last.phi_mean_model, last.loss_mean_model + h, 1e-6);
+    const console::Json summary = SummaryJson(scenario, result);
+    EXPECT_EQ(summary["last"]["sparsity"], *last.sparsity);
+    EXPECT_EQ(summary["last"]["phi_mean_model"], *last.phi_mean_model);
+  }
+}
+
+TEST(Penalties, AreMeasuredWhereThereAreAny) {
+  // A proximal step, but no penalty.
+  const MetricsRow none = RunOnce(Penalised("depositum", "none")).rows.back();
+  EXPECT_EQ(none.sparsity, 0);
+  EXPECT_FALSE(none.phi_mean_model.has_value());
+  const Scenario scenario = *ParseScenario(SmallScenario(), "s.yaml");
+  const Result without = PlayedOut(scenario);
+  EXPECT_FALSE(without.rows.back().sparsity.has_value());
+  EXPECT_FALSE(without.rows.back().phi_mean_model.has_value());
+  const console::Json last = SummaryJson(scenario, without)["last"];
+  EXPECT_EQ(last.count("sparsity") + last.count("phi_mean_model"), 0);
+  // The newest plan's.
+  const Result changed = RunOnce(Penalised(
+      "depositum", "mcp",
+      "  events: [{at: 600ms, change: {algorithm: {name: d-psgd}}}]\n"));
+  EXPECT_TRUE(changed.rows[1].phi_mean_model.has_value());
+  EXPECT_FALSE(changed.rows.back().phi_mean_model.has_value());
+  EXPECT_FALSE(changed.rows.back().sparsity.has_value());
 }
 
 // By the nodes and by the edges, of all plans that were given out.
@@ -159,12 +226,15 @@ TEST(Metrics, HaveAHeaderAndALineARow) {
   EXPECT_EQ(csv,
             "step,time_s,loss_mean_model,mean_loss,consensus_error,bytes_sent,"
             "nodes,lowest_step,highest_step,accuracy,accuracy_mean_model,"
-            "mass_drift\n"
-            "5,0.25,0.10000000000000001,0,0,1234,2,0,0,,,\n");
+            "mass_drift,sparsity,phi_mean_model\n"
+            "5,0.25,0.10000000000000001,0,0,1234,2,0,0,,,,,\n");
   EXPECT_EQ(ParseCsv(csv, "m.csv")->front(), row);
   row.accuracy = 0.5;
   row.accuracy_mean_model = 0.75;
   row.mass_drift = 0;
+  row.sparsity = 0.25;
+  EXPECT_THAT(ToCsv({&row, 1}), HasSubstr(",0.5,0.75,0,0.25,\n"));
+  row.phi_mean_model = 2;
   EXPECT_EQ(ParseCsv(ToCsv({&row, 1}), "m.csv")->front(), row);
 }
 
@@ -174,21 +244,26 @@ TEST(Metrics, HaveAColumnForWhatIsAskedFor) {
   const std::vector<std::string> extra = {"gradient_error",
                                           "consensus_error_y"};
   const std::string csv = ToCsv({&row, 1}, extra);
-  EXPECT_THAT(csv, HasSubstr("mass_drift,gradient_error,consensus_error_y\n"));
-  EXPECT_THAT(csv, HasSubstr(",,,0.10000000000000001,\n"));
+  EXPECT_THAT(csv, HasSubstr("mass_drift,gradient_error,consensus_error_y,"
+                             "sparsity,phi_mean_model\n"));
+  EXPECT_THAT(csv, HasSubstr(",,,0.10000000000000001,,,\n"));
   EXPECT_EQ(ParseCsv(csv, "m.csv")->front(), row);
   row.extra["consensus_error_y"] = 0;
+  row.sparsity = 0.5;
+  row.phi_mean_model = 3;
   EXPECT_EQ(ParseCsv(ToCsv({&row, 1}, extra), "m.csv")->front(), row);
   EXPECT_THAT(ParseCsv(absl::StrCat(ToCsv({}, extra), "0,0,0,0,0,0,0,0,0,,,,1"),
                        "m.csv")
                   .status()
                   .message(),
-              HasSubstr("m.csv:2: allowed: 14 columns"));
+              HasSubstr("m.csv:2: allowed: 16 columns"));
   EXPECT_FALSE(
       ParseCsv(absl::StrReplaceAll(csv, {{"mass_drift,", ""}}), "m.csv").ok());
   EXPECT_FALSE(
       ParseCsv(absl::StrReplaceAll(csv, {{"gradient_error", ""}}), "m.csv")
           .ok());
+  EXPECT_FALSE(
+      ParseCsv(absl::StrReplaceAll(csv, {{",sparsity", ""}}), "m.csv").ok());
 }
 
 TEST(Metrics, RefuseAnotherForm) {
@@ -196,7 +271,7 @@ TEST(Metrics, RefuseAnotherForm) {
               HasSubstr("m.csv:1: allowed: step,"));
   EXPECT_THAT(
       ParseCsv(absl::StrCat(ToCsv({}), "1,2\n"), "m.csv").status().message(),
-      HasSubstr("m.csv:2: allowed: 12 columns"));
+      HasSubstr("m.csv:2: allowed: 14 columns"));
 }
 
 TEST_F(ResultsTest, WhatIsNoRunIsSaid) {
@@ -227,7 +302,7 @@ TEST(Plots, DrawEveryRunAgainstStepsTimeAndBytes) {
   const RecordedRun runs[] = {run, other};
   const std::string script = PlotScript(runs);
   EXPECT_THAT(script,
-              HasSubstr("$run1 << END_OF_RUN\n5 0.25 2 0.5 0.125 2 ? ?\n"));
+              HasSubstr("$run1 << END_OF_RUN\n5 0.25 2 0.5 0.125 2 ? ? ? ?\n"));
   EXPECT_THAT(script, HasSubstr("title 'it''s one'"));
   for (const char* part :
        {"$run1 using 1:4", "$run1 using 2:4", "$run1 using 3:4",
@@ -239,6 +314,8 @@ TEST(Plots, DrawEveryRunAgainstStepsTimeAndBytes) {
   }
   EXPECT_THAT(script, Not(HasSubstr("accuracy")));
   EXPECT_THAT(script, Not(HasSubstr("drift")));
+  EXPECT_THAT(script, Not(HasSubstr("sparsity")));
+  EXPECT_THAT(script, Not(HasSubstr("phi")));
 }
 
 TEST(Plots, DrawWhatOnlySomeRunsHaveOfThose) {
@@ -247,13 +324,19 @@ TEST(Plots, DrawWhatOnlySomeRunsHaveOfThose) {
   RecordedRun with = without;
   with.rows[0].accuracy = 0.5;
   with.rows[0].mass_drift = 1e-6;
+  with.rows[0].sparsity = 0.25;
+  with.rows[0].phi_mean_model = 3;
   const RecordedRun runs[] = {without, with};
   const std::string script = PlotScript(runs);
-  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 0.5 1e-06\n"));
+  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 0.5 1e-06 0.25 3\n"));
   EXPECT_THAT(script, HasSubstr("set output 'accuracy.png'"));
   EXPECT_THAT(script, HasSubstr("set output 'drift.svg'"));
   EXPECT_THAT(script, HasSubstr("$run1 using 3:7"));
   EXPECT_THAT(script, HasSubstr("$run1 using 1:8"));
+  EXPECT_THAT(script, HasSubstr("set output 'sparsity.png'"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 2:9"));
+  EXPECT_THAT(script, HasSubstr("set output 'phi.svg'"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 1:10"));
   EXPECT_THAT(script, Not(HasSubstr("$run0 using 3:7")));
 }
 
@@ -264,15 +347,15 @@ TEST(Plots, DrawWhatIsAskedFor) {
   with.rows[0].extra = {{"consensus_error_nu", 0.25}, {"gradient_error", 2}};
   const RecordedRun runs[] = {without, with};
   const std::string script = PlotScript(runs);
-  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 ? ? ? ?\n"));
-  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 ? ? 0.25 2\n"));
+  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 ? ? ? ? ? ?\n"));
+  EXPECT_THAT(script, HasSubstr("0 0 0 0 0 0 ? ? ? ? 0.25 2\n"));
   EXPECT_THAT(script, HasSubstr("set output 'consensus_error_nu.png'\n"
                                 "set logscale y"));
   EXPECT_THAT(script, HasSubstr("set ylabel 'mean |nu_i - mean nu|^2'"));
-  EXPECT_THAT(script, HasSubstr("$run1 using 3:9"));
+  EXPECT_THAT(script, HasSubstr("$run1 using 3:11"));
   EXPECT_THAT(script, HasSubstr("set output 'gradient_error.svg'"));
-  EXPECT_THAT(script, HasSubstr("$run1 using 1:10"));
-  EXPECT_THAT(script, Not(HasSubstr("$run0 using 1:10")));
+  EXPECT_THAT(script, HasSubstr("$run1 using 1:12"));
+  EXPECT_THAT(script, Not(HasSubstr("$run0 using 1:12")));
 }
 
 TEST_F(ResultsTest, WithoutGnuplotThereAreNoPlots) {
