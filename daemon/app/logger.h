@@ -15,7 +15,7 @@
 #include "daemon/config/node_settings.h"
 
 namespace spdlog {
-class logger;
+class logger;  // NOLINT(readability-identifier-naming): its name
 }  // namespace spdlog
 
 namespace dfl::app {

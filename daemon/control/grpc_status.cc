@@ -24,8 +24,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     }
     text = absl::StrCat(absl::string_view(text).substr(0, end), " ...");
   }
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::move(text));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), text);
 }
 
 }  // namespace dfl::control

@@ -300,8 +300,9 @@ Service::Reactor* Service::ReadExport(Context* context,
                                       pb::ReadExportResponse* response) {
   absl::StatusOr<std::string> data = transfers_->Read(
       request->token(), request->offset(), request->max_bytes());
-  if (data.ok()) response->set_data(*std::move(data));
-  return Now(context, data.status());
+  if (!data.ok()) return Now(context, data.status());
+  response->set_data(*std::move(data));
+  return Now(context, absl::OkStatus());
 }
 
 Service::Reactor* Service::BeginImport(Context* context,

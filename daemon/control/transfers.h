@@ -81,7 +81,7 @@ class Transfers {
   absl::StatusOr<std::string> Add(std::shared_ptr<Transfer> transfer);
   absl::StatusOr<std::shared_ptr<Transfer>> Find(const std::string& token);
   static void Sweep(Timers& timers, absl::Duration idle_time,
-                    std::weak_ptr<Table> table);
+                    std::weak_ptr<Table> weak);
 
   Timers& timers_;
   const absl::Duration idle_time_;

@@ -79,8 +79,8 @@ class GrpcTransport final : public ports::Transport {
   // An address that is none fails with INVALID_ARGUMENT, after Shutdown
   // nothing comes.
   void Dial(const std::string& address) override;
-  void Close(ports::LinkId link, const absl::Status& reason) override;
-  absl::Status Send(ports::LinkId link, ports::Frame frame) override;
+  void Close(ports::LinkId id, const absl::Status& reason) override;
+  absl::Status Send(ports::LinkId id, ports::Frame frame) override;
   int64_t max_queued_bytes() const override {
     return options_.max_queued_bytes;
   }
@@ -126,7 +126,7 @@ class GrpcTransport final : public ports::Transport {
   void Refuse(StreamId id, const absl::Status& reason);
   void BringUp(ports::LinkId id);
   void FailDial(ports::LinkId id, const absl::Status& reason);
-  void TakeDown(ports::LinkId id, const absl::Status& reason);
+  void TakeDown(ports::LinkId id, const absl::Status& cause);
   // Ends its streams and forgets it, without telling the handler.
   void Forget(ports::LinkId id, const absl::Status& reason);
   absl::Status DialError(const std::string& address,

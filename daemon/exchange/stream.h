@@ -128,7 +128,7 @@ class Stream {
   // Between Pin and Unpin the call is not ended, so it is alive.
   bool PinLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unpin() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Enqueue(Queued message) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Enqueue(Queued queued) ABSL_LOCKS_EXCLUDED(mutex_);
   // The next message to write, if none is in flight; pins when there is one.
   bool NextWriteLocked(Outgoing* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether to read on; pins when so.

@@ -106,7 +106,7 @@ class Lent {
 class LoadedScript final : public ScriptModule {
  public:
   LoadedScript(LoadedFile file, std::string path, at::Device device)
-      : module_(std::move(file.module)),
+      : module_(file.module),
         hash_(std::move(file.hash)),
         path_(std::move(path)),
         device_(device) {
@@ -167,7 +167,7 @@ class LoadedScript final : public ScriptModule {
       return Unfit(path_, absl::StrCat("forward gives a ", value.tagKind()),
                    "one tensor");
     }
-    const at::Tensor output = value.toTensor();
+    const at::Tensor& output = value.toTensor();
     const absl::Status fits = CheckOutputs(
         spec, kRows,
         absl::MakeConstSpan(output.sizes().data(), output.sizes().size()));

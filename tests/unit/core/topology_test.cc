@@ -168,7 +168,7 @@ TEST(RandomGeometric, HasAsManyEdgesAsTheSquareSays) {
   for (uint64_t seed = 0; seed < kDraws; ++seed) {
     edges += static_cast<double>(Built(WithRadius(r), 20, seed).Edges().size());
   }
-  EXPECT_NEAR(edges / kDraws / (20 * 19 / 2), expected, 0.015);
+  EXPECT_NEAR(edges / kDraws / (20 * 19 / 2.0), expected, 0.015);
 }
 
 // Every node of a network, whatever its processor, must draw these graphs.
