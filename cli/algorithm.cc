@@ -80,22 +80,25 @@ absl::Status SetAlgorithm(Context& context, const SetCommand& command,
 }  // namespace
 
 void AddAlgorithm(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand("algorithm", "How nodes learn together");
+  CLI::App* noun =
+      AddCommand(app, "algorithm", "How nodes learn together", "show d-psgd");
   noun->require_subcommand(1);
-  noun->add_subcommand("list", "All there are; needs no daemon")
+  AddCommand(*noun, "list", "All there are; needs no daemon", "")
       ->callback([&chosen] { chosen = List; });
 
   auto name = std::make_shared<std::string>();
-  CLI::App* show = noun->add_subcommand(
-      "show", "The plan's algorithm; with NAME any, and no daemon");
+  CLI::App* show =
+      AddCommand(*noun, "show",
+                 "The plan's algorithm; with NAME any, and no daemon", "pame");
   show->add_option("NAME", *name, "e.g. pame");
   show->callback([&chosen, name] {
     chosen = [name](Context& context) { return Show(context, *name); };
   });
 
   auto set = std::make_shared<SetCommand>();
-  CLI::App* command = noun->add_subcommand(
-      "set", "Change the algorithm, or knobs of the one there is");
+  CLI::App* command = AddCommand(
+      *noun, "set", "Change the algorithm, or knobs of the one there is",
+      "pame gamma=1.0005 --all gateways");
   command->add_option("NAME", set->name, "e.g. pame")->required();
   command->add_option("SETTING", set->changes,
                       "KNOB=VALUE, e.g. gamma=1.0005; \"default\" takes back");

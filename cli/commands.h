@@ -7,9 +7,11 @@
 #include <functional>
 
 #include "cli/context.h"
+#include "daemon/console/command_line.h"
 
 namespace dfl::cli {
 
+using console::AddCommand;
 using Chosen = std::function<ExitCode(Context&)>;
 
 void AddStatus(CLI::App& app, Chosen& chosen);

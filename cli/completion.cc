@@ -126,10 +126,10 @@ std::string Fish(const std::vector<Entry>& entries) {
 
 void AddCompletion(CLI::App& app, Chosen& chosen) {
   CLI::App* noun =
-      app.add_subcommand("completion", "Completion for bash, zsh or fish");
+      AddCommand(app, "completion", "Completion for bash, zsh or fish", "bash");
   noun->require_subcommand(1);
-  const auto add = [&](const char* shell, auto write) {
-    noun->add_subcommand(shell, absl::StrCat("For ", shell))
+  const auto add = [&](const char* shell, const char* example, auto write) {
+    AddCommand(*noun, shell, absl::StrCat("For ", shell), example)
         ->callback([&app, &chosen, write] {
           chosen = [&app, write](Context& context) {
             std::vector<Entry> entries;
@@ -139,9 +139,9 @@ void AddCompletion(CLI::App& app, Chosen& chosen) {
           };
         });
   };
-  add("bash", Bash);
-  add("zsh", Zsh);
-  add("fish", Fish);
+  add("bash", "> ~/.dflctl.bash && source ~/.dflctl.bash", Bash);
+  add("zsh", "> ~/.dflctl.zsh && source ~/.dflctl.zsh", Zsh);
+  add("fish", "| source", Fish);
 }
 
 }  // namespace dfl::cli

@@ -124,12 +124,14 @@ ExitCode Show(Context& context, const ConfigCommand& command) {
 }  // namespace
 
 void AddConfig(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand("config", "A node's own settings");
+  CLI::App* noun =
+      AddCommand(app, "config", "A node's own settings", "show --effective");
   noun->require_subcommand(1);
 
   auto checked = std::make_shared<ConfigCommand>();
-  CLI::App* command = noun->add_subcommand(
-      "validate", "Check a configuration file; needs no daemon");
+  CLI::App* command = AddCommand(*noun, "validate",
+                                 "Check a configuration file; needs no daemon",
+                                 "/etc/dfld/dfld.yaml");
   command->add_option("FILE", checked->file, "e.g. /etc/dfld/dfld.yaml")
       ->required();
   command->add_option("--conf-d", checked->folder,
@@ -141,8 +143,9 @@ void AddConfig(CLI::App& app, Chosen& chosen) {
   });
 
   auto shown = std::make_shared<ConfigCommand>();
-  command = noun->add_subcommand("show",
-                                 "Settings of the running daemons, or of FILE");
+  command =
+      AddCommand(*noun, "show", "Settings of the running daemons, or of FILE",
+                 "--origin --target gateway-07:7601");
   command->add_option("FILE", shown->file,
                       "A configuration file; nothing: ask the daemons");
   command->add_option("--conf-d", shown->folder,

@@ -62,6 +62,7 @@ int Dflctl(const std::vector<std::string>& arguments, Io& io) {
   try {
     CLI::App app(kDescription, "dflctl");
     app.footer(ExitCodeHelp());
+    console::SetExample(app, "status --target gateway-07:7601");
     app.require_subcommand(1);
     app.fallthrough();
     Globals globals;

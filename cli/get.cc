@@ -32,8 +32,9 @@ ExitCode Get(Context& context, const std::string& path) {
 
 void AddGet(CLI::App& app, Chosen& chosen) {
   auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(
-      "get", "A value of the newest plan by its path, or all of it");
+  CLI::App* command = AddCommand(
+      app, "get", "A value of the newest plan by its path, or all of it",
+      "topology.kind");
   command->add_option("PATH", *path, "e.g. topology.kind; nothing: all");
   command->callback([&chosen, path] {
     chosen = [path](Context& context) { return Get(context, *path); };

@@ -107,19 +107,24 @@ absl::Status SetKnobs(core::KnobNoun noun,
 
 void AddKnobNoun(CLI::App& app, const char* name, const char* help,
                  const char* example, core::KnobNoun noun, Chosen& chosen) {
-  CLI::App* group = app.add_subcommand(name, help);
+  CLI::App* group = AddCommand(
+      app, name, help,
+      absl::StrCat("set --node gateway-07 ", example, " --all gateways"));
   group->require_subcommand(1);
-  group->add_subcommand("show", "Values of the newest plan, for each node")
+  AddCommand(*group, "show", "Values of the newest plan, for each node",
+             "--target gateway-07:7601")
       ->callback([&chosen, noun] {
         chosen = [noun](Context& context) { return Show(context, noun); };
       });
   auto set = std::make_shared<SetCommand>();
-  CLI::App* command = group->add_subcommand(
-      "set", "Change them for all nodes, or for one; \"default\" takes back");
+  CLI::App* command = AddCommand(
+      *group, "set",
+      "Change them for all nodes, or for one; \"default\" takes back",
+      absl::StrCat(example, " --all gateways"));
   // CLI11 2.4 allows no "=" in a name.
   command
       ->add_option("SETTING", set->changes,
-                   absl::StrCat("KNOB=VALUE, ", example))
+                   absl::StrCat("KNOB=VALUE, e.g. ", example))
       ->required();
   command->add_option("--node", set->node, "Only for this member");
   AddApplyOptions(*command, set->options);

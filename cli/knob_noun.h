@@ -24,7 +24,8 @@ absl::Status SetKnobs(core::KnobNoun noun,
                       const std::vector<std::string>& changes,
                       const std::string& node, core::RunPlan& plan);
 
-// "NOUN show" and "NOUN set [--node NAME] knob=value...".
+// "NOUN show" and "NOUN set [--node NAME] knob=value...". `example`: knobs that
+// one may set, "nu=0.5 p=0.1".
 void AddKnobNoun(CLI::App& app, const char* name, const char* help,
                  const char* example, core::KnobNoun noun, Chosen& chosen);
 

@@ -192,12 +192,15 @@ ExitCode Import(Context& context, const FileCommand& command) {
 }  // namespace
 
 void AddModel(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand("model", "The model that a node trains");
+  CLI::App* noun = AddCommand(app, "model", "The model that a node trains",
+                              "export model.safetensors");
   noun->require_subcommand(1);
 
   auto out = std::make_shared<FileCommand>();
-  CLI::App* command = noun->add_subcommand(
-      "export", "Write a copy of it to a file, which appears when complete");
+  CLI::App* command =
+      AddCommand(*noun, "export",
+                 "Write a copy of it to a file, which appears when complete",
+                 "gateway-07.safetensors --target gateway-07:7601");
   command->add_option("FILE", out->file, "Replaced when it is there")
       ->required();
   command->add_option("--format", out->format,
@@ -208,8 +211,9 @@ void AddModel(CLI::App& app, Chosen& chosen) {
   });
 
   auto in = std::make_shared<FileCommand>();
-  command = noun->add_subcommand(
-      "import", "Replace its parameters by those of a safetensors file");
+  command = AddCommand(*noun, "import",
+                       "Replace its parameters by those of a safetensors file",
+                       "model.safetensors --all gateways");
   command->add_option("FILE", in->file, "safetensors, same names and shapes")
       ->required();
   command->callback([&chosen, in] {

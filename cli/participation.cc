@@ -7,7 +7,7 @@ namespace dfl::cli {
 void AddParticipation(CLI::App& app, Chosen& chosen) {
   AddKnobNoun(app, "participation",
               "Shares of neighbours and coordinates that take part",
-              "e.g. nu=0.5 p=0.1", core::KnobNoun::kParticipation, chosen);
+              "nu=0.5 p=0.1", core::KnobNoun::kParticipation, chosen);
 }
 
 }  // namespace dfl::cli

@@ -97,12 +97,16 @@ ExitCode Remove(Context& context, const std::string& address) {
 }  // namespace
 
 void AddPeer(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand("peer", "Whom a node dials");
+  CLI::App* noun =
+      AddCommand(app, "peer", "Whom a node dials", "add gateway-08:7600");
   noun->require_subcommand(1);
-  noun->add_subcommand("list", "Addresses dialled, and peers known by name")
+  AddCommand(*noun, "list", "Addresses dialled, and peers known by name",
+             "--all gateways")
       ->callback([&chosen] { chosen = List; });
   auto address = std::make_shared<std::string>();
-  const auto with_address = [&](CLI::App* command, auto run) {
+  const auto with_address = [&](const char* name, const char* help, auto run) {
+    CLI::App* command = AddCommand(*noun, name, help,
+                                   "gateway-08:7600 --target gateway-07:7601");
     command->add_option("ADDRESS", *address, "host:port, [IPv6]:port")
         ->required();
     command->callback([&chosen, address, run] {
@@ -111,12 +115,10 @@ void AddPeer(CLI::App& app, Chosen& chosen) {
       };
     });
   };
-  with_address(
-      noun->add_subcommand("add", "Dial an address, after a restart too"), Add);
-  with_address(noun->add_subcommand(
-                   "remove",
-                   "Stop dialling an address and cut its link; one of the "
-                   "settings is back after a restart"),
+  with_address("add", "Dial an address, after a restart too", Add);
+  with_address("remove",
+               "Stop dialling an address and cut its link; one of the "
+               "settings is back after a restart",
                Remove);
 }
 

@@ -6,7 +6,7 @@ namespace dfl::cli {
 
 void AddPeriod(CLI::App& app, Chosen& chosen) {
   AddKnobNoun(app, "period", "How many steps lie between two exchanges",
-              "e.g. kappa=5..10", core::KnobNoun::kPeriod, chosen);
+              "kappa=5..10", core::KnobNoun::kPeriod, chosen);
 }
 
 }  // namespace dfl::cli

@@ -147,23 +147,27 @@ ExitCode Apply(Context& context, const ApplyCommand& command) {
 
 void AddPlan(CLI::App& app, Chosen& chosen) {
   CLI::App* noun =
-      app.add_subcommand("plan", "The run plan: one document for all nodes");
+      AddCommand(app, "plan", "The run plan: one document for all nodes",
+                 "apply plan.yaml --all gateways");
   noun->require_subcommand(1);
 
   auto file = std::make_shared<std::string>();
-  CLI::App* validate =
-      noun->add_subcommand("validate", "Check a plan file; needs no daemon");
+  CLI::App* validate = AddCommand(
+      *noun, "validate", "Check a plan file; needs no daemon", "plan.yaml");
   validate->add_option("FILE", *file, "A plan in YAML; - is stdin")->required();
   validate->callback([&chosen, file] {
     chosen = [file](Context& context) { return Validate(context, *file); };
   });
 
-  noun->add_subcommand("show", "The newest plan that the targets hold")
+  AddCommand(*noun, "show", "The newest plan that the targets hold",
+             "--target gateway-07:7601")
       ->callback([&chosen] { chosen = Show; });
 
   auto apply = std::make_shared<ApplyCommand>();
-  CLI::App* command = noun->add_subcommand(
-      "apply", "Give a plan file to every target, after showing what changes");
+  CLI::App* command =
+      AddCommand(*noun, "apply",
+                 "Give a plan file to every target, after showing what changes",
+                 "plan.yaml --all gateways --wait");
   command->add_option("FILE", apply->file, "A plan in YAML; - is stdin")
       ->required();
   command->add_flag("--new-run", apply->new_run,

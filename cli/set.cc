@@ -38,7 +38,8 @@ absl::Status Change(const std::vector<std::string>& changes,
 void AddSet(CLI::App& app, Chosen& chosen) {
   auto set = std::make_shared<SetCommand>();
   CLI::App* command =
-      app.add_subcommand("set", "Change values of the plan by their paths");
+      AddCommand(app, "set", "Change values of the plan by their paths",
+                 "stop.steps=8000 --all gateways --wait");
   command
       ->add_option("SETTING", set->changes,
                    "PATH=VALUE, e.g. topology.kind=ring stop.steps=8000")

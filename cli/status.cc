@@ -46,8 +46,9 @@ ExitCode Status(Context& context, bool with_peers) {
 }  // namespace
 
 void AddStatus(CLI::App& app, Chosen& chosen) {
-  CLI::App* command = app.add_subcommand(
-      "status", "What each node is doing: step, loss, plan, neighbours");
+  CLI::App* command = AddCommand(
+      app, "status", "What each node is doing: step, loss, plan, neighbours",
+      "--all gateways --peers");
   auto peers = std::make_shared<bool>(false);
   command->add_flag("-p,--peers", *peers, "Also a table of each node's peers");
   command->callback([&chosen, peers] {

@@ -119,12 +119,14 @@ absl::Status SetTopology(const SetCommand& command, core::RunPlan& plan) {
 }  // namespace
 
 void AddTopology(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand(
-      "topology", "Who is whose neighbour, and how they mix");
+  CLI::App* noun =
+      AddCommand(app, "topology", "Who is whose neighbour, and how they mix",
+                 "set ring --all gateways");
   noun->require_subcommand(1);
   auto show = std::make_shared<ShowCommand>();
-  CLI::App* look = noun->add_subcommand(
-      "show", "Graph, weights and spectral gap of the plan");
+  CLI::App* look =
+      AddCommand(*noun, "show", "Graph, weights and spectral gap of the plan",
+                 "--target gateway-07:7601");
   look->add_option("--round", show->round,
                    "Of which round, where the graph changes; default 0")
       ->check(CLI::NonNegativeNumber);
@@ -133,7 +135,9 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
   });
 
   auto set = std::make_shared<SetCommand>();
-  CLI::App* command = noun->add_subcommand("set", "Change the graph");
+  CLI::App* command =
+      AddCommand(*noun, "set", "Change the graph",
+                 "erdos-renyi --edge-probability 0.4 --all gateways");
   command
       ->add_option("KIND", set->kind,
                    "complete, ring, star, path, grid, torus, bipartite, "

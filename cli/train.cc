@@ -30,13 +30,17 @@ ExitCode Train(Context& context, client::TrainAction action) {
 
 void AddTrain(CLI::App& app, Chosen& chosen) {
   CLI::App* noun =
-      app.add_subcommand("train", "Start, pause, resume or stop training");
+      AddCommand(app, "train", "Start, pause, resume or stop training",
+                 "pause --target gateway-07:7601");
   noun->require_subcommand(1);
   const auto add = [&](const char* name, const char* help,
                        client::TrainAction action) {
-    noun->add_subcommand(name, help)->callback([&chosen, action] {
-      chosen = [action](Context& context) { return Train(context, action); };
-    });
+    AddCommand(*noun, name, help, "--all gateways")
+        ->callback([&chosen, action] {
+          chosen = [action](Context& context) {
+            return Train(context, action);
+          };
+        });
   };
   add("start", "Start the plan that the nodes hold",
       client::TrainAction::kStart);

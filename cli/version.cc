@@ -55,7 +55,8 @@ ExitCode Version(Context& context) {
 }  // namespace
 
 void AddVersion(CLI::App& app, Chosen& chosen) {
-  app.add_subcommand("version", "Versions of dflctl and of each daemon")
+  AddCommand(app, "version", "Versions of dflctl and of each daemon",
+             "--all gateways")
       ->callback([&chosen] { chosen = Version; });
 }
 

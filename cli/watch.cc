@@ -138,9 +138,10 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
 
 void AddWatch(CLI::App& app, Chosen& chosen) {
   auto watch = std::make_shared<WatchCommand>();
-  CLI::App* command = app.add_subcommand(
-      "watch",
-      "Status as it changes, until Ctrl-C; json gives a document a line");
+  CLI::App* command = AddCommand(
+      app, "watch",
+      "Status as it changes, until Ctrl-C; json gives a document a line",
+      "--all gateways --until-finished");
   command->add_option("--interval", watch->interval, "Between two updates")
       ->capture_default_str();
   command->add_option("--count", watch->count,

@@ -198,6 +198,8 @@ std::string DaemonHelp() {
                                          "."),
                             6));
   }
+  absl::StrAppend(&out, "\nExample: dfld --config ", kDefaultConfigFile,
+                  " --name=gateway-07\n");
   return out;
 }
 

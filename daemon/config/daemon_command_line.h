@@ -42,7 +42,8 @@ absl::StatusOr<DaemonCommandLine> ParseDaemonCommandLine(
     int argc, const char* const* argv,
     const std::map<std::string, std::string>& environment);
 
-// The text of --help: how to call it, and every setting with its default.
+// The text of --help: how to call it, every setting with its default, and an
+// example.
 std::string DaemonHelp();
 
 // Reads what `line` names: the configuration file, *.yaml of

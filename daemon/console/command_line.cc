@@ -10,6 +10,8 @@
 namespace dfl::console {
 namespace {
 
+constexpr char kExample[] = "\n\nExample: ";
+
 // "dflctl plan" of the deepest command that was recognised.
 std::string PathOf(const CLI::App& app) {
   return app.get_parent() == nullptr
@@ -68,6 +70,21 @@ std::string UnknownText(const CLI::App& at, const std::string& word) {
 }
 
 }  // namespace
+
+CLI::App* AddCommand(CLI::App& parent, const std::string& name,
+                     const std::string& description,
+                     const std::string& arguments) {
+  CLI::App* command = parent.add_subcommand(name, description);
+  SetExample(*command, arguments);
+  return command;
+}
+
+void SetExample(CLI::App& app, const std::string& arguments) {
+  const std::string footer = app.get_footer();
+  app.footer(absl::StrCat(footer.substr(0, footer.find(kExample)), kExample,
+                          PathOf(app), arguments.empty() ? "" : " ",
+                          arguments));
+}
 
 std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = Deepest(app);

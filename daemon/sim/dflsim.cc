@@ -24,6 +24,7 @@
 namespace dfl::sim {
 namespace {
 
+using console::AddCommand;
 using console::Io;
 using console::Json;
 
@@ -112,7 +113,8 @@ ExitCode ShowTopology(Context& context, const TopologyCommand& command) {
 void AddRun(CLI::App& app, Chosen& chosen) {
   auto run = std::make_shared<RunCommand>();
   CLI::App* command =
-      app.add_subcommand("run", "Runs a scenario and writes a folder");
+      AddCommand(app, "run", "Runs a scenario and writes a folder",
+                 "scenario.yaml --seed 7 --out results");
   command->add_option("SCENARIO", run->file, "A plan with a section `network`")
       ->required();
   command
@@ -137,8 +139,8 @@ void AddRun(CLI::App& app, Chosen& chosen) {
 
 void AddCompare(CLI::App& app, Chosen& chosen) {
   auto compare = std::make_shared<CompareCommand>();
-  CLI::App* command =
-      app.add_subcommand("compare", "Lays runs over each other");
+  CLI::App* command = AddCommand(app, "compare", "Lays runs over each other",
+                                 "ring-seed-1 star-seed-1 --out plots");
   command->add_option("RUN", compare->runs, "Folders of results")->required();
   command->add_option("--out", compare->out, "Folder of the plots")->required();
   command->callback([&chosen, compare] {
@@ -147,17 +149,18 @@ void AddCompare(CLI::App& app, Chosen& chosen) {
 }
 
 void AddAlgorithm(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand("algorithm", "How nodes learn together");
+  CLI::App* noun =
+      AddCommand(app, "algorithm", "How nodes learn together", "show d-psgd");
   noun->require_subcommand(1);
-  noun->add_subcommand("list", "All there are")->callback([&chosen] {
+  AddCommand(*noun, "list", "All there are", "")->callback([&chosen] {
     chosen = [](Context& context) {
       context.Print(console::CatalogueJson(), console::CatalogueText);
       return kOk;
     };
   });
   auto name = std::make_shared<std::string>();
-  CLI::App* show =
-      noun->add_subcommand("show", "Source, costs, caveats and every knob");
+  CLI::App* show = AddCommand(*noun, "show",
+                              "Source, costs, caveats and every knob", "pame");
   show->add_option("NAME", *name, "e.g. pame")->required();
   show->callback([&chosen, name] {
     chosen = [name](Context& context) { return ShowAlgorithm(context, *name); };
@@ -165,12 +168,14 @@ void AddAlgorithm(CLI::App& app, Chosen& chosen) {
 }
 
 void AddTopology(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = app.add_subcommand(
-      "topology", "Who is whose neighbour, and how they mix");
+  CLI::App* noun =
+      AddCommand(app, "topology", "Who is whose neighbour, and how they mix",
+                 "show scenario.yaml");
   noun->require_subcommand(1);
   auto topology = std::make_shared<TopologyCommand>();
-  CLI::App* show = noun->add_subcommand(
-      "show", "Graph, weights, spectral gap and connectivity of a plan");
+  CLI::App* show = AddCommand(
+      *noun, "show", "Graph, weights, spectral gap and connectivity of a plan",
+      "plan.yaml --round 12");
   show->add_option("PLAN", topology->file, "A plan or a scenario")->required();
   show->add_option("--round", topology->round,
                    "Of which round, where the graph changes; default 0")
@@ -190,6 +195,7 @@ int Dflsim(const std::vector<std::string>& arguments, Io& io,
   try {
     CLI::App app(kDescription, "dflsim");
     app.footer(kExitCodes);
+    console::SetExample(app, "run scenario.yaml");
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", absl::StrCat("dflsim ", DFL_VERSION));

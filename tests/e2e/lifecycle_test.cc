@@ -547,6 +547,7 @@ TEST_F(Lifecycle, HelpVersionAndCheckGoToStdout) {
   EXPECT_THAT(help.out, HasSubstr("Usage: dfld"));
   EXPECT_THAT(help.out, HasSubstr("--control.socket"));
   EXPECT_THAT(help.out, HasSubstr("78 configuration"));
+  EXPECT_THAT(help.out, HasSubstr("\nExample: dfld --config "));
   EXPECT_EQ(help.err, "");
   const Outcome version = RunCommand({Program("dfld"), "--version"});
   EXPECT_EQ(version.exit_code, 0);

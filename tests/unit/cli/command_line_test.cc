@@ -1,14 +1,18 @@
 // What dflctl says to a wrong command line, and its exit codes.
 #include <gmock/gmock.h>
 
+#include "tests/support/command_examples.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace dfl::cli {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST_F(CliTest, HelpGoesToStdoutAndDocumentsExitCodes) {
   const Result help = Run({"--help"});
@@ -18,6 +22,26 @@ TEST_F(CliTest, HelpGoesToStdoutAndDocumentsExitCodes) {
   EXPECT_THAT(help.out, HasSubstr("participation"));
   EXPECT_THAT(help.err, IsEmpty());
   EXPECT_EQ(Run({"plan", "apply", "--help"}).code, 0);
+}
+
+// Nothing is called: a wrong --timeout is told once all words were understood.
+TEST_F(CliTest, EveryCommandsHelpEndsWithAnExampleThatIsUnderstood) {
+  const std::vector<CommandHelp> commands =
+      AllCommands("dflctl", [&](const std::vector<std::string>& arguments) {
+        return Run(arguments).out;
+      });
+  EXPECT_THAT(commands, Contains(Field(&CommandHelp::path, "dflctl version")));
+  EXPECT_THAT(commands,
+              Contains(Field(&CommandHelp::path, "dflctl plan apply")));
+  ExpectExamples(commands);
+  for (const CommandHelp& command : commands) {
+    std::vector<std::string> arguments = ExampleArguments(command);
+    arguments.push_back("--timeout=never");
+    const Result result = Run(arguments);
+    EXPECT_EQ(result.code, 2) << command.example;
+    EXPECT_THAT(result.err, StartsWith("dflctl: --timeout: \"never\""))
+        << command.example;
+  }
 }
 
 TEST_F(CliTest, UnknownWordsNameTheNearestOne) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "daemon/config/settings_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -86,6 +87,22 @@ TEST(DaemonCommandLine, HelpNamesEverySetting) {
        start = end + 1, end = help.find('\n', start)) {
     EXPECT_LE(end - start, 90u) << help.substr(start, end - start);
   }
+}
+
+TEST(DaemonCommandLine, HelpEndsWithAnExampleThatIsUnderstood) {
+  const std::string help = DaemonHelp();
+  const std::string mark = "\n\nExample: dfld ";
+  const size_t at = help.rfind(mark);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(help.find('\n', at + mark.size()), help.size() - 1);
+  const std::vector<std::string> words = absl::StrSplit(
+      help.substr(at + mark.size()), absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  const absl::StatusOr<DaemonCommandLine> line = Parse(arguments);
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->config_file, kDefaultConfigFile);
+  EXPECT_THAT(line->settings, ElementsAre(Pair("name", "gateway-07")));
 }
 
 class GatherSourcesTest : public testing::Test {
