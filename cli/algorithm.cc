@@ -104,6 +104,7 @@ void AddAlgorithm(CLI::App& app, Chosen& chosen) {
                       "KNOB=VALUE, e.g. gamma=1.0005; \"default\" takes back");
   command->add_option("--node", set->node, "Knobs only for this member");
   AddApplyOptions(*command, set->options);
+  console::AddHelp(*command, console::KnobsHelp(core::KnobNoun::kAlgorithm));
   command->callback([&chosen, set] {
     chosen = [set](Context& context) {
       return EditPlan(context, set->options, [&](core::RunPlan& plan) {

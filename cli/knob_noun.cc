@@ -128,6 +128,7 @@ void AddKnobNoun(CLI::App& app, const char* name, const char* help,
       ->required();
   command->add_option("--node", set->node, "Only for this member");
   AddApplyOptions(*command, set->options);
+  console::AddHelp(*command, console::KnobsHelp(noun));
   command->callback([&chosen, set, noun] {
     chosen = [set, noun](Context& context) {
       return EditPlan(context, set->options, [&](core::RunPlan& plan) {

@@ -1,10 +1,14 @@
 #include "daemon/console/catalogue.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace dfl::console {
 namespace {
@@ -34,6 +38,9 @@ std::string KnobHelp(const core::KnobSpec& spec) {
                       spec.retunable ? "" : " Fixed while the run goes on.",
                       spec.shared ? " The same on every node." : "");
 }
+
+// Algorithms that a line names.
+constexpr size_t kNamesShown = 4;
 
 constexpr core::KnobNoun kNouns[] = {core::KnobNoun::kAlgorithm,
                                      core::KnobNoun::kParticipation,
@@ -100,6 +107,52 @@ std::string EdgeText(const core::EdgeCost& edge) {
              ? "no vectors for neighbours"
              : absl::StrCat("vectors for each neighbour, at the most: ",
                             absl::StrJoin(kept, ", "));
+}
+
+// What an entry says of itself, by key.
+std::vector<std::pair<std::string, std::string>> LinesOf(
+    const core::AlgorithmInfo& info) {
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"name", info.name},
+      {"summary", info.summary},
+      {"source", info.source},
+      {"exchange", ExchangeName(info.exchange)},
+      {"graph", GraphText(info)},
+      {"memory", absl::StrCat(info.extra_vectors,
+                              " vectors beside parameters and gradient")},
+      {"edges", EdgeText(info.edge)},
+      {"cost", info.cost}};
+  if (info.dense_only) {
+    lines.emplace_back("messages", "dense only: " + info.why_dense);
+  }
+  if (info.gives_mass) {
+    lines.emplace_back("mass", info.exact_mass.empty()
+                                   ? "fp32, fp16, bf16 or int8 (codec.mass)"
+                                   : "fp32 only: " + info.exact_mass);
+  }
+  if (!info.auxiliary.empty()) {
+    lines.emplace_back(
+        "beside x",
+        absl::StrCat(
+            absl::StrJoin(info.auxiliary, ", "),
+            info.gradient_estimate.empty()
+                ? ""
+                : absl::StrCat("; the mean of ", info.gradient_estimate,
+                               " estimates the gradient")));
+  }
+  if (!info.caveats.empty()) lines.emplace_back("mind", info.caveats);
+  return lines;
+}
+
+// Where a heading of a page is linked to.
+std::string Anchor(const std::string& heading) {
+  return absl::StrReplaceAll(heading, {{"+", ""}});
+}
+
+// Text in a cell of a table.
+std::string Cell(const std::string& text) {
+  return absl::StrReplaceAll(
+      text, {{"|", "\\|"}, {"<", "\\<"}, {"*", "\\*"}, {"_", "\\_"}});
 }
 
 }  // namespace
@@ -202,36 +255,7 @@ Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
 std::string AlgorithmText(const core::AlgorithmInfo& info,
                           const core::RunPlan* plan,
                           const std::string& program) {
-  std::vector<std::pair<std::string, std::string>> lines = {
-      {"name", info.name},
-      {"summary", info.summary},
-      {"source", info.source},
-      {"exchange", ExchangeName(info.exchange)},
-      {"graph", GraphText(info)},
-      {"memory", absl::StrCat(info.extra_vectors,
-                              " vectors beside parameters and gradient")},
-      {"edges", EdgeText(info.edge)},
-      {"cost", info.cost}};
-  if (info.dense_only) {
-    lines.emplace_back("messages", "dense only: " + info.why_dense);
-  }
-  if (info.gives_mass) {
-    lines.emplace_back("mass", info.exact_mass.empty()
-                                   ? "fp32, fp16, bf16 or int8 (codec.mass)"
-                                   : "fp32 only: " + info.exact_mass);
-  }
-  if (!info.auxiliary.empty()) {
-    lines.emplace_back(
-        "beside x",
-        absl::StrCat(
-            absl::StrJoin(info.auxiliary, ", "),
-            info.gradient_estimate.empty()
-                ? ""
-                : absl::StrCat("; the mean of ", info.gradient_estimate,
-                               " estimates the gradient")));
-  }
-  if (!info.caveats.empty()) lines.emplace_back("mind", info.caveats);
-  std::string out = KeyValueLines(lines);
+  std::string out = KeyValueLines(LinesOf(info));
   for (const core::KnobNoun noun : kNouns) {
     const Table table = KnobsTable(info, noun, plan);
     if (table.empty()) continue;
@@ -240,6 +264,60 @@ std::string AlgorithmText(const core::AlgorithmInfo& info,
                         ? absl::StrCat("knobs of ", NounName(noun))
                         : absl::StrCat(program, " ", NounName(noun), " set"),
                     ":\n", table.ToString());
+  }
+  return out;
+}
+
+std::string KnobsHelp(core::KnobNoun noun) {
+  // By name and what is allowed.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>>
+      owners;
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    for (const core::KnobSpec* spec : SpecsOf(info, noun)) {
+      owners[{spec->name, WithUnit(*spec)}].push_back(info.name);
+    }
+  }
+  Table table({"KNOB", "ALLOWED", "OF"});
+  for (const auto& [knob, names] : owners) {
+    const size_t shown = std::min(names.size(), kNamesShown);
+    table.Add(
+        {knob.first, knob.second,
+         absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
+                      shown < names.size()
+                          ? absl::StrCat(" and ", names.size() - shown, " more")
+                          : "")});
+  }
+  return table.ToString();
+}
+
+std::string CatalogueMarkdown() {
+  std::string out =
+      "# Algorithms\n\n"
+      "What `dflctl algorithm show NAME` and `dflsim algorithm show NAME` "
+      "print, for all of them. Written from the code; where they\n"
+      "differ from their papers stands in [papers.md](papers.md).\n\n";
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    absl::StrAppend(&out, "- [", info.name, "](#", Anchor(info.name),
+                    "): ", info.summary, "\n");
+  }
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    absl::StrAppend(&out, "\n## ", info.name, "\n\n| | |\n| --- | --- |\n");
+    for (const auto& [key, text] : LinesOf(info)) {
+      if (key == "name") continue;
+      absl::StrAppend(&out, "| ", key, " | ", Cell(text), " |\n");
+    }
+    if (info.knobs.empty()) continue;
+    absl::StrAppend(&out,
+                    "\n| knob | default | allowed | set by | meaning |\n"
+                    "| --- | --- | --- | --- | --- |\n");
+    for (const core::KnobNoun noun : kNouns) {
+      for (const core::KnobSpec* spec : SpecsOf(info, noun)) {
+        absl::StrAppend(&out, "| `", spec->name, "` | ",
+                        Cell(core::ToString(spec->default_value)), " | ",
+                        Cell(WithUnit(*spec)), " | `", NounName(noun),
+                        " set` | ", Cell(KnobHelp(*spec)), " |\n");
+      }
+    }
   }
   return out;
 }

@@ -33,6 +33,12 @@ std::string AlgorithmText(const core::AlgorithmInfo& info,
                           const core::RunPlan* plan,
                           const std::string& program);
 
+// Every knob of `noun` that there is, what it may be, and whose it is.
+std::string KnobsHelp(core::KnobNoun noun);
+
+// The whole catalogue as a page: docs/algorithms.md.
+std::string CatalogueMarkdown();
+
 }  // namespace dfl::console
 
 #endif  // DFL_CONSOLE_CATALOGUE_H_

@@ -86,6 +86,10 @@ void SetExample(CLI::App& app, const std::string& arguments) {
                           arguments));
 }
 
+void AddHelp(CLI::App& command, const std::string& text) {
+  command.footer(absl::StrCat(text, "\n", command.get_footer()));
+}
+
 std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = Deepest(app);
   const std::vector<std::string> unknown = app.remaining(true);

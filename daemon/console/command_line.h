@@ -20,6 +20,9 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name,
 // less its example.
 void SetExample(CLI::App& app, const std::string& arguments);
 
+// Puts `text` above the example.
+void AddHelp(CLI::App& command, const std::string& text);
+
 // Two lines for stderr: what is wrong, with the nearest command or flag there
 // is, and which --help tells more. `app` is the one at the top, named after the
 // program, after it failed to parse.

@@ -5,12 +5,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/check.h"
+#include "daemon/core/mixing.h"
+#include "gtest/gtest.h"
 
 namespace dfl::golden {
 
@@ -34,9 +37,42 @@ std::vector<std::string> CaseFiles() {
   return files;
 }
 
-json LoadCase(const std::string& path) {
+Case::Case(const std::string& path) {
   std::ifstream in(path);
-  return json::parse(in);
+  document_ = json::parse(in);
+  if (!contains("trajectory")) return;
+  for (const json& entry : at("trajectory")) states_.emplace_back(entry);
+}
+
+const State* Case::StateAfter(int64_t k) const {
+  for (const State& state : states_) {
+    if (state.k() == k) return &state;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Case::Uncompared() const {
+  std::vector<std::string> left;
+  if (contains("schedule") && states_.empty()) left.push_back("no state");
+  for (const State& state : states_) {
+    const std::string when = absl::StrCat(" after step ", state.k());
+    if (!state.contains("x")) left.push_back("no x" + when);
+    for (const auto& [field, value] : state.entry_.items()) {
+      if (field == "k") continue;
+      if (state.asked_.count(field) == 0) {
+        left.push_back(field + when);
+      } else if (value.is_array() && value.size() != at("m")) {
+        left.push_back(absl::StrCat(value.size(), " rows of ", field, when));
+      }
+    }
+  }
+  if (!contains("record")) return left;
+  for (const json& k : at("record")) {
+    if (StateAfter(k.get<int64_t>()) == nullptr) {
+      left.push_back("no state after step " + k.dump());
+    }
+  }
+  return left;
 }
 
 namespace {
@@ -76,22 +112,85 @@ std::vector<std::unique_ptr<core::Problem>> MakeProblems(const json& problem) {
   return problems;
 }
 
+void CheckProblems(
+    const Case& golden,
+    const std::vector<std::unique_ptr<core::Problem>>& problems) {
+  const json& check = golden.at("check_x0");
+  ASSERT_EQ(problems.size(), golden.at("m").get<size_t>());
+  ASSERT_EQ(golden.at("x0").size(), problems.size());
+  for (size_t i = 0; i < problems.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("check_x0, node ", i));
+    EXPECT_EQ(problems[i]->n(), golden.at("n").get<int64_t>());
+    const json& loss = check.at("loss").at(i);
+    const json& grad = check.at("grad").at(i);
+    // A node that joins later is checked at 0.
+    std::vector<float> x0(problems[i]->n(), 0.0F);
+    const json& own = golden.at("x0").at(i);
+    if (!own.is_null()) x0 = own.get<std::vector<float>>();
+    ASSERT_EQ(static_cast<int64_t>(x0.size()), problems[i]->n());
+    EXPECT_TRUE(Close(problems[i]->Loss(x0), loss)) << loss;
+    std::vector<float> gradient(x0.size());
+    problems[i]->Gradient(x0, {}, absl::MakeSpan(gradient));
+    EXPECT_EQ(Difference("gradient", gradient, grad), "");
+  }
+}
+
+core::Graph MakeGraph(int64_t m, const json& edges) {
+  core::Graph graph(m);
+  for (const json& edge : edges) {
+    const auto a = edge.at(0).get<int64_t>();
+    const auto b = edge.at(1).get<int64_t>();
+    const bool valid = std::min(a, b) >= 0 && std::max(a, b) < m;
+    EXPECT_TRUE(valid) << edge;
+    if (valid) graph.AddEdge(a, b);
+  }
+  return graph;
+}
+
 namespace {
 
-bool Recorded(const json& golden, int64_t k) {
-  if (!golden.contains("record")) return true;
-  const auto& record = golden.at("record");
-  return std::find(record.begin(), record.end(), json(k)) != record.end();
+enum class Sums { kRows, kColumns, kBoth };
+
+// Sums of 1, or of 0 for a node that is absent, and weight on edges only.
+void CheckMatrix(const json& matrix, int64_t m, const json& edges, Sums sums) {
+  const auto w = matrix.get<core::MixingMatrix>();
+  ASSERT_EQ(static_cast<int64_t>(w.size()), m);
+  for (const auto& row : w) ASSERT_EQ(row.size(), w.size());
+  const core::Graph graph = MakeGraph(m, edges);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < m; ++j) {
+      if (i != j && w[i][j] != 0) {
+        EXPECT_TRUE(graph.HasEdge(i, j)) << "[" << i << "][" << j << "]";
+      }
+    }
+  }
+  const auto check = [](const std::vector<double>& of) {
+    for (const double sum : of) {
+      EXPECT_TRUE(sum == 0 || std::fabs(sum - 1) <= 1e-6) << sum;
+    }
+  };
+  if (sums != Sums::kColumns) check(core::RowSums(w));
+  if (sums != Sums::kRows) check(core::ColumnSums(w));
 }
 
 }  // namespace
 
-const json* StateAfter(const json& golden, int64_t k) {
-  if (!Recorded(golden, k)) return nullptr;
-  for (const json& entry : golden.at("trajectory")) {
-    if (entry.at("k").get<int64_t>() == k) return &entry;
+void CheckMatrices(const Case& golden) {
+  const auto m = golden.at("m").get<int64_t>();
+  const json& edges = golden.at("graph").at("edges");
+  for (const auto& [name, sums] : {std::pair{"W", Sums::kBoth},
+                                   {"A", Sums::kRows},
+                                   {"B", Sums::kColumns}}) {
+    if (!golden.contains(name) || golden.at(name).is_null()) continue;
+    SCOPED_TRACE(name);
+    CheckMatrix(golden.at(name), m, edges, sums);
   }
-  return nullptr;
+  if (!golden.contains("Ws")) return;
+  for (size_t q = 0; q < golden.at("Ws").size(); ++q) {
+    SCOPED_TRACE(absl::StrCat("Ws[", q, "]"));
+    CheckMatrix(golden.at("Ws").at(q), m, golden.at("edge_sets").at(q),
+                Sums::kBoth);
+  }
 }
 
 NodeId NodeName(int64_t index) {
@@ -109,10 +208,18 @@ std::vector<int64_t> ReadBatch(const json& batch) {
   return batch.get<std::vector<int64_t>>();
 }
 
-std::string Difference(const std::string& what, const std::vector<float>& got,
+std::vector<int64_t> RowsOf(const json& batch, const core::Problem& problem) {
+  std::vector<int64_t> rows = ReadBatch(batch);
+  if (!batch.is_null()) return rows;
+  rows.resize(problem.rows());
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return rows;
+}
+
+std::string Difference(const std::string& what, absl::Span<const float> got,
                        const json& want) {
-  if (got.size() != want.size()) {
-    return absl::StrCat(what, ": ", got.size(), " values, not ", want.size());
+  if (!want.is_array() || got.size() != want.size()) {
+    return absl::StrCat(what, ": ", got.size(), " values, not ", want.dump());
   }
   for (size_t l = 0; l < got.size(); ++l) {
     const double wanted = want[l].get<double>();
@@ -121,6 +228,22 @@ std::string Difference(const std::string& what, const std::vector<float>& got,
     }
   }
   return "";
+}
+
+void ExpectRow(const State& want, const std::string& field, size_t i,
+               absl::Span<const float> got) {
+  if (!want.contains(field)) return;
+  EXPECT_EQ(Difference(field, got, want.at(field).at(i)), "")
+      << "after step " << want.k() << ", node " << i;
+}
+
+void ExpectValue(const State& want, const std::string& field, size_t i,
+                 double got) {
+  if (!want.contains(field)) return;
+  const json& value = want.at(field).at(i);
+  EXPECT_TRUE(value.is_number() && Close(got, value.get<double>()))
+      << field << " = " << got << ", not " << value << ", after step "
+      << want.k() << ", node " << i;
 }
 
 }  // namespace dfl::golden

@@ -56,8 +56,10 @@ double ScriptedDecisions::DrawWait(absl::string_view /*purpose*/, double mean) {
 std::vector<int64_t> ScriptedDecisions::ChooseCoordinates(
     absl::string_view purpose, int64_t n, int64_t count) {
   auto& scripted = coordinates[std::string(purpose)];
-  if (scripted.empty() ||
-      static_cast<int64_t>(scripted.front().size()) != count || count > n) {
+  const auto fits = [&](const std::vector<int64_t>& next) {
+    return any_count || static_cast<int64_t>(next.size()) == count;
+  };
+  if (scripted.empty() || !fits(scripted.front()) || count > n) {
     ++wrong_counts;
     return {};
   }
@@ -113,6 +115,13 @@ void GoldenNode::SpoiltGradient() {
   std::fill(gradient_.begin(), gradient_.end(),
             std::numeric_limits<float>::quiet_NaN());
   Handle(core::GradientReady{});
+}
+
+void AddProxKnobs(const nlohmann::json& prox, core::KnobValues& knobs) {
+  knobs["prox"] = prox.at("type").get<std::string>();
+  for (const char* name : {"lambda", "theta", "a"}) {
+    if (prox.contains(name)) knobs[name] = prox.at(name).get<double>();
+  }
 }
 
 }  // namespace dfl::golden

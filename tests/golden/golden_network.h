@@ -26,6 +26,8 @@ class ScriptedDecisions : public core::Decisions {
   std::vector<NodeId> asked;
   bool asked_is_scripted = false;
   int64_t wrong_counts = 0;
+  // The scripted coordinates are not always as many.
+  bool any_count = false;
   // What ChooseTogether returns for a purpose.
   std::map<std::string, std::vector<int64_t>> together;
   // What ChooseCoordinates returns next, by purpose.
@@ -88,6 +90,9 @@ class GoldenNode {
   // A gradient comes that must not be used: it is not a number.
   void SpoiltGradient();
 
+  // The newest gradient.
+  absl::Span<const float> gradient() const { return gradient_; }
+
   std::vector<float> parameters;
   // The parameters as they were at the first Push that was not taken yet.
   std::vector<float> TakePushed();
@@ -101,6 +106,9 @@ class GoldenNode {
   std::deque<core::Action> actions_;
   std::deque<std::vector<float>> pushed_;
 };
+
+// Adds the knobs that `prox` stands for: prox, lambda, theta and a.
+void AddProxKnobs(const nlohmann::json& prox, core::KnobValues& knobs);
 
 }  // namespace dfl::golden
 

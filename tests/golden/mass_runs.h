@@ -6,10 +6,10 @@
 
 namespace dfl::golden {
 
-// Plays depositum, spod-gt and its kin, k-gt or sgp, and expects the states on
-// record: models, what the ledger conserves, what is measured beside x, and for
-// sgp omega.
-void RunMass(const nlohmann::json& golden);
+// Plays depositum, spod-gt and its kin, k-gt, sgp, nids or what keeps replicas,
+// and expects the states on record: models, what the ledger conserves, what is
+// measured beside x, what was sent, and for sgp omega.
+void RunMass(const Case& golden);
 
 }  // namespace dfl::golden
 

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "daemon/core/algorithm.h"
@@ -31,6 +34,35 @@ TEST(Catalogue, HasEveryAlgorithmWithWhatItCostsAndWhereItIsFrom) {
     const std::string text = AlgorithmText(info, nullptr, "");
     for (const core::KnobSpec& knob : info.knobs) {
       EXPECT_THAT(text, HasSubstr("\n" + knob.name + " ")) << info.name;
+    }
+  }
+}
+
+TEST(Catalogue, IsThePageInDocs) {
+  const std::string path = DFL_DOCS_DIR "/algorithms.md";
+  if (std::getenv("DFL_UPDATE_SAMPLE") != nullptr) {
+    std::ofstream(path) << CatalogueMarkdown();
+  }
+  std::ifstream in(path);
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(page, CatalogueMarkdown())
+      << "run this test with DFL_UPDATE_SAMPLE=1 to write docs/algorithms.md";
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    EXPECT_THAT(page, HasSubstr("\n## " + info.name + "\n"));
+    for (const core::KnobSpec& knob : info.knobs) {
+      EXPECT_THAT(page, HasSubstr("| `" + knob.name + "` | ")) << info.name;
+    }
+  }
+}
+
+TEST(Catalogue, HelpOfANounNamesItsKnobsWithTheirOwners) {
+  const std::string help = KnobsHelp(core::KnobNoun::kParticipation);
+  EXPECT_THAT(help, HasSubstr("\nnu "));
+  EXPECT_THAT(help, HasSubstr("(0, 1]"));
+  EXPECT_THAT(help, HasSubstr(" pame"));
+  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+    for (const core::KnobSpec& knob : info.knobs) {
+      EXPECT_THAT(KnobsHelp(knob.noun), HasSubstr("\n" + knob.name + " "));
     }
   }
 }
