@@ -481,7 +481,7 @@ struct AlgorithmInfo {
   bool star_graph = false;
   // True: NodePlan::hubs is wanted.
   bool wants_hubs = false;
-  // True: NodePlan::settled_omega is wanted.
+  // True: NodePlan::least_omega is wanted.
   bool wants_omega = false;
   // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
   // each to pass CheckProx. Null: none.

@@ -362,11 +362,12 @@ DirectedWeights BuildDirectedWeights(const Digraph& graph) {
   return out;
 }
 
-std::vector<double> SettledOmega(const Digraph& graph) {
+std::vector<double> LeastOmega(const Digraph& graph) {
   constexpr int kMostPasses = 10'000;
   constexpr double kStill = 1e-9;  // relative change in a pass
   const auto m = static_cast<size_t>(graph.size());
   std::vector<double> omega(m, 1.0);
+  std::vector<double> least(m, 1.0);
   std::vector<double> next(m);
   bool moved = true;
   for (int pass = 0; moved && pass < kMostPasses; ++pass) {
@@ -378,10 +379,12 @@ std::vector<double> SettledOmega(const Digraph& graph) {
         next[i] += SenderWeight(graph, from) * omega[static_cast<size_t>(from)];
       }
       moved = moved || std::fabs(next[i] - omega[i]) > kStill * omega[i];
+      least[i] =
+          std::min(least[i], next[i] * std::min(1.0, next[i] / omega[i]));
     }
     omega.swap(next);
   }
-  return omega;
+  return least;
 }
 
 std::vector<double> RowSums(const MixingMatrix& w) {

@@ -65,11 +65,12 @@ inline double SenderWeight(const Digraph& graph, int64_t node) {
   return 1 / static_cast<double>(1 + graph.out(node).size());
 }
 
-// The weight at which each node settles in push-sum while nothing fails: entry i is
-// the limit of (B^t 1)_i; their sum is m. Positive where the graph is strongly
-// connected. Cost: as many passes over the arcs as B takes to converge, at most
-// 10,000.
-std::vector<double> SettledOmega(const Digraph& graph);
+// How little weight a model has in push-sum while nothing fails: entry i is the
+// minimum over t of omega_i(t) min(1, omega_i(t)/omega_i(t-1)), omega(t) = B^t 1.
+// The second factor is there since of a model whose omega falls more than b_ii is
+// its own. Positive where the graph is strongly connected. Cost: as many passes
+// over the arcs as B takes to converge, at most 10,000.
+std::vector<double> LeastOmega(const Digraph& graph);
 
 std::vector<double> RowSums(const MixingMatrix& w);
 std::vector<double> ColumnSums(const MixingMatrix& w);

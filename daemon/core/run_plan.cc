@@ -536,17 +536,17 @@ struct Round {
   double largest_q = 0;
   double least_p = 1;
   std::vector<NodeId> hubs;
-  std::vector<double> settled_omega;  // one a member, or none
+  std::vector<double> least_omega;  // one a member, or none
 };
 
-// NodePlan::settled_omega of every member; empty where it is not known.
+// NodePlan::least_omega of every member; empty where it is not known.
 std::vector<double> OmegaOf(const RunPlan& plan, const AnyGraph& graph) {
   if (TopologyVaries(plan.topology)) return {};
   const Graph* undirected = std::get_if<Graph>(&graph);
   const Digraph digraph =
       undirected != nullptr ? Digraph(*undirected) : std::get<Digraph>(graph);
   if (!digraph.IsStronglyConnected()) return {};
-  return SettledOmega(digraph);
+  return LeastOmega(digraph);
 }
 
 // `plan` is checked, `graph` is that of the round.
@@ -561,7 +561,7 @@ absl::StatusOr<Round> RoundOf(const RunPlan& plan, AnyGraph graph) {
   round.largest_q = LargestQ(plan, *round.algorithm);
   round.least_p = LeastP(plan, *round.algorithm);
   if (round.algorithm->wants_hubs) round.hubs = Hubs(plan, graph);
-  if (round.algorithm->wants_omega) round.settled_omega = OmegaOf(plan, graph);
+  if (round.algorithm->wants_omega) round.least_omega = OmegaOf(plan, graph);
   round.graph = std::move(graph);
   return round;
 }
@@ -594,8 +594,8 @@ absl::StatusOr<NodePlan> Derive(const RunPlan& plan, const Round& round,
   out.largest_q = round.largest_q;
   out.least_p = round.least_p;
   out.hubs = round.hubs;
-  if (!round.settled_omega.empty()) {
-    out.settled_omega = round.settled_omega[static_cast<size_t>(place)];
+  if (!round.least_omega.empty()) {
+    out.least_omega = round.least_omega[static_cast<size_t>(place)];
   }
   out.exchange_deadline = plan.deadline.exchange;
   return out;

@@ -186,10 +186,9 @@ struct NodePlan {
   // in member order; only for algorithms that have a hub
   // (AlgorithmInfo::wants_hubs).
   std::vector<NodeId> hubs;
-  // The omega at which push-sum settles here while nothing fails; 0 where it is
-  // not known (the graph varies, or is not strongly connected) or not wanted
-  // (AlgorithmInfo::wants_omega). mixing.h: SettledOmega
-  double settled_omega = 0;
+  // mixing.h: LeastOmega. 0 where it is not known (the graph varies, or is not
+  // strongly connected) or not wanted (AlgorithmInfo::wants_omega).
+  double least_omega = 0;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };
 

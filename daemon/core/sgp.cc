@@ -10,11 +10,10 @@
 namespace dfl::core {
 namespace {
 
-// Where omega settles, for a plan that can't tell.
-constexpr double kSettledOmega = 0.2;
-// What the step may exceed its bound by before it shrinks: omega and the share of
-// the others settle, they don't start settled.
-constexpr double kMargin = 1.25;
+// NodePlan::least_omega of a plan that can't tell.
+constexpr double kLeastOmega = 0.2;
+// Sums of shares are rounded.
+constexpr double kRounding = 1 + 1e-6;
 // With less than this it gives nothing until something comes: halved every round
 // omega would soon be 0, and the model x/omega no number.
 constexpr double kLeastOmegaGiven = 1e-3;
@@ -27,12 +26,12 @@ AlgorithmInfo SgpInfo() {
   info.summary = "Push-sum SGD on digraphs";
   info.source = "[SGP] Alg. 1";
   info.caveats =
-      "A node whose incoming links fail gives its weight away. With clearly "
-      "less than the omega at which it settles on this graph (0.2 where that "
-      "is not known: a graph that varies or is not strongly connected), or "
-      "with a smaller share of it from others, its step shrinks; below omega = "
-      "0.001 it keeps what it has. Module buffers (batch normalisation) stay "
-      "each node's own: only what is trained is pushed.";
+      "A node whose incoming links fail gives its weight away. With less than "
+      "it ever has on this graph while nothing fails (0.2 where that is not "
+      "known: a graph that varies or is not strongly connected), or with a "
+      "smaller share of it from others, its step shrinks; below omega = 0.001 "
+      "it keeps what it has. Module buffers (batch normalisation) stay each "
+      "node's own: only what is trained is pushed.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
@@ -70,16 +69,15 @@ void Sgp::VisitState(StateFields& fields) {
 void Sgp::BeginRound(Actions& actions) { Compute(actions); }
 
 // A step of x moves the model z by step/omega, and of the next z a share is the
-// node's own: while nothing fails b_ii eta/omega at the settled omega, which the
-// loss has to bear. Where a cut has let omega fall, or nothing comes from others
-// any more, more than that would blow up, be it only in what is cut off.
+// node's own: while nothing fails at most b_ii eta/least_omega, which the loss has
+// to bear. Where a cut has let omega fall, or nothing comes from others any more,
+// more than that would blow up, be it only in what is cut off.
 double Sgp::StepSize() const {
-  const double settled = plan().settled_omega > 0
-                             ? std::min(1.0, plan().settled_omega)
-                             : kSettledOmega;
+  const double least =
+      plan().least_omega > 0 ? plan().least_omega : kLeastOmega;
   const double b = plan().sender_weight;
-  const double bound = omega_ / settled * b / std::max(b, own_share_);
-  return plan().knobs.Number("eta") * std::min(1.0, kMargin * bound);
+  const double bound = omega_ / least * b / std::max(b, own_share_);
+  return plan().knobs.Number("eta") * std::min(1.0, kRounding * bound);
 }
 
 void Sgp::AfterGradient(Actions& actions) {

@@ -98,7 +98,7 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
       "A step that is too large for the graph diverges; halve eta on sparse or "
       "unbalanced digraphs. A node mixes but does not step while all its "
       "out-neighbours are away and others still send to it; cut off altogether "
-      "after that, it steps by its own gradients.";
+      "after that, it steps without what they sent.";
   info.exchange = Exchange::kPush;
   info.graphs = GraphKind::kDirected;
   info.lock_step = true;
@@ -108,7 +108,7 @@ AlgorithmInfo Info(std::string name, std::string summary, bool computes,
   info.gives_mass = true;
   info.auxiliary = {"y"};
   info.gradient_estimate = "y";
-  info.extra_vectors = 1;
+  info.extra_vectors = 2;  // one of them while it is a sink
   info.edge = LedgerCost() + PushCost();
   info.cost =
       "At most one gradient a round; to each drawn out-neighbour 8 n bytes "
@@ -168,7 +168,7 @@ SpodGt::SpodGt(AlgorithmContext context, Decisions& decisions)
 
 void SpodGt::ResetMass() {
   z_.assign(vectors().parameters.size(), 0.0F);
-  holds_others_ = false;
+  held_.clear();
 }
 
 void SpodGt::ResetState() {
@@ -179,9 +179,12 @@ void SpodGt::ResetState() {
 void SpodGt::VisitState(StateFields& fields) {
   MassRounds::VisitState(fields);
   fields.Flag("begun", begun_);
-  fields.Flag("holds_others", holds_others_);
   fields.Number("v", scale_);
   fields.Vector("z", z_, n());
+  bool holds = !held_.empty();
+  fields.Flag("holds", holds);
+  held_.resize(holds ? n() : 0);
+  if (holds) fields.Vector("held", held_, n());
   fields.Count("sent", sent_);
   fields.Count("could_send", could_send_);
 }
@@ -265,27 +268,32 @@ void SpodGt::Send(Actions& actions) {
 
 void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
-  ledger().AddTo(step(), absl::MakeSpan(z_));
+  TakeMass();
   Step();
   phase_ = Phase::kGradient;
   MayCompute(actions);
 }
 
-// What others gave to a sink is their descent, not this node's: it does not step
-// by it before it can hand it on. Where nobody sends any more either, their sum
-// at the time of the cut would drive it away for as long as it is alone.
-void SpodGt::Step() {
-  if (IsSink()) {
-    holds_others_ = true;
+void SpodGt::TakeMass() {
+  if (!Up(plan().out_neighbours).empty()) held_.clear();
+  if (!IsSink()) {
+    ledger().AddTo(step(), absl::MakeSpan(z_));
     return;
   }
-  if (!Up(plan().out_neighbours).empty()) holds_others_ = false;
-  const auto step = static_cast<float>(-StepSize());
-  if (!holds_others_) {
-    AddScaled(step, Tracker(), vectors().parameters);
-  } else if (scale_ != 0) {
-    AddScaled(step * scale_, vectors().gradient, vectors().parameters);
-  }
+  if (held_.empty()) held_.assign(n(), 0.0F);
+  AddScaled(-1.0F, z_, absl::MakeSpan(held_));
+  ledger().AddTo(step(), absl::MakeSpan(z_));
+  AddScaled(1.0F, z_, absl::MakeSpan(held_));
+}
+
+// What others gave to a sink is their descent, not this node's: it does not step
+// while it comes in. Where nobody sends any more either, it steps without it: the
+// sum at the time of the cut would drive it away for as long as it is alone.
+void SpodGt::Step() {
+  if (IsSink()) return;
+  FlatVector y = Tracker();
+  if (!held_.empty()) AddScaled(-1.0F, held_, absl::MakeSpan(y));
+  AddScaled(static_cast<float>(-StepSize()), y, vectors().parameters);
 }
 
 void SpodGt::AddGauges(std::map<std::string, double>& gauges) const {

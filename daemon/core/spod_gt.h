@@ -80,6 +80,7 @@ class SpodGt : public MassRounds {
   // Draws v_i; computes, or goes on without.
   void MayCompute(Actions& actions);
   void Send(Actions& actions);
+  void TakeMass();
   void Step();
 
   Decisions& decisions_;
@@ -88,7 +89,8 @@ class SpodGt : public MassRounds {
   bool begun_ = false;  // the gradient at the start was drawn
   // v_i g_i of the round is scale_ times NodeVectors::gradient; 0: v_i = 0.
   float scale_ = 0;
-  bool holds_others_ = false;  // it was a sink and has handed nothing on since
+  // Of z_, what came while it was a sink; [n], or empty since it could hand on.
+  FlatVector held_;
   int64_t sent_ = 0;  // drawn out-neighbours, of all rounds
   int64_t could_send_ = 0;
   FlatVector z_;  // [n]

@@ -11,7 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "daemon/core/graph.h"
 #include "daemon/core/mass_rounds.h"
+#include "daemon/core/mixing.h"
 #include "daemon/core/prox.h"
 #include "daemon/core/replica_rounds.h"
 #include "gtest/gtest.h"
@@ -501,6 +503,21 @@ void CheckBefore(MassRun& run, const json& step, int64_t k) {
   }
 }
 
+// Of the graph that the nodes send over, as a plan has it.
+std::vector<double> LeastOmegaOf(const Case& golden, int64_t nodes) {
+  core::Digraph graph(nodes);
+  for (int64_t from = 0; from < nodes; ++from) {
+    core::NodePlan plan;
+    SetNeighbours(golden, from, &plan);
+    for (const core::Neighbour& neighbour : plan.out_neighbours) {
+      for (int64_t to = 0; to < nodes; ++to) {
+        if (NodeName(to) == neighbour.node) graph.AddArc(from, to);
+      }
+    }
+  }
+  return core::LeastOmega(graph);
+}
+
 }  // namespace
 
 void RunMass(const Case& golden) {
@@ -512,6 +529,8 @@ void RunMass(const Case& golden) {
   run.batches.resize(run.problems.size());
   run.before.resize(run.problems.size());
   run.given.resize(run.problems.size());
+  const std::vector<double> least_omega =
+      LeastOmegaOf(golden, static_cast<int64_t>(run.problems.size()));
   for (size_t i = 0; i < run.problems.size(); ++i) {
     core::NodePlan plan;
     plan.self = NodeName(static_cast<int64_t>(i));
@@ -520,9 +539,7 @@ void RunMass(const Case& golden) {
     ASSERT_TRUE(resolved.ok()) << resolved.status();
     plan.knobs = *std::move(resolved);
     SetNeighbours(golden, static_cast<int64_t>(i), &plan);
-    // Nothing fails here, so sgp takes the paper's step throughout: it shrinks
-    // where omega is less than at this one (docs/papers.md).
-    plan.settled_omega = 1e-9;
+    plan.least_omega = least_omega[i];
     run.nodes.push_back(std::make_unique<GoldenNode>(
         algorithm, std::move(plan),
         golden.at("x0").at(i).get<std::vector<float>>(), *run.problems[i], 1,

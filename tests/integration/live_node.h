@@ -1,7 +1,7 @@
 // A node of a scenario in the test's own process, as dfld builds it: a loop, an
 // encoder and a training thread of its own, and gRPC over loopback. In place of
-// files it learns the scenario's generated problem. What it keeps to itself (the
-// ledger, the tracker epoch) can be looked at.
+// files it learns the scenario's generated problem. What it keeps to itself
+// (the ledger, the tracker epoch) can be looked at.
 #ifndef DFL_TESTS_INTEGRATION_LIVE_NODE_H_
 #define DFL_TESTS_INTEGRATION_LIVE_NODE_H_
 
@@ -28,8 +28,9 @@ namespace dfl::testing_support {
 
 class LiveNode {
  public:
-  // The member `place` at its `start`-th start, 1 being the first. It listens on
-  // a port that the system chooses and dials `peers`. `task` must outlive it.
+  // The member `place` at its `start`-th start, 1 being the first. It listens
+  // on a port that the system chooses and dials `peers`. `task` must outlive
+  // it.
   LiveNode(const sim::Scenario& scenario, sim::Task& task, int64_t place,
            int64_t start, const std::vector<std::string>& peers)
       : task_(task),
@@ -76,18 +77,15 @@ class LiveNode {
   // Gives it a plan, the first with the learner that goes with it.
   absl::Status SetPlan(const core::RunPlan& plan) {
     absl::Status set = absl::UnavailableError("the loop has ended");
-    Run([&] {
-      std::unique_ptr<ports::Trainer> trainer;
-      if (node_->plan() == nullptr) {
-        auto learner = task_.MakeLearner(place_, incarnation_);
-        set = learner.status();
-        if (!set.ok()) return;
-        trainer =
-            std::make_unique<app::AsyncTrainer>(loop_, *std::move(learner));
-      }
-      set = node_->SetPlan(plan, std::move(trainer));
-    });
+    Run([&] { set = SetPlanOnLoop(plan); });
     return set;
+  }
+  absl::Status SetPlanOnLoop(const core::RunPlan& plan) {
+    if (node_->plan() != nullptr) return node_->SetPlan(plan, nullptr);
+    auto learner = task_.MakeLearner(place_, incarnation_);
+    if (!learner.ok()) return learner.status();
+    return node_->SetPlan(
+        plan, std::make_unique<app::AsyncTrainer>(loop_, *std::move(learner)));
   }
   absl::Status Start() {
     absl::Status started = absl::UnavailableError("the loop has ended");

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
+#include "daemon/core/graph.h"
 #include "daemon/core/message_format.h"
+#include "daemon/core/mixing.h"
 
 namespace dfl::core {
 namespace {
@@ -266,13 +268,15 @@ RemoteModel Remote(std::vector<float> values, int64_t step,
   return model;
 }
 
-// Where omega <- B omega settles.
-std::vector<double> Settled(const Matrix& b) {
-  Matrix omega = Matrix(b.rows(), 1).Each([](double) { return 1.0; });
-  for (int step = 0; step < 1000; ++step) omega = b * omega;
-  std::vector<double> settled;
-  for (int64_t i = 0; i < b.rows(); ++i) settled.push_back(omega(i, 0));
-  return settled;
+// As a plan has it, so that the step of sgp is seen not to be touched by it.
+std::vector<double> LeastOmegaOf(const Matrix& b) {
+  Digraph graph(b.rows());
+  for (int64_t to = 0; to < b.rows(); ++to) {
+    for (int64_t from = 0; from < b.rows(); ++from) {
+      if (to != from && b(to, from) != 0) graph.AddArc(from, to);
+    }
+  }
+  return LeastOmega(graph);
 }
 
 }  // namespace
@@ -307,7 +311,7 @@ MatrixNetwork::MatrixNetwork(const std::string& algorithm,
   pulls_ = info.exchange == Exchange::kPull;
   const int64_t m = problem.nodes();
   const Matrix starts = Starts(m, problem.n());
-  const std::vector<double> settled = Settled(weights.sends);
+  const std::vector<double> least_omega = LeastOmegaOf(weights.sends);
   double least_p = 1;
   std::vector<Knobs> resolved;
   for (int64_t i = 0; i < m; ++i) {
@@ -326,7 +330,7 @@ MatrixNetwork::MatrixNetwork(const std::string& algorithm,
     plan.member_count = m;
     plan.place = i;
     plan.least_p = least_p;
-    plan.settled_omega = settled[i];
+    plan.least_omega = least_omega[i];
     plan.self_weight = plan.receiver_weight = weights.hears(i, i);
     plan.sender_weight = weights.sends(i, i);
     for (int64_t j = 0; j < m; ++j) {

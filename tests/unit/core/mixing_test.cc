@@ -1,8 +1,11 @@
 #include "daemon/core/mixing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "daemon/base/rng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/graphs.h"
@@ -157,43 +160,59 @@ TEST(SecondLargestModulus, IsTheRateOfAgreement) {
   EXPECT_NEAR(SecondLargestModulus(a), rate, 0.02);
 }
 
-TEST(SettledOmega, IsOneWhereEverybodySendsAsMuchAsItGets) {
+TEST(LeastOmega, IsOneWhereEverybodySendsAsMuchAsItGets) {
   Digraph ring(5);
   for (int64_t i = 0; i < 5; ++i) ring.AddArc(i, (i + 1) % 5);
-  EXPECT_EQ(SettledOmega(ring), std::vector<double>(5, 1.0));
-  EXPECT_EQ(SettledOmega(Digraph(Built("complete", 4))),
+  EXPECT_EQ(LeastOmega(ring), std::vector<double>(5, 1.0));
+  EXPECT_EQ(LeastOmega(Digraph(Built("complete", 4))),
             std::vector<double>(4, 1.0));
 }
 
-// Of two arcs an edge it is m (1 + degree) / the sum of those.
-TEST(SettledOmega, FollowsTheDegreesWhereEveryArcHasOneBack) {
+// An end of a path has 5/6 after the first round, and half of it is its own.
+TEST(LeastOmega, CountsHowMuchOfTheModelIsItsOwn) {
   Graph path(3);
   path.AddEdge(0, 1);
   path.AddEdge(1, 2);
-  const std::vector<double> omega = SettledOmega(Digraph(path));
-  EXPECT_NEAR(omega[0], 6.0 / 7, 1e-8);
-  EXPECT_NEAR(omega[1], 9.0 / 7, 1e-8);
-  EXPECT_NEAR(omega[2], 6.0 / 7, 1e-8);
+  const std::vector<double> least = LeastOmega(Digraph(path));
+  EXPECT_NEAR(least[0], 5.0 / 6 * (5.0 / 6), 1e-12);
+  EXPECT_EQ(least[1], 1);  // it begins with 1 and gets more
+  EXPECT_EQ(least[2], least[0]);
 }
 
-// w = B w, found by hand: 0 -> 1 -> 2 -> 0 and 0 -> 2.
-TEST(SettledOmega, IsWhatBLeavesAsItIs) {
-  Digraph graph(3);
-  graph.AddArc(0, 1);
-  graph.AddArc(0, 2);
-  graph.AddArc(1, 2);
-  graph.AddArc(2, 0);
-  const std::vector<double> omega = SettledOmega(graph);
-  EXPECT_NEAR(omega[0], 9.0 / 9, 1e-8);
-  EXPECT_NEAR(omega[1], 6.0 / 9, 1e-8);
-  EXPECT_NEAR(omega[2], 12.0 / 9, 1e-8);
+TEST(LeastOmega, IsTheLeastOfARunWithoutFaults) {
+  Rng rng(41);
+  for (int graph = 0; graph < 20; ++graph) {
+    constexpr size_t kNodes = 6;
+    Digraph digraph(kNodes);
+    for (int64_t i = 0; i < digraph.size(); ++i) {
+      digraph.AddArc(i, (i + 1) % digraph.size());
+      const auto to = static_cast<int64_t>(rng.Below(kNodes));
+      if (to != i) digraph.AddArc(i, to);
+    }
+    const MixingMatrix b = BuildDirectedWeights(digraph).b;
+    std::vector<double> omega(kNodes, 1.0);
+    std::vector<double> expected(kNodes, 1.0);
+    for (int t = 0; t < 2000; ++t) {
+      std::vector<double> next(kNodes, 0.0);
+      for (size_t i = 0; i < kNodes; ++i) {
+        for (size_t j = 0; j < kNodes; ++j) next[i] += b[i][j] * omega[j];
+        const double falls = std::min(1.0, next[i] / omega[i]);
+        expected[i] = std::min(expected[i], next[i] * falls);
+      }
+      omega = next;
+    }
+    const std::vector<double> least = LeastOmega(digraph);
+    for (size_t i = 0; i < kNodes; ++i) {
+      EXPECT_NEAR(least[i], expected[i], 1e-8) << graph << " " << i;
+    }
+  }
 }
 
-TEST(SettledOmega, FallsToNothingInAPartThatNothingEnters) {
+TEST(LeastOmega, FallsToNothingInAPartThatNothingEnters) {
   Digraph chain(2);
   chain.AddArc(0, 1);
-  EXPECT_LT(SettledOmega(chain)[0], 1e-6);
-  EXPECT_NEAR(SettledOmega(chain)[1], 2, 1e-6);
+  EXPECT_LT(LeastOmega(chain)[0], 1e-6);
+  EXPECT_EQ(LeastOmega(chain)[1], 1);
 }
 
 TEST(Mixing, UniformNeedsTheCompleteGraph) {
