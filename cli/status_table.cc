@@ -8,6 +8,9 @@
 namespace dfl::cli {
 namespace {
 
+// Sums of probes are rounded; lost mass shows by far more.
+constexpr double kLargestImbalance = 0.01;
+
 std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
@@ -93,6 +96,14 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
         name, ": its plan may need ", HumanBytes(status.memory_bytes),
         " of memory, more than the ", HumanBytes(status.memory_limit_bytes),
         " allowed"));
+  }
+  const auto imbalance = status.node.gauges.find("mass_imbalance");
+  if (imbalance != status.node.gauges.end() &&
+      imbalance->second > kLargestImbalance) {
+    notes.push_back(absl::StrCat(
+        name, ": what it gave to a neighbour and what was taken differ by ",
+        Fixed(imbalance->second, 3),
+        " (mass_imbalance): its trackers are not exact"));
   }
   // Why a node trains or has ended is no warning.
   const client::Phase phase = status.node.phase;

@@ -320,10 +320,9 @@ absl::Status Backend::AdoptInitialPlan(const std::string& yaml,
 
 // ---------------------------------------------------------------- training ----
 
-void Backend::WantPhase(DesiredPhase phase) {
+void Backend::WantPhase(DesiredPhase phase, std::function<void()> stored) {
   {
     absl::MutexLock lock(&mutex_);
-    if (state_.desired_phase == phase) return;
     state_.desired_phase = phase;
   }
   setup_.Run(
@@ -331,7 +330,7 @@ void Backend::WantPhase(DesiredPhase phase) {
         const absl::Status saved = SaveState();
         if (!saved.ok()) log_.Error("store", saved.message());
       },
-      [] {});
+      std::move(stored));
 }
 
 absl::Status Backend::OrderNode(TrainAction action) {
@@ -382,11 +381,12 @@ void Backend::Train(TrainAction action, control::Done<ports::Phase> done) {
       done(status);
       return;
     }
-    WantPhase(wanted);
     Publish();
     // Pausing and stopping take effect at the next boundary.
     const ports::Phase now = node_.phase();
-    done(wanted == DesiredPhase::kTraining ? now : expected);
+    const ports::Phase phase =
+        wanted == DesiredPhase::kTraining ? now : expected;
+    WantPhase(wanted, [done, phase] { done(phase); });
   });
 }
 

@@ -8,6 +8,7 @@
 #define DFL_APP_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,7 +113,9 @@ class Backend final : public control::Backend {
   void ForgetAddedPeer(const std::string& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DialLater(const std::string& address);
-  void WantPhase(store::DesiredPhase phase) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls `stored` on the loop when it is on disk, or could not be written.
+  void WantPhase(store::DesiredPhase phase, std::function<void()> stored)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Order(control::TrainAction action);
   // The same, and nothing is written.
   absl::Status OrderNode(control::TrainAction action)

@@ -355,6 +355,22 @@ TEST_F(Lifecycle, KilledItGoesOnWithItsPlan) {
   EXPECT_EQ(daemon.Stop()->code, 0);
 }
 
+// What was answered to is on disk.
+TEST_F(Lifecycle, KilledRightAfterAnOrderItKeepsIt) {
+  DaemonProcess daemon(Node("a"));
+  ASSERT_TRUE(daemon.Start()) << daemon.log();
+  ASSERT_TRUE(Apply(daemon, kAlone).ok());
+  ASSERT_TRUE(Start(daemon).ok());
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start()) << daemon.log();
+  EXPECT_TRUE(Enters(daemon, client::Phase::kTraining)) << daemon.log();
+  ASSERT_TRUE(daemon.client().Train(client::TrainAction::kStop).ok());
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start()) << daemon.log();
+  EXPECT_THAT(daemon.Status().phase,
+              AnyOf(client::Phase::kIdle, client::Phase::kStopped));
+}
+
 // A pause outlives the daemon too.
 TEST_F(Lifecycle, StoppedByHandItStaysStopped) {
   DaemonProcess daemon(Node("a"));

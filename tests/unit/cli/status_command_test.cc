@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/status_table.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace dfl::cli {
@@ -15,6 +16,18 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+TEST(StatusNotes, TellThatMassWasLost) {
+  client::DaemonStatus status;
+  status.node.node = "box-1";
+  status.node.gauges["mass_imbalance"] = 1e-5;
+  EXPECT_THAT(StatusNotes(status), IsEmpty());
+  status.node.gauges["mass_imbalance"] = 0.25;
+  EXPECT_THAT(StatusNotes(status),
+              testing::ElementsAre(testing::AllOf(
+                  StartsWith("box-1: "), HasSubstr("differ by 0.250"),
+                  HasSubstr("mass_imbalance"))));
+}
 
 TEST_F(CliTest, StatusIsATableWithARowANode) {
   StartDaemon("box-1");
