@@ -61,16 +61,16 @@ constexpr char kPlan[] =
     "deadline: {exchange: 300ms}\n"
     "evaluation: {every_steps: 0}\n";
 const std::string& Network() {
-  static const std::string text = absl::StrCat(
+  static const std::string kText = absl::StrCat(
       "network:\n"
       "  problem: {kind: linear, n: ",
       kParameters, ", rows: 20}\n");
-  return text;
+  return kText;
 }
 
 // Such that some hundred rounds are enough.
 std::string KnobsOf(const std::string& algorithm) {
-  static const std::map<std::string, std::string> knobs = {
+  static const std::map<std::string, std::string> kKnobs = {
       {"anq-nids", "{alpha: 0.1, R0: 8}"},
       {"beer", "{eta: 0.04, gamma: 0.3, rate: 0.3}"},
       {"choco-sgd", "{eta: 0.05, gamma: 0.3, rate: 0.3}"},
@@ -83,8 +83,8 @@ std::string KnobsOf(const std::string& algorithm) {
       {"spod-gt", "{eta: 0.05, p: 0.8, p_hat: 0.8}"},
       {"sporadic-k-gt", "{eta: 0.05, p: 0.8}"},
   };
-  const auto found = knobs.find(algorithm);
-  return found == knobs.end() ? "{}" : found->second;
+  const auto found = kKnobs.find(algorithm);
+  return found == kKnobs.end() ? "{}" : found->second;
 }
 
 // Not all are neighbours, and where they need not be, not both ways. Without
