@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -31,6 +30,7 @@
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
 #include "gtest/gtest.h"
+#include "tests/integration/linear_parameters.h"
 #include "tests/integration/live_node.h"
 #include "tests/support/daemon_process.h"
 
@@ -502,23 +502,6 @@ class MassOfDaemons : public MassTest {
     });
   }
 
-  // A linear model's parameters are the one tensor at the file's end.
-  static std::vector<float> Model(DaemonProcess& node) {
-    std::string file;
-    const auto exported =
-        node.client().ExportModel(client::ModelFormat::kSafetensors,
-                                  [&](absl::string_view data, int64_t) {
-                                    file.append(data.data(), data.size());
-                                    return absl::OkStatus();
-                                  });
-    EXPECT_TRUE(exported.ok()) << exported.status();
-    std::vector<float> values(kParameters);
-    const size_t bytes = values.size() * sizeof(float);
-    if (file.size() < bytes) return {};
-    std::memcpy(values.data(), file.data() + file.size() - bytes, bytes);
-    return values;
-  }
-
   TemporaryFolder folder_;
   std::vector<std::unique_ptr<DaemonProcess>> nodes_;
   Listener listener_;
@@ -549,8 +532,6 @@ TEST_P(MassOfDaemons, IsConservedAgainAfterAKill) {
 
   ASSERT_TRUE(victim.Start()) << victim.log();
   listener_.Dial(victim.peer_address());
-  // An order is answered before it is on the disk, so it may be forgotten.
-  ASSERT_TRUE(victim.client().Train(client::TrainAction::kStart).ok());
   ASSERT_TRUE(AllAreIn(2, MostEpochs()));
   ASSERT_NO_FATAL_FAILURE(WaitForAll([](const client::NodeStatus& status) {
     return status.phase == client::Phase::kTraining;
@@ -567,7 +548,8 @@ TEST_P(MassOfDaemons, IsConservedAgainAfterAKill) {
   }));
   std::vector<std::vector<float>> models;
   for (const auto& node : nodes_) {
-    models.push_back(Model(*node));
+    models.push_back(LinearParameters(*node));
+    EXPECT_EQ(models.back().size(), size_t{kParameters});
     const client::NodeStatus status = node->Status();
     EXPECT_LE(status.gauges.at("mass_imbalance"), kTolerance) << status.node;
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
+#include "tests/integration/linear_parameters.h"
 #include "tests/support/daemon_process.h"
 
 namespace dfl::testing_support {
@@ -136,28 +137,6 @@ class RealAndSimulated : public testing::TestWithParam<Case> {
     }
   }
 
-  // A linear model's parameters are the one tensor of the file, after a header
-  // whose length the first eight bytes are.
-  static std::vector<float> Parameters(DaemonProcess& node) {
-    std::string file;
-    const auto exported =
-        node.client().ExportModel(client::ModelFormat::kSafetensors,
-                                  [&](absl::string_view data, int64_t) {
-                                    file.append(data.data(), data.size());
-                                    return absl::OkStatus();
-                                  });
-    EXPECT_TRUE(exported.ok()) << exported.status();
-    if (file.size() < 8) return {};
-    uint64_t header = 0;
-    for (int i = 7; i >= 0; --i) {
-      header = header << 8 | static_cast<unsigned char>(file[i]);
-    }
-    const size_t start = 8 + header;
-    std::vector<float> values((file.size() - start) / sizeof(float));
-    std::memcpy(values.data(), file.data() + start, values.size() * 4);
-    return values;
-  }
-
   TemporaryFolder folder_;
   std::vector<std::unique_ptr<DaemonProcess>> nodes_;
   std::vector<std::string> gates_;
@@ -178,7 +157,8 @@ TEST_P(RealAndSimulated, EndWithTheSameBits) {
 
   for (int64_t i = 0; i < kNodes; ++i) {
     const absl::Span<const float> simulated = (*simulation)->parameters(i);
-    const std::vector<float> real = Parameters(*nodes_[static_cast<size_t>(i)]);
+    const std::vector<float> real =
+        LinearParameters(*nodes_[static_cast<size_t>(i)]);
     ASSERT_EQ(real.size(), simulated.size());
     EXPECT_NE(real[0], 0.0F);
     EXPECT_EQ(std::memcmp(real.data(), simulated.data(), real.size() * 4), 0)
