@@ -9,6 +9,7 @@
 #include "cli/knob_noun.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/catalogue.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 namespace dfl::cli {
 namespace {

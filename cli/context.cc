@@ -14,7 +14,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/default_places.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::cli {
 namespace {
@@ -32,7 +32,7 @@ absl::StatusOr<Output> ParseOutput(const std::string& text) {
   if (text == "json") return Output::kJson;
   if (text == "yaml") return Output::kYaml;
   const std::vector<std::string> known = {"table", "json", "yaml"};
-  return core::UnknownNameError("--output", text, known);
+  return UnknownNameError("--output", text, known);
 }
 
 absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {

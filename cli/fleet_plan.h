@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "cli/commands.h"
 #include "cli/context.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::cli {
 

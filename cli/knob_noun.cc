@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/fleet_plan.h"
+#include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/catalogue.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 namespace dfl::cli {
 namespace {
@@ -35,7 +37,7 @@ absl::StatusOr<const core::KnobSpec*> FindKnob(
         algorithm.name, " has no knobs of ", console::NounName(noun),
         "; see `dflctl algorithm show ", algorithm.name, "`"));
   }
-  return core::UnknownNameError("knob", name, known);
+  return UnknownNameError("knob", name, known);
 }
 
 struct SetCommand {
@@ -79,7 +81,7 @@ absl::Status SetKnobs(core::KnobNoun noun,
       members.push_back(member.node.name());
     }
     if (std::find(members.begin(), members.end(), node) == members.end()) {
-      return core::UnknownNameError("--node", node, members);
+      return UnknownNameError("--node", node, members);
     }
     values = &plan.nodes[id].knobs;
   }

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/knobs.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::cli {
 

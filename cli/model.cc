@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::cli {
 namespace {
@@ -56,7 +56,7 @@ absl::StatusOr<client::ModelFormat> FormatOf(const FileCommand& command) {
   if (name == "safetensors") return client::ModelFormat::kSafetensors;
   if (name == "torchscript") return client::ModelFormat::kTorchScript;
   const std::vector<std::string> known = {"safetensors", "torchscript"};
-  return core::UnknownNameError("--format", name, known);
+  return UnknownNameError("--format", name, known);
 }
 
 const char* Name(client::ModelFormat format) {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_yaml.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::cli {
 namespace {
@@ -84,7 +84,7 @@ absl::StatusOr<Json> Find(const core::RunPlan& plan, absl::string_view path) {
             absl::StrCat(walked, " is a value and has no \"", piece, "\""));
       }
       const absl::Status unknown =
-          core::UnknownNameError(walked.empty() ? "plan" : walked, piece, keys);
+          UnknownNameError(walked.empty() ? "plan" : walked, piece, keys);
       return absl::NotFoundError(unknown.message());
     }
     at.reset(next);

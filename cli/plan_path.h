@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cli/console.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::cli {
 

@@ -11,6 +11,7 @@
 #include "daemon/app/model_files.h"
 #include "daemon/app/plan_facts.h"
 #include "daemon/app/version.h"
+#include "daemon/base/names.h"
 #include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/host_port.h"
@@ -433,7 +434,7 @@ absl::Status Backend::RemovePeer(const std::string& address) {
     if (peers_.erase(address) == 0) {
       std::vector<std::string> known;
       for (const auto& [name, peer] : peers_) known.push_back(name);
-      const std::string nearest = core::NearestName(address, known);
+      const std::string nearest = NearestName(address, known);
       return absl::NotFoundError(absl::StrCat(
           "no peer ", address, " is dialled",
           nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),

@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_format.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/pame.h"
-#include "daemon/core/plan_topology.h"
+#include "daemon/core/algorithms/pame.h"
+#include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::app {
 namespace {

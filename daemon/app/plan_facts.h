@@ -8,7 +8,7 @@
 #include "daemon/app/memory_limit.h"
 #include "daemon/base/ids.h"
 #include "daemon/control/backend.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
 #include "daemon/runtime/memory_need.h"
 

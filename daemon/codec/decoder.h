@@ -22,7 +22,7 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/header.h"
-#include "daemon/core/remote_vector.h"
+#include "daemon/core/vector/remote_vector.h"
 
 namespace dfl::codec {
 

@@ -19,8 +19,8 @@
 #include "absl/types/span.h"
 #include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/header.h"
-#include "daemon/core/message_format.h"
-#include "daemon/core/step_codes.h"
+#include "daemon/core/vector/message_format.h"
+#include "daemon/core/vector/step_codes.h"
 
 namespace dfl::codec {
 

@@ -33,7 +33,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::codec {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "daemon/core/mass_ledger.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/mass/mass_ledger.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::codec {
 

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "daemon/core/step_codes.h"
+#include "daemon/core/vector/step_codes.h"
 
 namespace dfl::codec {
 

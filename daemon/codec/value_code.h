@@ -35,7 +35,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::codec {
 

@@ -18,7 +18,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::config {
 namespace {
@@ -44,7 +44,7 @@ const char* const kOwnFlags[] = {"config", "conf-d", "ready-file",
 absl::Status UnknownFlag(absl::string_view name) {
   std::vector<std::string> known(std::begin(kOwnFlags), std::end(kOwnFlags));
   for (const Setting& setting : SettingsTable()) known.push_back(setting.key);
-  const std::string nearest = core::NearestName(name, known);
+  const std::string nearest = NearestName(name, known);
   return absl::InvalidArgumentError(absl::StrCat(
       "flag --", name, ": unknown; ",
       nearest.empty() ? "dfld --help lists all flags"

@@ -16,7 +16,7 @@
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 #include "daemon/data/load.h"
 
 namespace dfl::config {
@@ -184,7 +184,7 @@ class Loader {
       const auto found = by_variable.find(name);
       if (found == by_variable.end()) {
         if (IsKubernetesVariable(name)) continue;
-        const std::string nearest = core::NearestName(name, variables);
+        const std::string nearest = NearestName(name, variables);
         mistakes_.Add(absl::StrCat(
             origin, ": no setting has this variable; ",
             nearest.empty() ? "dfld --help lists them all"
@@ -363,7 +363,7 @@ class Loader {
 
   void UnknownName(const std::string& origin, const std::string& key,
                    absl::string_view what) {
-    const std::string nearest = core::NearestName(key, names_);
+    const std::string nearest = NearestName(key, names_);
     const std::string section(key.substr(0, key.find_last_of('.')));
     std::string advice;
     if (!nearest.empty()) {

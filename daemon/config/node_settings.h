@@ -1,6 +1,6 @@
 // A node's own settings: who it is, where it listens, its data, its device and
 // its limits. Everything that is the same on all nodes (model, algorithm,
-// topology, ...) is the run plan's: core/run_plan.h and plan_yaml.h.
+// topology, ...) is the run plan's: core/plan/run_plan.h and plan_yaml.h.
 //
 // Every setting has a key in the configuration file, an environment variable
 // and a flag, all derived from one table (settings_table.h):
@@ -23,8 +23,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/partition.h"
 #include "daemon/data/data_spec.h"
+#include "daemon/data/partition.h"
 
 namespace dfl::config {
 

@@ -19,9 +19,10 @@
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/knobs.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::config {
 namespace {

@@ -30,7 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::config {
 

@@ -19,7 +19,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/host_port.h"
 #include "daemon/config/values.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::config {
 namespace {
@@ -262,7 +262,7 @@ Setting Choice(std::string key, Place<T> place,
         return absl::OkStatus();
       }
     }
-    const std::string nearest = core::NearestName(value.text, names);
+    const std::string nearest = NearestName(value.text, names);
     return NotAllowed(
         nearest.empty() ? "" : absl::StrCat("did you mean ", nearest, "?"));
   };

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::config {
 
@@ -61,7 +61,7 @@ void YamlReader::TakeKeys(const YamlNode& section, absl::string_view path,
     if (std::find(allowed.begin(), allowed.end(), item.key) != allowed.end()) {
       continue;
     }
-    const std::string nearest = core::NearestName(item.key, allowed);
+    const std::string nearest = NearestName(item.key, allowed);
     Add(item.key_line, Join(path, item.key),
         absl::StrCat(
             "unknown key; ",

@@ -1,4 +1,5 @@
 #include "daemon/console/catalogue.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 #include <cstddef>

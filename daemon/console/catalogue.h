@@ -6,9 +6,9 @@
 
 #include "daemon/console/document.h"
 #include "daemon/console/table.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/knobs.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::console {
 

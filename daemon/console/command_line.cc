@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::console {
 namespace {
@@ -55,7 +55,7 @@ std::string UnknownText(const CLI::App& at, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   const std::vector<std::string> known =
       flag ? FlagNames(at) : CommandNames(at);
-  const std::string nearest = core::NearestName(flag ? name : word, known);
+  const std::string nearest = NearestName(flag ? name : word, known);
   const std::string hint =
       nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?");
   if (flag) {

@@ -11,8 +11,8 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/console/table.h"
 #include "daemon/console/units.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/graph/topology.h"
 
 namespace dfl::console {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/console/document.h"
-#include "daemon/core/plan_topology.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/plan_topology.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::console {
 

@@ -4,7 +4,7 @@
 #define DFL_CONTROL_STATUS_PROTO_H_
 
 #include "daemon/control/backend.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/status.h"
 #include "dfl/control/v1/control.pb.h"

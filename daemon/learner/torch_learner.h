@@ -32,7 +32,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/data/dataset.h"
 #include "daemon/data/standardizer.h"
 #include "daemon/ports/learner.h"

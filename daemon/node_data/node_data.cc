@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/partition.h"
 #include "daemon/data/load.h"
+#include "daemon/data/partition.h"
 
 namespace dfl::node_data {
 namespace {

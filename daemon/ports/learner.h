@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "daemon/core/model_values.h"
+#include "daemon/core/vector/model_values.h"
 
 namespace dfl::ports {
 

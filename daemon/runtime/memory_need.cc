@@ -1,14 +1,15 @@
 #include "daemon/runtime/memory_need.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/codec/header.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/message_format.h"
-#include "daemon/core/plan_topology.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/plan_topology.h"
+#include "daemon/core/vector/message_format.h"
 #include "daemon/runtime/node.h"
 #include "daemon/runtime/transfers.h"
 

@@ -22,7 +22,8 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/base/ids.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
 
 namespace dfl::runtime {

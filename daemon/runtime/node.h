@@ -33,8 +33,8 @@
 #include "daemon/base/ids.h"
 #include "daemon/codec/edge_reference.h"
 #include "daemon/codec/mass_codec.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
 #include "daemon/ports/loop.h"
@@ -212,7 +212,7 @@ class Node : private Links::Listener, private Transfers::Listener {
                  Transfers::Refusal* refusal);
   // Mass. The present algorithm gives some.
   bool GivesMass() const;
-  // It announces steps (core/step_codes.h) where they have no business.
+  // It announces steps (core/vector/step_codes.h) where they have no business.
   std::optional<Transfers::Refusal> MisplacedSteps(
       const ports::TransferBegin& begin) const;
   // Parcels may travel to `peer`, whatever its phase.

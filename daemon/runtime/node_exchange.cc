@@ -4,7 +4,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/graph/topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {

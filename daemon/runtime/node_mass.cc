@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {

@@ -1,7 +1,7 @@
 // What the node tells about itself.
 #include "absl/strings/str_cat.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/plan_topology.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {

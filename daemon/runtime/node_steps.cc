@@ -5,8 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "daemon/core/plan_topology.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {

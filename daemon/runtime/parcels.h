@@ -21,7 +21,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/transfers.h"
 

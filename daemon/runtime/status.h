@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/learner.h"
 

@@ -39,7 +39,7 @@
 #include "daemon/codec/decoder.h"
 #include "daemon/codec/edge_reference.h"
 #include "daemon/codec/encoder.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/message_format.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/links.h"

@@ -5,8 +5,8 @@
 
 #include "daemon/base/check.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/problems.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
+#include "daemon/simports/problems.h"
 
 namespace dfl::sim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/sim/task.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/config/node_settings.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/sim/task.h"

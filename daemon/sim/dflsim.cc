@@ -1,4 +1,5 @@
 #include "daemon/sim/dflsim.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -14,8 +15,8 @@
 #include "daemon/console/command_line.h"
 #include "daemon/console/document.h"
 #include "daemon/console/topology_text.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/context.h"
 #include "daemon/sim/results.h"
 #include "daemon/sim/run_command.h"

@@ -1,4 +1,5 @@
 #include "daemon/sim/extra_metrics.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "daemon/config/values.h"
-#include "daemon/core/prox.h"
+#include "daemon/core/rounds/prox.h"
 
 namespace dfl::sim {
 namespace {

@@ -22,8 +22,9 @@
 #include "absl/types/span.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::sim {
 

@@ -21,7 +21,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/section_reader.h"
 
 namespace dfl::sim {

@@ -15,7 +15,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/network_event.h"
 
 namespace dfl::sim {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/config/yaml_reader.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::sim {
 

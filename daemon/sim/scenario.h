@@ -32,7 +32,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/config/values.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::sim {
 
@@ -94,7 +94,7 @@ int64_t SectionReader::Place(const std::string& name, int line,
   if (found != names_.end() && *found == name) {
     return found - names_.begin();
   }
-  const std::string nearest = core::NearestName(name, names_);
+  const std::string nearest = NearestName(name, names_);
   const size_t shown = std::min<size_t>(names_.size(), 8);
   yaml_.Add(
       line, path,

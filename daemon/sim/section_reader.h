@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/config/yaml_reader.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::sim {
 

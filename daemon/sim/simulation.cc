@@ -9,8 +9,8 @@
 #include "daemon/base/distributions.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
-#include "daemon/core/plan_topology.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/sim/analytic_task.h"
 
 namespace dfl::sim {

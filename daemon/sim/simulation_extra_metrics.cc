@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/base/status_macros.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/sim/extra_metrics.h"
 #include "daemon/sim/simulation.h"
 

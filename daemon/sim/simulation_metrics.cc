@@ -8,9 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
-#include "daemon/core/mass_drift.h"
-#include "daemon/core/mass_rounds.h"
-#include "daemon/core/prox.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/rounds/mass_rounds.h"
+#include "daemon/core/rounds/prox.h"
+#include "daemon/sim/mass_drift.h"
 #include "daemon/sim/simulation.h"
 
 namespace dfl::sim {

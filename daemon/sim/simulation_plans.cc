@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/plan_topology.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/sim/simulation.h"
 
 namespace dfl::sim {

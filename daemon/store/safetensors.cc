@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 #include "nlohmann/json.hpp"
 
 namespace dfl::store {
@@ -330,7 +330,7 @@ absl::Status SafetensorsReader::ParseHeader() {
     if (target == targets_.end() || target->name != name) {
       std::vector<std::string> known;
       for (const Target& t : targets_) known.push_back(t.name);
-      const std::string nearest = core::NearestName(name, known);
+      const std::string nearest = NearestName(name, known);
       return Wrong(absl::StrCat(
           Quoted(name), ": the model has no such tensor; ",
           nearest.empty()

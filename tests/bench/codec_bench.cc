@@ -25,8 +25,8 @@
 #include "daemon/base/rng.h"
 #include "daemon/codec/decoder.h"
 #include "daemon/codec/encoder.h"
-#include "daemon/core/flat_vector.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/flat_vector.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl {
 namespace {

@@ -32,7 +32,7 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/worker.h"
 #include "daemon/base/check.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/message_format.h"
 #include "daemon/exchange/address.h"
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/runtime/links.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/check.h"
-#include "daemon/core/mixing.h"
+#include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
 
 namespace dfl::golden {

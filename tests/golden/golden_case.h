@@ -12,8 +12,8 @@
 
 #include "absl/types/span.h"
 #include "daemon/base/ids.h"
-#include "daemon/core/graph.h"
-#include "daemon/core/problems.h"
+#include "daemon/core/graph/graph.h"
+#include "daemon/simports/problems.h"
 #include "nlohmann/json.hpp"
 
 namespace dfl::golden {

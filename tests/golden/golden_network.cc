@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/base/check.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 namespace dfl::golden {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
 #include "tests/golden/golden_case.h"
 
 namespace dfl::golden {

@@ -12,8 +12,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/core/kd_pdfl.h"
-#include "daemon/core/mixing.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/algorithms/kd_pdfl.h"
+#include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_network.h"
 #include "tests/golden/mass_runs.h"

@@ -11,11 +11,12 @@
 #include <variant>
 #include <vector>
 
-#include "daemon/core/graph.h"
-#include "daemon/core/mass_rounds.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/prox.h"
-#include "daemon/core/replica_rounds.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/graph/graph.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/rounds/mass_rounds.h"
+#include "daemon/core/rounds/prox.h"
+#include "daemon/core/rounds/replica_rounds.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_network.h"
 

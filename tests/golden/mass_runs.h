@@ -1,4 +1,4 @@
-// Golden runs of the algorithms that give mass away (core/mass_rounds.h).
+// Golden runs of the algorithms that give mass away (core/rounds/mass_rounds.h).
 #ifndef DFL_TESTS_GOLDEN_MASS_RUNS_H_
 #define DFL_TESTS_GOLDEN_MASS_RUNS_H_
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/flat_vector.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/prox.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/rounds/prox.h"
+#include "daemon/core/vector/flat_vector.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_network.h"
 

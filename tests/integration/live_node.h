@@ -15,7 +15,7 @@
 #include "daemon/app/async_trainer.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/worker.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/ports/events.h"
 #include "daemon/runtime/node.h"

@@ -11,9 +11,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/problems.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/sim/scenario.h"
+#include "daemon/simports/problems.h"
 
 namespace dfl::sim {
 namespace {

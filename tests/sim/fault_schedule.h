@@ -11,7 +11,8 @@
 
 #include "absl/time/time.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/algorithm_info.h"
 
 namespace dfl::sim {
 

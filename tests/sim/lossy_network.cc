@@ -8,7 +8,8 @@
 #include "daemon/codec/decoder.h"
 #include "daemon/codec/encoder.h"
 #include "daemon/codec/mass_codec.h"
-#include "daemon/core/replica_rounds.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/rounds/replica_rounds.h"
 
 namespace dfl::core {
 namespace {

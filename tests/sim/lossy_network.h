@@ -22,9 +22,9 @@
 
 #include "absl/types/span.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/mass_rounds.h"
-#include "daemon/core/problems.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/rounds/mass_rounds.h"
+#include "daemon/simports/problems.h"
 
 namespace dfl::core {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/core/problems.h"
+#include "daemon/simports/problems.h"
 
 namespace dfl::sim {
 

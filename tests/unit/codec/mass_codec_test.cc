@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "daemon/core/flat_vector.h"
+#include "daemon/core/vector/flat_vector.h"
 #include "gtest/gtest.h"
 #include "tests/unit/codec/naive_codec.h"
 

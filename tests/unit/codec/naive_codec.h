@@ -11,7 +11,7 @@
 
 #include "daemon/codec/decoder.h"
 #include "daemon/codec/encoder.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::codec {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
 #include "daemon/codec/encoder.h"
-#include "daemon/core/flat_vector.h"
+#include "daemon/core/vector/flat_vector.h"
 #include "gtest/gtest.h"
 #include "tests/unit/codec/naive_codec.h"
 

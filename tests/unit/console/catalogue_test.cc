@@ -9,7 +9,8 @@
 #include <iterator>
 #include <string>
 
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 namespace dfl::console {
 namespace {

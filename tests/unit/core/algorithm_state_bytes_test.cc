@@ -8,7 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 #include "daemon/base/checksum.h"
-#include "daemon/core/algorithm_state.h"
+#include "daemon/core/algorithm/algorithm_state.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

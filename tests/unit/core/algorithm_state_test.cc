@@ -1,6 +1,6 @@
 // The state of every algorithm in the catalogue as one value: what goes on from
 // it goes on to the last bit, and what is none changes nothing.
-#include "daemon/core/algorithm_state.h"
+#include "daemon/core/algorithm/algorithm_state.h"
 
 #include <cstdint>
 #include <limits>
@@ -12,8 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/step_codes.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/vector/step_codes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"

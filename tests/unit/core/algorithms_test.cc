@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/distributions.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/flat_vector.h"
-#include "daemon/core/pame.h"
-#include "daemon/core/push_barrier.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/pame.h"
+#include "daemon/core/rounds/push_barrier.h"
+#include "daemon/core/vector/flat_vector.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 

@@ -1,6 +1,6 @@
 // Asynchronous DSGD and its baselines, event by event and against a naive
 // version on quadratics.
-#include "daemon/core/async_dsgd.h"
+#include "daemon/core/algorithms/async_dsgd.h"
 
 #include <limits>
 #include <memory>

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 #include "tests/unit/core/memory_network.h"

@@ -1,6 +1,6 @@
 // DRACO, event by event, against a naive version; and each claim alone: the
 // window, psi, gamma_max, unification. [thesis] ch. 3
-#include "daemon/core/draco.h"
+#include "daemon/core/algorithms/draco.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "daemon/core/graph.h"
+#include "daemon/core/graph/graph.h"
 
 #include <string>
 #include <utility>

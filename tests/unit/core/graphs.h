@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/topology.h"
+#include "daemon/core/graph/topology.h"
 #include "gtest/gtest.h"
 
 namespace dfl::core {

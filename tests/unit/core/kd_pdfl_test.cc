@@ -1,6 +1,7 @@
 // KD-PDFL, event by event, against a naive version, and its claim that clients
 // alike weigh more.
-#include "daemon/core/kd_pdfl.h"
+#include "daemon/core/algorithms/kd_pdfl.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/problems.h"
+#include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/core/knobs.h"
+#include "daemon/core/algorithm/knobs.h"
 
 #include <limits>
 #include <string>

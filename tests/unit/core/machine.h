@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "gtest/gtest.h"
 
 namespace dfl::core {

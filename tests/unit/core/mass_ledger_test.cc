@@ -1,6 +1,7 @@
 // The ledger at both ends of an edge, and what its algorithms do when
 // neighbours are late, silent or gone.
-#include "daemon/core/mass_ledger.h"
+#include "daemon/core/mass/mass_ledger.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <cmath>
 #include <map>
@@ -11,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "daemon/core/mass_rounds.h"
-#include "daemon/core/spod_gt.h"
+#include "daemon/core/algorithms/spod_gt.h"
+#include "daemon/core/rounds/mass_rounds.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 

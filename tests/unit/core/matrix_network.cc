@@ -7,9 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
-#include "daemon/core/graph.h"
-#include "daemon/core/message_format.h"
-#include "daemon/core/mixing.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/graph/graph.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
 namespace {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 namespace dfl::core {
 namespace {

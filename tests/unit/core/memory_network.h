@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/problems.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/plan/run_plan.h"
+#include "daemon/simports/problems.h"
 
 namespace dfl::core {
 

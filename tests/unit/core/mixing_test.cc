@@ -1,4 +1,4 @@
-#include "daemon/core/mixing.h"
+#include "daemon/core/graph/mixing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The proximal operators against minimisation by brute force, and what their
 // parameters must satisfy. The recorded table: tests/golden/table_checks.cc.
-#include "daemon/core/prox.h"
+#include "daemon/core/rounds/prox.h"
 
 #include <cmath>
 #include <string>

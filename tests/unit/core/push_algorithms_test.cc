@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/mixing.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 

@@ -11,11 +11,11 @@
 #include <variant>
 #include <vector>
 
-#include "daemon/core/beer.h"
-#include "daemon/core/compressor.h"
-#include "daemon/core/matched.h"
-#include "daemon/core/replica_rounds.h"
-#include "daemon/core/step_codes.h"
+#include "daemon/core/algorithms/beer.h"
+#include "daemon/core/mass/matched.h"
+#include "daemon/core/rounds/compressor.h"
+#include "daemon/core/rounds/replica_rounds.h"
+#include "daemon/core/vector/step_codes.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 

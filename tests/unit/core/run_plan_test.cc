@@ -1,4 +1,5 @@
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/graph.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/plan_topology.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/graph/graph.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/graphs.h"

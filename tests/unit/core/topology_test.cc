@@ -1,4 +1,4 @@
-#include "daemon/core/topology.h"
+#include "daemon/core/graph/topology.h"
 
 #include <algorithm>
 #include <cmath>

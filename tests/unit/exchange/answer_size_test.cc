@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemon/codec/encoder.h"
-#include "daemon/core/message_format.h"
+#include "daemon/core/vector/message_format.h"
 #include "daemon/exchange/proto_frames.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/transfers.h"

@@ -14,7 +14,7 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/data/dataset.h"
 #include "daemon/data/load.h"
 #include "daemon/learner/torch_learner.h"

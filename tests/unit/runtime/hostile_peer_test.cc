@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/codec/encoder.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/raw_peer.h"
 #include "tests/unit/runtime/sim_cluster.h"

@@ -9,8 +9,8 @@
 
 #include "absl/types/span.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/problems.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
+#include "daemon/simports/problems.h"
 #include "tests/unit/runtime/sim_cluster.h"
 
 namespace dfl::runtime {

@@ -1,12 +1,13 @@
 // What a node needs for a plan: each part by the formula in the header, with
 // numbers that are easy to follow: n = 1000 and b = 10.
 #include "daemon/runtime/memory_need.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/algorithm.h"
+#include "daemon/core/algorithm/algorithm.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

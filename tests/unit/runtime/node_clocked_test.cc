@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/problems.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
+#include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"

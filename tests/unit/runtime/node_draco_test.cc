@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/core/mass_drift.h"
-#include "daemon/core/mass_rounds.h"
-#include "daemon/core/replica_rounds.h"
+#include "daemon/core/rounds/mass_rounds.h"
+#include "daemon/core/rounds/replica_rounds.h"
+#include "daemon/sim/mass_drift.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"

@@ -8,8 +8,8 @@
 
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/problems.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
+#include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/sim_cluster.h"
 #include "tests/unit/runtime/unit_learner.h"

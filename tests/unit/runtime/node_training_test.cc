@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/mixing.h"
-#include "daemon/core/plan_topology.h"
-#include "daemon/core/problems.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/data/batch_sampler.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
+#include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"

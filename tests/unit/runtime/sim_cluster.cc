@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
 #include "gtest/gtest.h"
 
 namespace dfl::runtime {

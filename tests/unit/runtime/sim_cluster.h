@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
 #include "daemon/runtime/node.h"

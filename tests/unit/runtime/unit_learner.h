@@ -8,9 +8,9 @@
 #include "absl/types/span.h"
 #include "daemon/base/check.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/run_plan.h"
+#include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
-#include "daemon/runtime/analytic_learner.h"
+#include "daemon/simports/analytic_learner.h"
 
 namespace dfl::runtime {
 

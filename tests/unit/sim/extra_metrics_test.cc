@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/core/problems.h"
 #include "daemon/sim/data_task.h"
+#include "daemon/simports/problems.h"
 #include "tests/unit/sim/fake_data.h"
 #include "tests/unit/sim/play.h"
 #include "tests/unit/sim/scenarios.h"

@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/core/problems.h"
-#include "daemon/runtime/analytic_learner.h"
 #include "daemon/sim/data_task.h"
+#include "daemon/simports/analytic_learner.h"
+#include "daemon/simports/problems.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {

@@ -1,4 +1,5 @@
 #include "daemon/sim/simulation.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/core/algorithm.h"
-#include "daemon/core/problems.h"
+#include "daemon/core/algorithm/algorithm.h"
 #include "daemon/sim/results.h"
+#include "daemon/simports/problems.h"
 #include "tests/unit/sim/fake_data.h"
 #include "tests/unit/sim/play.h"
 #include "tests/unit/sim/scenarios.h"

@@ -1,0 +1,39 @@
+#include "daemon/core/algorithm/algorithm.h"
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/core/algorithm/state_fields.h"
+
+namespace dfl::core {
+
+AlgorithmState Algorithm::ExportState() {
+  AlgorithmState state;
+  state.algorithm = name_;
+  StateFields fields(&state);
+  VisitState(fields);
+  return state;
+}
+
+absl::Status Algorithm::ImportState(const AlgorithmState& state,
+                                    Actions& actions) {
+  if (state.version != kAlgorithmStateVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("state of ", state.algorithm, ": version ", state.version,
+                     "; allowed: ", kAlgorithmStateVersion));
+  }
+  if (state.algorithm != name_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "state of \"", state.algorithm, "\"; allowed: of \"", name_, "\""));
+  }
+  StateFields check(state, StateFields::Reading::kCheck);
+  VisitState(check);
+  DFL_RETURN_IF_ERROR(check.Finish());
+  StateFields read(state, StateFields::Reading::kRead);
+  VisitState(read);
+  DFL_CHECK(read.Finish().ok());
+  Resume(actions);
+  return absl::OkStatus();
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,381 @@
+// The brain: one algorithm on one node as a pure state machine.
+//
+// It is handed what happened (an Event) and says what to do (Actions). It never
+// blocks, reads a clock, touches a socket, a thread, protobuf or torch. The
+// same object runs in dfld, on the simulated ports and under the golden test.
+//
+//   runtime                      algorithm
+//   Started{step}            ->  (nothing, or a timer)
+//   StepBegins               ->  Push / Ask / ComputeGradient / WakeAfter ...
+//   AnswerArrived, PushArrived, AnswerMissing, TimerFired, GradientReady
+//                            ->  more of the same, and in the end StepDone
+//   StepBegins               ->  the next step, unless the runtime pauses here
+//
+// Between StepDone and the next StepBegins the node is at a *boundary*: the
+// parameters hold w^k, and plan changes, jumps and evaluation happen there and
+// nowhere else. AskArrived and snapshots are only served while
+// parameters_settled(), so nobody is sent a half-made step.
+//
+// Vectors. The node owns the flat buffers of NodeVectors; the algorithm reads
+// and writes them during Handle only. Nobody else writes them while it lives.
+//
+// Randomness is named: decisions.h. What a user is told of an algorithm is its
+// entry in the catalogue: algorithm_info.h, algorithms/catalogue.h.
+#ifndef DFL_CORE_ALGORITHM_ALGORITHM_H_
+#define DFL_CORE_ALGORITHM_ALGORITHM_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/base/aligned_vector.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/algorithm_state.h"
+#include "daemon/core/algorithm/decisions.h"
+#include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/vector/message_format.h"
+#include "daemon/core/vector/model_values.h"
+#include "daemon/core/vector/remote_vector.h"
+
+namespace dfl::core {
+
+class MassCode;    // mass/mass_ledger.h
+struct StepCodes;  // vector/step_codes.h
+
+// ---------------------------------------------------------------- events ----
+
+// The run starts, or is taken up again, at step `step` (0 = fresh). The
+// parameters already hold w^step.
+struct Started {
+  int64_t step = 0;
+};
+
+// The node is at a boundary and may do its next step.
+struct StepBegins {};
+
+// The gradient of ComputeGradient is in NodeVectors::gradient.
+struct GradientReady {
+  double loss = 0;
+  int64_t rows = 0;
+};
+
+// `from` asks for our model. Answered with an Answer action.
+struct AskArrived {
+  NodeId from;
+  uint64_t ask = 0;
+};
+
+// What a neighbour sent: its model and the floating-point module buffers.
+struct RemoteModel {
+  std::unique_ptr<RemoteVector> parameters;
+  std::vector<float> buffers;  // [buffer count]
+  // The sender's step when it was taken.
+  int64_t step = 0;
+  // What the sender put beside it (Push::scalars): finite, but untrusted.
+  std::vector<double> scalars;
+  // Of a push: how long ago the sender asked for it, as far as the two ends can
+  // tell without comparing clocks. >= 0, untrusted.
+  absl::Duration age;
+};
+
+struct AnswerArrived {
+  NodeId from;
+  uint64_t ask = 0;
+  RemoteModel model;
+};
+
+// No answer will come from `from` (no link, refused, cancelled).
+struct AnswerMissing {
+  NodeId from;
+  uint64_t ask = 0;
+};
+
+// `model.step` is the sender's round.
+struct PushArrived {
+  NodeId from;
+  RemoteModel model;
+};
+
+// A parcel of mass (mass_ledger.h): `model.parameters` is what is given,
+// [MassLength()],
+// `model.step` the newest round it is of. The same `sequence` may come again.
+struct MassArrived {
+  NodeId from;
+  uint64_t sequence = 0;
+  RemoteModel model;
+  // Of replicas: it is added to entries, which are not set to it.
+  bool increments = false;
+};
+
+// The parcel Give{to, sequence} was taken. `taken` is the taker's sum of probes
+// of all it took from us (mass_ledger.h).
+struct Delivered {
+  NodeId to;
+  uint64_t sequence = 0;
+  double taken = 0;
+};
+
+// `from` sends nothing in `round`.
+struct Skipped {
+  NodeId from;
+  int64_t round = 0;
+};
+
+// A new tracker epoch: mass of the one before is void at every node, and so is
+// what is out. May come at any time after Started.
+struct EpochBegins {};
+
+struct TimerFired {
+  uint64_t timer = 0;
+};
+
+// The link to a neighbour came up or went down.
+struct PeerUp {
+  NodeId peer;
+};
+struct PeerDown {
+  NodeId peer;
+};
+
+// New knobs, neighbours or weights. Only at a boundary.
+struct PlanChanged {
+  NodePlan plan;
+};
+
+// What Predict asked for: softmax probabilities [rows x classes] of one
+// mini-batch, first by our own model, then by each of Predict::models. Empty:
+// it failed.
+struct Predicted {
+  int64_t rows = 0;
+  std::vector<std::vector<double>> probabilities;
+};
+
+using Event =
+    std::variant<Started, StepBegins, GradientReady, AskArrived, AnswerArrived,
+                 AnswerMissing, PushArrived, TimerFired, PeerUp, PeerDown,
+                 PlanChanged, MassArrived, Delivered, Skipped, EpochBegins,
+                 Predicted>;
+
+// --------------------------------------------------------------- actions ----
+
+// Compute the gradient at NodeVectors::parameters, of the next mini-batch or,
+// with `same_batch`, of the one that the gradient before was of. One at a time;
+// GradientReady may come in a later step (AlgorithmInfo::computes_on_copy; then
+// it may also be at `at`, [n] when not empty, which must stay as it is until
+// GradientReady).
+struct ComputeGradient {
+  bool same_batch = false;
+  absl::Span<const float> at = {};
+};
+
+// Ask each of `peers` for its model.
+struct Ask {
+  uint64_t ask = 0;
+  std::vector<NodeId> peers;
+};
+
+// The answers that are still out are not wanted any more (stragglers).
+struct CancelAsk {
+  uint64_t ask = 0;
+};
+
+// Send the parameters as they are now to `to`. `rate` in (0, 1] is the share of
+// coordinates; `seed` names them. The plan's codec says how values are written.
+struct Answer {
+  NodeId to;
+  uint64_t ask = 0;
+  double rate = 1;
+  uint64_t seed = 0;
+};
+
+// Send the parameters as they are now to each of `peers`, as round `round`; or
+// `values`, [n] when not empty, which must stay as they are until the next call
+// of Handle. Coordinates come from (edge, round), the same in both directions.
+struct Push {
+  std::vector<NodeId> peers;
+  int64_t round = 0;
+  absl::Span<const float> values = {};
+  // Travel with the model: at most 8, all finite.
+  std::vector<double> scalars = {};
+  // On a slow link a newer push replaces one that waits, but only one that is
+  // apart as well or not.
+  bool apart = false;
+};
+
+// Send `mass`, [MassLength()], to `to` until it is taken, exactly once, whatever
+// happens to the link; Delivered says that it was. One at a time for each `to`.
+struct Give {
+  NodeId to;
+  uint64_t sequence = 0;  // 1, 2, ... for each `to`
+  int64_t round = 0;
+  std::shared_ptr<const FlatVector> mass;
+  int64_t nonzeros = 0;  // entries of `mass` that are not 0; 0: not counted
+  std::vector<double> scalars = {};  // as Push::scalars
+  // Not null: `mass` is of increments, these ones.
+  std::shared_ptr<const StepCodes> steps = nullptr;
+  // Not null: what is encoded, in `format` by `seed`; `mass` is what it decodes to.
+  std::shared_ptr<const FlatVector> source = nullptr;
+  MessageFormat format = {};
+  uint64_t seed = 0;
+};
+
+// Tell `peers` that nothing is sent to them in `round`, or they would wait.
+struct Skip {
+  std::vector<NodeId> peers;
+  int64_t round = 0;
+};
+
+// TimerFired{timer} after `delay`; a second WakeAfter of one timer replaces it.
+struct WakeAfter {
+  uint64_t timer = 0;
+  absl::Duration delay;
+};
+struct CancelTimer {
+  uint64_t timer = 0;
+};
+
+// A deadline passed and the node goes on without these neighbours. Only to be
+// reported.
+struct Missed {
+  std::vector<NodeId> peers;
+  int64_t wanted = 0;  // how many neighbours were waited for
+  int64_t came = 0;    // and how many of them came
+};
+
+// The parameters hold w^{k+1}.
+struct StepDone {};
+
+// Predict the next mini-batch with the parameters as they are now, which must
+// stay so until Predicted, and with each of `models`. One at a time, and not
+// during a gradient.
+struct Predict {
+  std::shared_ptr<const std::vector<ModelValues>> models;
+};
+
+using Action =
+    std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push, WakeAfter,
+                 CancelTimer, Missed, StepDone, Give, Skip, Predict>;
+using Actions = std::vector<Action>;
+
+// ------------------------------------------------------------- interface ----
+
+// The node's flat buffers, borrowed for the algorithm's life.
+struct NodeVectors {
+  absl::Span<float> parameters;  // [n] trained parameters
+  absl::Span<float> gradient;    // [n]
+  absl::Span<float> buffers;     // [b] floating-point module buffers
+};
+
+class StateFields;
+struct AlgorithmContext;
+
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+
+  // Takes one event and appends what to do to `actions`, in order. `event` is
+  // consumed. Events that are out of place (a late answer, an old timer) are
+  // ignored; nothing a peer sends is ever an error here.
+  virtual void Handle(Event event, Actions& actions) = 0;
+
+  // k, the number of finished steps (= the round about to be or being done).
+  virtual int64_t step() const = 0;
+
+  // True while NodeVectors::parameters holds w^k, the state a neighbour may be
+  // sent; false between mixing (or a local step) and StepDone.
+  virtual bool parameters_settled() const = 0;
+
+  // Moves to round `round` > step() at a boundary, because neighbours are
+  // there already. The parameters stay.
+  virtual void JumpTo(int64_t round) = 0;
+
+  // The first step from `step` >= 0 on with an exchange. Where exchanges have a
+  // period, nodes run up to it each at its own pace.
+  virtual int64_t NextExchange(int64_t step) const { return step; }
+
+  // The number of local steps taken so far (gradients applied).
+  virtual int64_t gradients() const = 0;
+
+  // What Delivered::taken says to `from`; 0 where no mass is given.
+  virtual double MassTaken(const NodeId& /*from*/) const { return 0; }
+
+  // The length of a parcel of mass; `n` parameters.
+  virtual int64_t MassLength(int64_t n) const { return n; }
+
+  // Names and values worth watching, e.g. sigma and m of PaME.
+  virtual std::map<std::string, double> Gauges() const = 0;
+
+  // For measuring only: the vector that the paper calls `symbol` as it is now,
+  // [n]; empty where AlgorithmInfo::auxiliary does not name it. Away from a
+  // boundary it may be half of one round and half of the next.
+  virtual FlatVector Auxiliary(absl::string_view /*symbol*/) const {
+    return {};
+  }
+
+  // All that the next step depends on and that is the algorithm's own: steps and
+  // step sizes, momentum, trackers, replicas, what was given and is not known to
+  // be taken, what was taken and waits for its round. Only at a boundary.
+  //
+  // Not in it, since the node has it: NodeVectors, all three (the last gradient
+  // is a part of a tracker y = z + beta g), the plan, the links, the Decisions,
+  // and the tracker epoch that mass is of. Nor what neighbours must bear to lose
+  // anyway: pushed models that wait for their round (as if their senders had been
+  // late) and PaME's asks that are out (the step that mixes asks again).
+  //
+  // Of two states of one run only the later may be gone on from: mass given or
+  // taken after the earlier would be there twice or never. What else is done with
+  // one needs a new tracker epoch.
+  AlgorithmState ExportState();
+
+  // Goes on from there: takes the place of Started, on an object of the same
+  // plan and over the same NodeVectors content that was handed nothing yet, or
+  // Started alone. It is then at the boundary at which the state was exported; PeerUp is
+  // to follow for every link that is up.
+  //
+  // Appends to `actions` what had been asked of the node and was not over:
+  // parcels that are not known to be taken (a repeat is harmless), timers, which
+  // begin anew, and a gradient that outlives its step. A node that still has
+  // these under way drops them.
+  // Errors, which change nothing:
+  //   INVALID_ARGUMENT  another algorithm or version; a field is missing,
+  //                     unknown, of another type or length, not finite or out of
+  //                     range: names it, what was found and what is allowed.
+  absl::Status ImportState(const AlgorithmState& state, Actions& actions);
+
+ protected:
+  // Names every field of the state: state_fields.h. A base class's first.
+  virtual void VisitState(StateFields& fields) = 0;
+  // A state was imported: appends what ImportState says.
+  virtual void Resume(Actions& /*actions*/) {}
+
+ private:
+  friend absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
+      absl::string_view name, AlgorithmContext context, Decisions& decisions);
+
+  std::string name_;  // in the catalogue
+};
+
+// What a new algorithm needs. `batches_per_pass` = ceil(rows / batch size), for
+// algorithms that count in epochs; `train_rows` = this node's rows.
+struct AlgorithmContext {
+  NodePlan plan;
+  NodeVectors vectors;
+  int64_t batches_per_pass = 1;
+  int64_t train_rows = 1;
+  // How mass is written, where it may be lossy; outlives the algorithm. Null: in
+  // fp32.
+  const MassCode* mass_code = nullptr;
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHM_ALGORITHM_H_

@@ -1,0 +1,106 @@
+// An entry of the catalogue: what plan, command line, simulator and docs know of an
+// algorithm.
+#ifndef DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_
+#define DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/core/algorithm/knobs.h"
+
+namespace dfl::core {
+
+// How an algorithm's models travel.
+enum class Exchange { kNone, kPull, kPush };
+
+// What graphs an algorithm is for: those whose edges run both ways, or any, an
+// undirected edge being two arcs (NodePlan's in- and out-neighbours).
+enum class GraphKind { kUndirected, kDirected };
+
+// What an algorithm keeps for each neighbour at the most, in vectors of n floats
+// but for `waiting`: links may lose and delay as they like, while neighbours keep
+// to the algorithm. A node's whole need: runtime/memory_need.h.
+struct EdgeCost {
+  // For one it sends to: what was given and is not known to be taken.
+  int64_t given = 0;
+  // For one it hears: what was taken and waits, and its replica.
+  int64_t taken = 0;
+  // For one it sends to: models on their way, each of another step.
+  int64_t sent = 0;
+  // For one it hears: its models that wait to be mixed, as they came.
+  int64_t waiting = 0;
+  // Of one parcel of mass: Algorithm::MassLength(n) / n; 0: none is given.
+  int64_t parcel = 0;
+
+  friend EdgeCost operator+(const EdgeCost& a, const EdgeCost& b) {
+    return {a.given + b.given, a.taken + b.taken, a.sent + b.sent,
+            a.waiting + b.waiting, a.parcel + b.parcel};
+  }
+  friend bool operator==(const EdgeCost& a, const EdgeCost& b) {
+    return a.given == b.given && a.taken == b.taken && a.sent == b.sent &&
+           a.waiting == b.waiting && a.parcel == b.parcel;
+  }
+};
+
+// One entry of the catalogue.
+struct AlgorithmInfo {
+  std::string name;
+  std::string summary;  // one line
+  std::string source;   // paper, equation, listing
+  std::string caveats;  // what a user should know; may be ""
+  Exchange exchange = Exchange::kNone;
+  GraphKind graphs = GraphKind::kUndirected;
+  // True: out-of-step nodes jump to the furthest round they hear of.
+  bool lock_step = false;
+  // True: it has no rounds, so a plan's graph may not vary from one to the next.
+  bool continuous = false;
+  // True: every member exchanges with every other and all count the same, so a
+  // plan needs the complete graph and no explicit weights.
+  bool complete_graph = false;
+  // True: one member is everyone's only neighbour, so a plan needs a star.
+  bool star_graph = false;
+  // True: NodePlan::hubs is wanted.
+  bool wants_hubs = false;
+  // True: NodePlan::least_omega is wanted.
+  bool wants_omega = false;
+  // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
+  // each to pass CheckProx. Null: none.
+  std::vector<double> (*prox_steps)(const Knobs& knobs) = nullptr;
+  // True: the parameters may move while a gradient is under way, so it is
+  // computed at a copy of them, taken when ComputeGradient is carried out.
+  bool computes_on_copy = false;
+  // True: a message that carries only some coordinates would break it.
+  bool dense_only = false;
+  std::string why_dense;  // and how, or what is for that in its stead
+  // True: something is given away that must arrive exactly once
+  // (mass_ledger.h), so its state is bound to a tracker epoch.
+  bool gives_mass = false;
+  // Why what it gives, which is all that it sends, must arrive as it is; "": a
+  // plan may have it in a lossy format (CodecSpec::mass), what is lost being kept
+  // and given later.
+  std::string exact_mass;
+  // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
+  // increments in steps.
+  bool keeps_replicas = false;
+  // True: it compares predictions, so a plan needs a model that tells classes.
+  bool predicts = false;
+  // The vectors that its paper follows beside x, by the paper's symbols:
+  // Algorithm::Auxiliary gives them.
+  std::vector<std::string> auxiliary;
+  // The one of them whose mean over the nodes estimates the mean of their
+  // gradients; "": none does.
+  std::string gradient_estimate;
+  // Costs: vectors of length n kept beside parameters and gradient, what is kept
+  // for each neighbour, and a sentence on messages and steps a round.
+  int64_t extra_vectors = 0;
+  EdgeCost edge;
+  // Of `degree` neighbours, how many it has models of at the most; null: of all.
+  int64_t (*heard_at_once)(const Knobs& knobs, int64_t degree) = nullptr;
+  std::string cost;
+  std::vector<KnobSpec> knobs;
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_

@@ -1,0 +1,70 @@
+// What one node needs to know of a run plan to run its algorithm: everything that
+// topology, weights and overrides resolve to. plan/run_plan.h derives it.
+#ifndef DFL_CORE_ALGORITHM_NODE_PLAN_H_
+#define DFL_CORE_ALGORITHM_NODE_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/knobs.h"
+
+namespace dfl::core {
+
+// A neighbour of a node and the weight that goes with it.
+struct Neighbour {
+  NodeId node;
+  double weight = 0;
+
+  friend bool operator==(const Neighbour& a, const Neighbour& b) {
+    return a.node == b.node && a.weight == b.weight;
+  }
+};
+
+// What one node needs to know of the plan to run its algorithm: everything
+// that a topology, weights and overrides resolve to.
+struct NodePlan {
+  NodeId self;
+  // Of the run: the same on every node.
+  uint64_t seed = 0;
+  Knobs knobs;
+  // Whom the node exchanges with, sorted by name, without self. Undirected: its
+  // neighbours with W_ij. Directed: all that it hears or sends to, with a_ij (0
+  // for one that it only sends to).
+  std::vector<Neighbour> neighbours;
+  double self_weight = 1;  // W_ii, or a_ii
+  // For algorithms on directed graphs, where an undirected edge is two arcs:
+  // whom the node hears, with a_ij, and whom it sends to, with b_ji; both sorted
+  // by name. Their own entries are receiver_weight = a_ii and sender_weight =
+  // b_ii. [Spod-GT] Alg. 1 line 5
+  std::vector<Neighbour> in_neighbours;
+  std::vector<Neighbour> out_neighbours;
+  double receiver_weight = 1;
+  double sender_weight = 1;
+  int64_t member_count = 1;
+  int64_t place = 0;  // of self among the members
+  // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
+  double sample_weight = 1;
+  // The largest value of the knob q among the members; 0 where there is none.
+  double largest_q = 0;
+  // The least value of the knob p among the members; 1 where there is none.
+  double least_p = 1;
+  bool rows_known = false;
+  // The members of the highest degree (directed: with the most out-neighbours),
+  // in member order; only for algorithms that have a hub
+  // (AlgorithmInfo::wants_hubs).
+  std::vector<NodeId> hubs;
+  // mixing.h: LeastOmega. 0 where it is not known (the graph varies, or is not
+  // strongly connected) or not wanted (AlgorithmInfo::wants_omega).
+  double least_omega = 0;
+  absl::Duration exchange_deadline = absl::Seconds(2);
+};
+
+// Whether both have the same neighbours and weights.
+bool SameNeighbours(const NodePlan& a, const NodePlan& b);
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHM_NODE_PLAN_H_

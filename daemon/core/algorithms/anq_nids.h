@@ -1,0 +1,54 @@
+// ANQ-NIDS: NIDS (nids.h) with what is mixed sent in b bits, in a range that
+// shrinks. [ANQ-NIDS], in our form. D = h = 0 and R = R0 at first; in each round
+//
+//   phi = x - alpha (grad f_i(x) + D)
+//   d = 2 R / (2^b - 1)
+//   l = clip(rint(clip(phi - h, +-R)/d - 1/2), -2^{b-1}, 2^{b-1} - 1), sent
+//   h <- h + (l + 1/2) d;  c = 1/2 (I - W) h
+//   x <- phi - c;  D <- D + c/alpha;  R <- rho R
+//
+// h is the replica of phi. u = -alpha D is conserved, as NIDS's, and moves with
+// h. Where phi - h did not fit into +-R the range widens, R <- R/rho: with noise
+// or after lost rounds phi would leave a range that only shrinks.
+#ifndef DFL_CORE_ALGORITHMS_ANQ_NIDS_H_
+#define DFL_CORE_ALGORITHMS_ANQ_NIDS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/types/span.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/mass/matched.h"
+#include "daemon/core/rounds/replica_rounds.h"
+
+namespace dfl::core {
+
+AlgorithmInfo AnqNidsInfo();
+
+class AnqNids : public ReplicaRounds {
+ public:
+  explicit AnqNids(AlgorithmContext context);
+
+ private:
+  void BeginRound(Actions& actions) override;
+  void AfterGradient(Actions& actions) override;
+  void AfterExchange(Arrivals arrivals, Actions& actions) override;
+  void AddMass(const NodeId& from, double weight,
+               absl::Span<const float> replica) override;
+  void ResetMass() override;
+  void VisitState(StateFields& fields) override;
+  double StepSize() const override { return plan().knobs.Number("alpha"); }
+  // range: R.
+  void AddGauges(std::map<std::string, double>& gauges) const override;
+
+  // Sets the replica to what receivers make of the codes of phi - h.
+  void Quantise(absl::Span<const float> phi);
+  void AddCorrection(absl::Span<float> vector);
+
+  double range_ = 0;
+  MatchedFlows flows_;
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHMS_ANQ_NIDS_H_

@@ -1,0 +1,316 @@
+#include "daemon/core/algorithms/async_dsgd.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr uint64_t kClockTimer = 3;  // beside PushAlgorithm's
+
+constexpr int64_t kWindow = 50;
+constexpr double kLargestQ = 0.99;
+// Rounds after which what was heard of q is forgotten.
+constexpr double kForgetAfter = 2 * kWindow;
+
+// Scalars of a push, in this order.
+enum Scalar { kDegree = 0, kLeast, kAge, kScalars };
+
+KnobSpec XiKnob() {
+  KnobSpec xi;
+  xi.name = "xi";
+  xi.default_value = 1.0;
+  xi.min = 0;
+  xi.min_open = true;
+  xi.max = 1;
+  xi.help = "Share of the mix in the new model; the rest is the node's own.";
+  return xi;
+}
+
+AlgorithmInfo ClockedInfo(bool discard_late) {
+  AlgorithmInfo info;
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.computes_on_copy = true;
+  info.extra_vectors = 1;
+  info.edge = PushCost();
+  info.cost =
+      "At most one gradient a round; to each neighbour 4 n bytes as fp32 "
+      "and dense, 4 s with s random coordinates.";
+
+  KnobSpec gamma_max = PositiveKnob(
+      "gamma_max", 1.0,
+      "Compute barrier: how long a round waits for the node's own gradient "
+      "before it mixes without one.");
+  gamma_max.unit = "s";
+  gamma_max.noun = KnobNoun::kPeriod;
+  gamma_max.shared = true;
+  KnobSpec discard;
+  discard.name = "discard_late";
+  discard.type = KnobType::kFlag;
+  discard.default_value = discard_late;
+  discard.help =
+      "Discard a gradient that was not ready at the barrier and begin anew, "
+      "instead of applying it in a later round.";
+  KnobSpec measure;
+  measure.name = "measure_q";
+  measure.type = KnobType::kFlag;
+  measure.default_value = true;
+  measure.shared = true;
+  measure.help =
+      "Measure q over 50 rounds, instead of taking what the plan gives.";
+  KnobSpec q;
+  q.name = "q";
+  q.default_value = 0.0;
+  q.min = 0;
+  q.max = kLargestQ;
+  q.help =
+      "Probability that the node straggles, used while measure_q is off; set "
+      "it per node. The step is eta min(1 - q)/(1 - q).";
+  info.knobs = {PositiveKnob("eta", 0.01,
+                             "Step size of the node that "
+                             "straggles most."),
+                XiKnob(),
+                gamma_max,
+                discard,
+                measure,
+                q,
+                MaxLagKnob()};
+  return info;
+}
+
+}  // namespace
+
+AlgorithmInfo AsyncDsgdInfo() {
+  AlgorithmInfo info = ClockedInfo(/*discard_late=*/false);
+  info.name = "async-dsgd";
+  info.summary = "Clocked rounds; late gradients are applied when they come";
+  info.source = "[thesis] ch. 2, eq. (2.2), (2.9), Theorem 2.1";
+  info.caveats =
+      "A gradient computed at an old model is applied to the present one: "
+      "large steps and very slow nodes do not go together. topology.weights is "
+      "not used.";
+  return info;
+}
+
+AlgorithmInfo BarrierDsgdInfo() {
+  AlgorithmInfo info = ClockedInfo(/*discard_late=*/true);
+  info.name = "barrier-dsgd";
+  info.summary = "Clocked rounds; late gradients are discarded";
+  info.source = "[thesis] ch. 2, a baseline";
+  info.caveats =
+      "A node whose gradients always take longer than gamma_max never trains. "
+      "topology.weights is not used.";
+  return info;
+}
+
+AlgorithmInfo SyncDsgdInfo() {
+  AlgorithmInfo info;
+  info.name = "sync-dsgd";
+  info.summary = "Rounds that wait for every node's gradient";
+  info.source = "[thesis] ch. 2, a baseline";
+  info.caveats =
+      "The slowest node sets the pace, up to deadline.exchange a round. "
+      "topology.weights is not used.";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.edge = PushCost();
+  info.cost =
+      "One gradient a round; to each neighbour 4 n bytes as fp32 and "
+      "dense, 4 s with s random coordinates.";
+  info.knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
+                MaxLagKnob()};
+  return info;
+}
+
+// ------------------------------------------------------------ StragglerRate ----
+
+void StragglerRate::Count(bool late) {
+  rounds_.push_back(late);
+  late_ += late ? 1 : 0;
+  if (static_cast<int64_t>(rounds_.size()) <= kWindow) return;
+  late_ -= rounds_.front() ? 1 : 0;
+  rounds_.pop_front();
+}
+
+double StragglerRate::q() const {
+  return std::min(static_cast<double>(late_) / kWindow, kLargestQ);
+}
+
+void StragglerRate::VisitState(StateFields& fields) {
+  std::vector<double> late(rounds_.begin(), rounds_.end());
+  fields.Numbers("late", late);
+  *this = StragglerRate();
+  for (const double was : late) Count(was != 0);
+}
+
+// ---------------------------------------------------------------- AsyncDsgd ----
+
+AsyncDsgd::AsyncDsgd(AlgorithmContext context, Clock clock)
+    : PushAlgorithm(std::move(context)), clock_(clock) {}
+
+void AsyncDsgd::VisitState(StateFields& fields) {
+  PushAlgorithm::VisitState(fields);
+  fields.Flag("running", running_);
+  fields.Flag("unwanted", unwanted_);
+  fields.Flag("ready", ready_);
+  fields.Count("from_round", from_round_);
+  fields.Count("staleness", staleness_);
+  rate_.VisitState(fields);
+  fields.Number("least", heard_.least);
+  fields.Number("least_age", heard_.age);
+}
+
+void AsyncDsgd::Resume(Actions& actions) {
+  if (running_) actions.push_back(ComputeGradient{});
+}
+
+bool AsyncDsgd::Discards() const {
+  return clock_ == Clock::kRounds && plan().knobs.Flag("discard_late");
+}
+
+bool AsyncDsgd::Measures() const {
+  return clock_ == Clock::kRounds && plan().knobs.Flag("measure_q");
+}
+
+double AsyncDsgd::OwnQ() const {
+  if (clock_ == Clock::kNone) return 0;
+  return Measures() ? rate_.q() : plan().knobs.Number("q");
+}
+
+double AsyncDsgd::StepSize() const {
+  const double eta = plan().knobs.Number("eta");
+  if (clock_ == Clock::kNone) return eta;
+  const double own = 1 - OwnQ();
+  const double least =
+      std::min(own, Measures() ? heard_.least : 1 - plan().largest_q);
+  return eta * least / own;
+}
+
+void AsyncDsgd::OnStepBegins(Actions& actions) {
+  phase_ = Phase::kComputing;
+  if (!running_ && !ready_) AskForGradient(actions);
+  if (clock_ == Clock::kRounds) {
+    actions.push_back(WakeAfter{
+        kClockTimer, absl::Seconds(plan().knobs.Number("gamma_max"))});
+  }
+}
+
+void AsyncDsgd::AskForGradient(Actions& actions) {
+  running_ = true;
+  unwanted_ = false;
+  from_round_ = step();
+  actions.push_back(ComputeGradient{});
+}
+
+void AsyncDsgd::OnGradient(Actions& actions) {
+  running_ = false;
+  if (unwanted_) {
+    unwanted_ = false;
+    // Anew, unless this round's barrier has passed: then with the next round.
+    if (phase_ == Phase::kComputing) AskForGradient(actions);
+    return;
+  }
+  ready_ = true;
+  if (clock_ == Clock::kNone) EndComputing(actions);
+}
+
+void AsyncDsgd::OnTimer(uint64_t timer, Actions& actions) {
+  if (timer == kClockTimer && phase_ == Phase::kComputing) {
+    EndComputing(actions);
+  } else if (timer == kDeadlineTimer && phase_ == Phase::kMixing) {
+    actions.push_back(barrier().Missing(step()));
+    Mix(actions);
+  } else if (timer == kPushedTimer) {
+    MixIfComplete(actions);
+  }
+}
+
+// The compute barrier: eq. (2.2).
+void AsyncDsgd::EndComputing(Actions& actions) {
+  phase_ = Phase::kMixing;
+  rate_.Count(!ready_);
+  if (ready_) {
+    ready_ = false;
+    AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
+              vectors().parameters);
+    CountGradient();
+    staleness_ = step() - from_round_;
+  } else if (Discards()) {
+    unwanted_ = running_;
+  }
+  heard_.age += 1;
+  if (heard_.age > kForgetAfter) heard_ = Heard();
+  Hear(Heard{1 - OwnQ(), 0});
+
+  std::vector<NodeId> usable = barrier().up_peers();
+  degree_ = static_cast<int64_t>(usable.size());
+  barrier().BeginRound(usable);
+  if (usable.empty()) {
+    Mix(actions);
+    return;
+  }
+  Push push;
+  push.peers = std::move(usable);
+  push.round = step();
+  push.scalars.resize(kScalars);
+  push.scalars[kDegree] = static_cast<double>(degree_);
+  push.scalars[kLeast] = heard_.least;
+  push.scalars[kAge] = heard_.age;
+  actions.push_back(std::move(push));
+  StartWait(barrier().Complete(step()), plan().exchange_deadline, actions);
+}
+
+void AsyncDsgd::OnPush(const RemoteModel& model) {
+  const std::vector<double>& said = model.scalars;
+  if (said.size() == kScalars && said[kLeast] >= 1 - kLargestQ &&
+      said[kLeast] <= 1 && said[kAge] >= 0) {
+    Hear(Heard{said[kLeast], said[kAge]});
+  }
+}
+
+// Keeps the least, of equal ones the younger.
+void AsyncDsgd::Hear(const Heard& said) {
+  if (said.age > kForgetAfter) return;
+  if (said.least < heard_.least ||
+      (said.least == heard_.least && said.age < heard_.age)) {
+    heard_ = said;
+  }
+}
+
+void AsyncDsgd::MixIfComplete(Actions& actions) {
+  if (phase_ == Phase::kMixing && barrier().Complete(step())) Mix(actions);
+}
+
+// Eq. (2.9), by differences; W_ij = 1/(1 + max(d_i, d_j)).
+void AsyncDsgd::Mix(Actions& actions) {
+  actions.push_back(CancelTimer{kDeadlineTimer});
+  std::vector<PushBarrier::Arrival> arrivals = barrier().Take(step(), MaxLag());
+  // A link may have come up since the push went out.
+  const double own = std::max(static_cast<double>(degree_),
+                              static_cast<double>(arrivals.size()));
+  for (PushBarrier::Arrival& arrival : arrivals) {
+    const std::vector<double>& said = arrival.model.scalars;
+    const double theirs = said.size() == kScalars ? said[kDegree] : 0;
+    arrival.weight = plan().knobs.Number("xi") / (1 + std::max(own, theirs));
+  }
+  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  phase_ = Phase::kBoundary;
+  EndRound(actions);
+}
+
+std::map<std::string, double> AsyncDsgd::Gauges() const {
+  return {{"dropped_late", static_cast<double>(barrier().dropped())},
+          {"q", OwnQ()},
+          {"staleness", static_cast<double>(staleness_)},
+          {"step_size", StepSize()}};
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,431 @@
+#include "daemon/core/algorithms/draco.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "absl/types/span.h"
+#include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/rounds/push_barrier.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr uint64_t kWindowTimer = 1;
+constexpr uint64_t kSendTimer = 2;
+constexpr uint64_t kPeriodTimer = 3;
+
+// Scalars of a push: its kind, and q of a delta or M of a unification.
+enum Scalar { kKind = 0, kNumber, kScalars };
+constexpr double kDelta = 0;
+constexpr double kUnification = 1;
+
+// A neighbour's period is believed so far ahead.
+constexpr int64_t kPeriodsAhead = 1000;
+constexpr double kLastPeriod = 9e15;  // below 2^53
+
+KnobSpec SecondsKnob(std::string name, double default_value, std::string help) {
+  KnobSpec knob;
+  knob.name = std::move(name);
+  knob.default_value = default_value;
+  knob.min = 0;
+  knob.unit = "s";
+  knob.noun = KnobNoun::kPeriod;
+  knob.help = std::move(help);
+  return knob;
+}
+
+bool Contains(const std::vector<Neighbour>& neighbours, const NodeId& node) {
+  return std::any_of(neighbours.begin(), neighbours.end(),
+                     [&](const Neighbour& n) { return n.node == node; });
+}
+
+}  // namespace
+
+AlgorithmInfo DracoInfo() {
+  AlgorithmInfo info;
+  info.name = "draco";
+  info.summary = "Continuous time: nobody waits; updates are sent, not models";
+  info.source = "[thesis] ch. 3, Alg. 3, def. 3.1, sec. 3.2.2";
+  info.caveats =
+      "Updates move models apart as well as together; only unification makes "
+      "them equal, so P = 0 wants small steps. Without own_update (the "
+      "thesis's form) a node never applies what it learns itself. Updates "
+      "that come beyond psi or gamma_max are lost for good.";
+  info.exchange = Exchange::kPush;
+  info.graphs = GraphKind::kDirected;
+  info.continuous = true;
+  info.wants_hubs = true;
+  info.computes_on_copy = true;
+  info.dense_only = true;
+  info.why_dense =
+      "a coordinate of an update that is not sent is lost for good";
+  info.extra_vectors = 6;  // one of them a unification that waits
+  info.edge.sent = 3;      // an update under way, and what waits behind it
+  info.cost =
+      "B gradients a step (one training); to each out-neighbour at most 4 "
+      "n bytes as fp32 a step, and every P seconds 4 n more over each edge.";
+
+  KnobSpec batches;
+  batches.name = "B";
+  batches.type = KnobType::kInteger;
+  batches.default_value = int64_t{5};
+  batches.min = 1;
+  batches.unit = "batches";
+  batches.noun = KnobNoun::kPeriod;
+  batches.help = "Batches of one training, which ends with an update to send.";
+  KnobSpec send;
+  send.name = "send";
+  send.type = KnobType::kText;
+  send.default_value = std::string("on-update");
+  send.choices = {"on-update", "every", "poisson"};
+  send.noun = KnobNoun::kPeriod;
+  send.help =
+      "When updates are sent: as soon as they are there, every send_every "
+      "seconds, or at random times with that mean; then the newest.";
+  KnobSpec send_every =
+      PositiveKnob("send_every", 1.0,
+                   "Time between two sends, used with send every and "
+                   "poisson.");
+  send_every.unit = "s";
+  send_every.noun = KnobNoun::kPeriod;
+  KnobSpec gamma_max = PositiveKnob(
+      "gamma_max", 10.0, "Deadline: an update that arrives older is dropped.");
+  gamma_max.unit = "s";
+  gamma_max.noun = KnobNoun::kPeriod;
+  KnobSpec psi;
+  psi.name = "psi";
+  psi.type = KnobType::kInteger;
+  psi.default_value = int64_t{0};
+  psi.min = 0;
+  psi.noun = KnobNoun::kParticipation;
+  psi.help =
+      "Updates accepted in a period of P seconds, the first ones; 0: no limit.";
+  KnobSpec period = SecondsKnob(
+      "P", 50.0,
+      "Period of unification, at which a hub's model replaces everyone's; 0: "
+      "never, and psi counts over the whole run.");
+  period.shared = true;
+  KnobSpec own_update;
+  own_update.name = "own_update";
+  own_update.type = KnobType::kFlag;
+  own_update.default_value = true;
+  own_update.help =
+      "A node adds its own update to its model too, with weight 1.";
+  info.knobs = {
+      PositiveKnob("eta", 0.01, "Step size of a training."),
+      batches,
+      send,
+      send_every,
+      gamma_max,
+      SecondsKnob("window", 0.0,
+                  "Superposition window: how long after the first update of "
+                  "it all that came are applied together; 0: at once."),
+      psi,
+      period,
+      own_update};
+  return info;
+}
+
+Draco::Draco(AlgorithmContext context, Decisions& decisions)
+    : plan_(std::move(context.plan)),
+      vectors_(context.vectors),
+      decisions_(decisions),
+      reference_(vectors_.parameters.size()),
+      delta_(vectors_.parameters.size()),
+      unsent_(vectors_.parameters.size()),
+      window_(vectors_.parameters.size()) {}
+
+void Draco::Handle(Event event, Actions& actions) {
+  if (const auto* started = std::get_if<Started>(&event)) {
+    Start(started->step, actions);
+  } else if (std::holds_alternative<StepBegins>(event)) {
+    OnStepBegins(actions);
+  } else if (std::holds_alternative<GradientReady>(event)) {
+    OnGradient(actions);
+  } else if (auto* push = std::get_if<PushArrived>(&event)) {
+    OnPush(std::move(*push), actions);
+  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
+    OnTimer(timer->timer, actions);
+  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
+    ChangePlan(std::move(changed->plan), actions);
+  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
+    actions.push_back(Answer{asked->from, asked->ask, 1, 0});
+  }
+}
+
+void Draco::Start(int64_t step, Actions& actions) {
+  step_ = step;
+  at_boundary_ = true;
+  WaitToSend(actions);
+  WaitForPeriod(actions);
+}
+
+// delta_ and reference_ are of the training under way.
+void Draco::VisitState(StateFields& fields) {
+  const size_t n = vectors_.parameters.size();
+  fields.Count("step", step_);
+  fields.Count("gradients", gradients_);
+  fields.Vector("unsent", has_unsent_, unsent_, n);
+  fields.Vector("window", window_open_, window_, n);
+  fields.Flag("window_over", window_over_);
+  fields.Count("accepted", accepted_);
+  fields.Count("accepted_in_period", accepted_in_period_);
+  fields.Count("dropped_late", late_);
+  fields.Count("dropped_full", full_);
+  fields.Count("period", period_);
+  fields.Count("unified", unified_);
+  fields.Flag("leads", leads_);
+  fields.Node("unification_from", unification_.from);
+  fields.Model("unification", unification_.model, n, vectors_.buffers.size());
+}
+
+void Draco::Resume(Actions& actions) {
+  WaitToSend(actions);
+  WaitForPeriod(actions);
+  if (window_open_ && !window_over_) {
+    actions.push_back(
+        WakeAfter{kWindowTimer, absl::Seconds(plan_.knobs.Number("window"))});
+  }
+}
+
+void Draco::ChangePlan(NodePlan plan, Actions& actions) {
+  const Knobs before = plan_.knobs;
+  plan_ = std::move(plan);
+  const Knobs& now = plan_.knobs;
+  if (now.Text("send") != before.Text("send") ||
+      now.Number("send_every") != before.Number("send_every")) {
+    WaitToSend(actions);
+  }
+  if (now.Number("P") != before.Number("P")) WaitForPeriod(actions);
+}
+
+void Draco::OnTimer(uint64_t timer, Actions& actions) {
+  if (timer == kWindowTimer) {
+    CloseWindow();
+  } else if (timer == kSendTimer) {
+    if (std::exchange(has_unsent_, false)) Send(unsent_, actions);
+    WaitToSend(actions);
+  } else if (timer == kPeriodTimer) {
+    BeginPeriod(period_ + 1);
+    WaitForPeriod(actions);
+    leads_ = HubOf(period_) == plan_.self;
+    if (!at_boundary_) Lead(actions);
+  }
+}
+
+// ---------------------------------------------------------------- training ----
+
+void Draco::OnStepBegins(Actions& actions) {
+  at_boundary_ = false;
+  if (unification_.model) Unify(std::exchange(unification_, {}), actions);
+  Lead(actions);
+  if (window_over_ && actions.empty()) {
+    CloseWindow();
+  } else if (window_over_) {
+    // What is pushed is the unified model, and is carried out when we are back.
+    actions.push_back(WakeAfter{kWindowTimer, absl::ZeroDuration()});
+  }
+  batches_left_ = plan_.knobs.Integer("B");
+  reference_.assign(vectors_.parameters.begin(), vectors_.parameters.end());
+  std::fill(delta_.begin(), delta_.end(), 0.0F);
+  actions.push_back(ComputeGradient{false, reference_});
+}
+
+// Alg. 3 l. 4-9: y_{b+1} = y_b - eta g(y_b).
+void Draco::OnGradient(Actions& actions) {
+  const auto step_size = static_cast<float>(-plan_.knobs.Number("eta"));
+  AddScaled(step_size, vectors_.gradient, absl::MakeSpan(reference_));
+  AddScaled(step_size, vectors_.gradient, absl::MakeSpan(delta_));
+  ++gradients_;
+  if (--batches_left_ > 0) {
+    actions.push_back(ComputeGradient{false, reference_});
+    return;
+  }
+  ++step_;
+  if (plan_.knobs.Flag("own_update")) {
+    AddScaled(1.0F, delta_, vectors_.parameters);
+  }
+  if (plan_.knobs.Text("send") == "on-update") {
+    has_unsent_ = false;
+    Send(delta_, actions);
+  } else {
+    has_unsent_ = true;
+    unsent_.swap(delta_);
+  }
+  at_boundary_ = true;
+  actions.push_back(StepDone{});
+}
+
+// ----------------------------------------------------------------- sending ----
+
+void Draco::Send(absl::Span<const float> delta, Actions& actions) {
+  if (plan_.out_neighbours.empty()) return;
+  Push push;
+  for (const Neighbour& to : plan_.out_neighbours) {
+    push.peers.push_back(to.node);
+  }
+  push.round = step_;
+  push.values = delta;
+  push.scalars.resize(kScalars);
+  push.scalars[kKind] = kDelta;
+  push.scalars[kNumber] = 1 / static_cast<double>(push.peers.size());
+  actions.push_back(std::move(push));
+}
+
+void Draco::WaitToSend(Actions& actions) {
+  const std::string& schedule = plan_.knobs.Text("send");
+  if (schedule == "on-update") {
+    actions.push_back(CancelTimer{kSendTimer});
+    return;
+  }
+  double wait = plan_.knobs.Number("send_every");
+  if (schedule == "poisson") wait = decisions_.DrawWait("send", wait);
+  actions.push_back(WakeAfter{kSendTimer, absl::Seconds(wait)});
+}
+
+// --------------------------------------------------------------- receiving ----
+
+void Draco::OnPush(PushArrived push, Actions& actions) {
+  const std::vector<double>& said = push.model.scalars;
+  if (said.size() != kScalars || !Contains(plan_.in_neighbours, push.from)) {
+    return;
+  }
+  if (said[kKind] == kUnification) {
+    HearUnification(std::move(push), actions);
+  } else if (said[kKind] == kDelta && said[kNumber] >= 0 &&
+             said[kNumber] <= 1) {
+    Receive(push.model, actions);
+  }
+}
+
+// Alg. 3 l. 11-14, sec. 3.2.2.
+void Draco::Receive(const RemoteModel& model, Actions& actions) {
+  const Knobs& knobs = plan_.knobs;
+  if (model.age > absl::Seconds(knobs.Number("gamma_max"))) {
+    ++late_;
+    return;
+  }
+  const int64_t psi = knobs.Integer("psi");
+  if (psi > 0 && accepted_in_period_ >= psi) {
+    ++full_;
+    return;
+  }
+  ++accepted_;
+  ++accepted_in_period_;
+  const double length = knobs.Number("window");
+  if (!window_open_ && length > 0) {
+    actions.push_back(WakeAfter{kWindowTimer, absl::Seconds(length)});
+  }
+  const bool opens = !std::exchange(window_open_, true);
+  if (opens) std::fill(window_.begin(), window_.end(), 0.0F);
+  AddValues(*model.parameters, model.scalars[kNumber], absl::MakeSpan(window_));
+  if (opens && length == 0) CloseWindow();
+}
+
+void Draco::CloseWindow() {
+  window_over_ = window_open_ && at_boundary_;
+  if (!window_open_ || at_boundary_) return;
+  window_open_ = false;
+  AddScaled(1.0F, window_, vectors_.parameters);
+}
+
+// ------------------------------------------------------------- unification ----
+
+void Draco::WaitForPeriod(Actions& actions) {
+  if (PeriodSeconds() > 0) {
+    actions.push_back(WakeAfter{kPeriodTimer, absl::Seconds(PeriodSeconds())});
+  } else {
+    actions.push_back(CancelTimer{kPeriodTimer});
+  }
+}
+
+void Draco::BeginPeriod(int64_t period) {
+  period_ = period;
+  accepted_in_period_ = 0;
+}
+
+const NodeId& Draco::HubOf(int64_t period) const {
+  return plan_.hubs[static_cast<size_t>(period) % plan_.hubs.size()];
+}
+
+// The hub sends its theta of this moment.
+void Draco::Lead(Actions& actions) {
+  if (!std::exchange(leads_, false) || unified_ >= period_) return;
+  unified_ = period_;
+  Push push;
+  for (const Neighbour& to : plan_.out_neighbours) {
+    push.peers.push_back(to.node);
+  }
+  if (push.peers.empty()) return;
+  push.round = step_;
+  push.values = vectors_.parameters;
+  push.scalars = {kUnification, static_cast<double>(period_)};
+  push.apart = true;
+  actions.push_back(std::move(push));
+}
+
+void Draco::HearUnification(PushArrived push, Actions& actions) {
+  const double said = push.model.scalars[kNumber];
+  if (PeriodSeconds() == 0 || !(said >= 1 && said <= kLastPeriod)) return;
+  const auto period = static_cast<int64_t>(said);
+  // A joiner may be far behind; after that nobody gets that far ahead.
+  const int64_t believed = std::max(period_, unified_) + kPeriodsAhead;
+  if (period < unified_ && push.from == HubOf(period)) {
+    // A hub that has lost count, since it restarted: nobody would hear it until
+    // it is told where the others are.
+    actions.push_back(Push{{push.from},
+                           step_,
+                           vectors_.parameters,
+                           {kUnification, static_cast<double>(unified_)},
+                           true});
+    return;
+  }
+  if (period <= unified_ || (unified_ > 0 && period > believed)) return;
+  unified_ = period;
+  if (period > period_) {
+    BeginPeriod(period);
+    WaitForPeriod(actions);
+  }
+  leads_ = false;
+  Unification heard{push.from, std::move(push.model)};
+  if (at_boundary_) {
+    // A window that is over by now would have been applied before.
+    if (std::exchange(window_over_, false)) window_open_ = false;
+    unification_ = std::move(heard);
+  } else {
+    Unify(std::move(heard), actions);
+  }
+}
+
+void Draco::Unify(Unification unification, Actions& actions) {
+  std::vector<PushBarrier::Arrival> arrivals(1);
+  arrivals[0].weight = 1;
+  arrivals[0].model = *std::move(unification.model);
+  MixArrivals(arrivals, vectors_.parameters, vectors_.buffers);
+  Push push;
+  for (const Neighbour& to : plan_.out_neighbours) {
+    if (to.node == unification.from || to.node == HubOf(unified_)) continue;
+    push.peers.push_back(to.node);
+  }
+  if (push.peers.empty()) return;
+  push.round = step_;
+  push.values = vectors_.parameters;
+  push.scalars = {kUnification, static_cast<double>(unified_)};
+  push.apart = true;
+  actions.push_back(std::move(push));
+}
+
+std::map<std::string, double> Draco::Gauges() const {
+  return {{"accepted", static_cast<double>(accepted_)},
+          {"dropped_full", static_cast<double>(full_)},
+          {"dropped_late", static_cast<double>(late_)},
+          {"period", static_cast<double>(period_)},
+          {"step_size", plan_.knobs.Number("eta")},
+          {"unified", static_cast<double>(unified_)}};
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,42 @@
+// Federated averaging without a server: DeceFL's rule (decefl.h, both forms)
+// with W = 11'/m on the complete graph. [DeceFL] eq. (8), supplement eq. (17)
+//
+// fedavg+ is fedavg up to a round and local fine-tuning of every node's model
+// from there on: the same training, no exchange.
+#ifndef DFL_CORE_ALGORITHMS_FEDAVG_H_
+#define DFL_CORE_ALGORITHMS_FEDAVG_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithms/decefl.h"
+
+namespace dfl::core {
+
+// The state machine is Decefl itself.
+AlgorithmInfo FedavgInfo();
+
+AlgorithmInfo FedavgPlusInfo();
+
+class FedavgPlus : public Decefl {
+ public:
+  explicit FedavgPlus(const AlgorithmContext& context);
+
+  // Fine-tuning is every node's own: none of its rounds is jumped over.
+  void JumpTo(int64_t round) override;
+
+ private:
+  std::vector<NodeId> Receivers() const override;
+  std::vector<NodeId> Senders() const override;
+  void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
+
+  int64_t FineTunesFrom() const {
+    return plan().knobs.Integer("fine_tune_from");
+  }
+  bool FineTunes() const { return step() >= FineTunesFrom(); }
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHMS_FEDAVG_H_

@@ -1,0 +1,63 @@
+// FedMid, federated mirror descent: federated averaging for a composite problem
+// f + h, on a star graph. [FedMid] Alg. 1
+//
+// Round r at every node, from the hub's w:
+//   z = w; K times: z <- prox(z - eta_c g_i(z)) with step eta_c
+// and at the hub, of all m nodes' z, its own among them:
+//   w <- prox(w + eta_s mean(z - w)) with step eta_s eta_c K
+//
+// The hub is the star's centre, the member of the highest degree. On a network
+// the spokes push z to it and it pushes w back, which they take as theirs. A z
+// that does not come counts as no difference; without the hub's w a spoke stays
+// at the w it has.
+#ifndef DFL_CORE_ALGORITHMS_FEDMID_H_
+#define DFL_CORE_ALGORITHMS_FEDMID_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/base/aligned_vector.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/rounds/push_rounds.h"
+
+namespace dfl::core {
+
+AlgorithmInfo FedmidInfo();
+
+class Fedmid : public PushRounds {
+ public:
+  explicit Fedmid(AlgorithmContext context);
+
+  // Local steps leave w.
+  bool parameters_settled() const override { return !in_round(); }
+
+ private:
+  Order RoundOrder() const override { return Order::kTrainPushMix; }
+  std::vector<NodeId> Receivers() const override;
+  std::vector<NodeId> Senders() const override;
+  // The hub waits for the others first, and its w comes after that.
+  absl::Duration Deadline() const override;
+  // What belongs to another round's w is of no use.
+  int64_t MaxLag() const override { return 0; }
+  void BeforeTraining() override;
+  Next AfterGradient() override;
+  void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
+  void AfterMix(Actions& actions) override;
+  double StepSize() const override { return plan().knobs.Number("eta_c"); }
+  // sparsity: the share of parameters that are 0.
+  void AddGauges(std::map<std::string, double>& gauges) const override;
+
+  const NodeId& hub() const { return plan().hubs.front(); }
+  bool IsHub() const { return hub() == plan().self; }
+  void MixAsHub(std::vector<PushBarrier::Arrival> arrivals);
+
+  int64_t local_left_ = 0;  // gradients still to take in this round
+  FlatVector start_;        // w of the round, [n]
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHMS_FEDMID_H_

@@ -1,0 +1,414 @@
+#include "daemon/core/algorithms/kd_pdfl.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "absl/types/span.h"
+#include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/rounds/push_barrier.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr uint64_t kDeadlineTimer = 1;
+
+constexpr double kDelta = 1e-6;
+// Weights that sum to less leave theta as it is.
+constexpr double kLeastSum = 1e-6;
+
+KnobSpec MuKnob(std::string name, double default_value, std::string help) {
+  KnobSpec mu;
+  mu.name = std::move(name);
+  mu.default_value = default_value;
+  mu.min = 0;
+  mu.help = std::move(help);
+  return mu;
+}
+
+}  // namespace
+
+AlgorithmInfo KdPdflInfo() {
+  AlgorithmInfo info;
+  info.name = "kd-pdfl";
+  info.summary = "Personalised models, mixed with those that predict alike";
+  info.source = "[thesis] ch. 4, eq. (4.2)-(4.4), Alg. 4";
+  info.caveats =
+      "Nodes end with different models. With the same data everywhere an "
+      "averaging algorithm learns faster. With adopt a star's model replaces "
+      "its neighbours'.";
+  info.exchange = Exchange::kPull;
+  info.dense_only = true;
+  info.why_dense = "models that come are run, which takes all their parameters";
+  info.predicts = true;
+  info.extra_vectors = 1;  // a model to adopt
+  info.edge.sent = 1;
+  info.edge.waiting = 1;
+  info.edge.taken = 1;  // the same model as values, to predict with
+  info.heard_at_once = [](const Knobs& knobs, int64_t degree) {
+    return std::min(degree, knobs.Integer("subset"));
+  };
+  info.cost =
+      "One gradient a round; every T_ex rounds, in its place, from each of "
+      "`subset` neighbours 4 n bytes as fp32, a model that is kept and run "
+      "on one batch.";
+
+  KnobSpec t_ex;
+  t_ex.name = "T_ex";
+  t_ex.type = KnobType::kInteger;
+  t_ex.default_value = int64_t{20};
+  t_ex.min = 3;
+  t_ex.unit = "rounds";
+  t_ex.noun = KnobNoun::kPeriod;
+  t_ex.help = "Period: rounds from one waking as star to the next.";
+  KnobSpec c_base;
+  c_base.name = "c_base";
+  c_base.default_value = 0.0;
+  c_base.min = 0;
+  c_base.unit = "rows";
+  c_base.help =
+      "A typical number of rows: a node with fewer keeps less of its own model "
+      "(c = rows/c_base, at most 1/(received + 1)). 0: the members' mean, "
+      "where the plan tells their rows.";
+  KnobSpec subset;
+  subset.name = "subset";
+  subset.type = KnobType::kInteger;
+  subset.default_value = int64_t{5};
+  subset.min = 1;
+  subset.unit = "neighbours";
+  subset.noun = KnobNoun::kParticipation;
+  subset.help = "How many neighbours a star asks for their models.";
+  KnobSpec adopt;
+  adopt.name = "adopt";
+  adopt.type = KnobType::kFlag;
+  adopt.default_value = false;
+  adopt.shared = true;
+  adopt.help =
+      "A star's new model replaces those of the neighbours that it asked.";
+  KnobSpec stars;
+  stars.name = "stars";
+  stars.type = KnobType::kText;
+  stars.default_value = std::string("own-timer");
+  stars.choices = {"own-timer", "drawn"};
+  stars.shared = true;
+  stars.noun = KnobNoun::kPeriod;
+  stars.help =
+      "own-timer: every node is star every T_ex rounds. drawn: in rounds 0 mod "
+      "T_ex one member is, drawn from the run's seed.";
+  KnobSpec literal;
+  literal.name = "literal_rounds";
+  literal.type = KnobType::kFlag;
+  literal.default_value = false;
+  literal.shared = true;
+  literal.help =
+      "As in the thesis: stars are drawn, and in rounds 0 and 1 mod T_ex "
+      "nobody trains.";
+  info.knobs = {
+      PositiveKnob("eta", 0.01, "Step size of local SGD."),
+      t_ex,
+      subset,
+      MuKnob("mu1", 1.0,
+             "Weight of the distance between predictions: higher parts unlike "
+             "clients faster."),
+      MuKnob("mu2", 0.1,
+             "Weight of G, which keeps the weights small and their sum above "
+             "0."),
+      c_base,
+      adopt,
+      stars,
+      literal};
+  return info;
+}
+
+KdPdfl::KdPdfl(AlgorithmContext context, Decisions& decisions)
+    : plan_(std::move(context.plan)),
+      vectors_(context.vectors),
+      decisions_(decisions),
+      train_rows_(context.train_rows) {}
+
+void KdPdfl::Handle(Event event, Actions& actions) {
+  if (const auto* started = std::get_if<Started>(&event)) {
+    Start(started->step);
+  } else if (std::holds_alternative<StepBegins>(event)) {
+    OnStepBegins(actions);
+  } else if (std::holds_alternative<GradientReady>(event)) {
+    AddScaled(static_cast<float>(-plan_.knobs.Number("eta")), vectors_.gradient,
+              vectors_.parameters);
+    ++gradients_;
+    FinishRound(actions);
+  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
+    answered_.insert(asked->from);
+    actions.push_back(Answer{asked->from, asked->ask, 1,
+                             decisions_.NameCoordinates(asked->from)});
+  } else if (auto* answer = std::get_if<AnswerArrived>(&event)) {
+    if (!exchange_ || exchange_->ask != answer->ask ||
+        exchange_->outstanding.erase(answer->from) == 0) {
+      return;
+    }
+    // A part of a model cannot predict.
+    if (answer->model.parameters->carried() ==
+        answer->model.parameters->size()) {
+      exchange_->answers[answer->from] = std::move(answer->model);
+    }
+    PredictIfComplete(actions);
+  } else if (const auto* missing = std::get_if<AnswerMissing>(&event)) {
+    OnAnswerMissing(missing->from, missing->ask, actions);
+  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
+    if (timer->timer == kDeadlineTimer) OnDeadline(actions);
+  } else if (const auto* predicted = std::get_if<Predicted>(&event)) {
+    OnPredicted(*predicted, actions);
+  } else if (auto* push = std::get_if<PushArrived>(&event)) {
+    // Only of one that had our model as a star.
+    if (plan_.knobs.Flag("adopt") && answered_.erase(push->from) > 0) {
+      adopted_ = std::move(push->model);
+    }
+  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
+    ChangePlan(std::move(changed->plan));
+  }
+}
+
+void KdPdfl::Start(int64_t round) {
+  r_ = round;
+  exchange_.reset();
+  deliver_to_.clear();
+  answered_.clear();
+  adopted_.reset();
+}
+
+// Of last_star_ what gauges show.
+void KdPdfl::VisitState(StateFields& fields) {
+  fields.Count("step", r_);
+  fields.Count("gradients", gradients_);
+  fields.ByNode("weights", weights_,
+                [&](double& weight) { fields.Number("w", weight); });
+  fields.Name("last_ask", last_ask_);
+  fields.Nodes("deliver_to", deliver_to_);
+  fields.Nodes("answered", answered_);
+  fields.Model("adopted", adopted_, vectors_.parameters.size(),
+               vectors_.buffers.size());
+  fields.Nodes("received", last_star_.received);
+  fields.Numbers("distances", last_star_.distances);
+  fields.Number("c", last_star_.own_share);
+}
+
+void KdPdfl::ChangePlan(NodePlan plan) {
+  plan_ = std::move(plan);
+  const auto is_neighbour = [this](const NodeId& node) {
+    return std::any_of(plan_.neighbours.begin(), plan_.neighbours.end(),
+                       [&](const Neighbour& n) { return n.node == node; });
+  };
+  // Memory for present neighbours only.
+  for (auto it = weights_.begin(); it != weights_.end();) {
+    it = is_neighbour(it->first) ? std::next(it) : weights_.erase(it);
+  }
+  for (auto it = answered_.begin(); it != answered_.end();) {
+    it = is_neighbour(*it) ? std::next(it) : answered_.erase(it);
+  }
+  if (!plan_.knobs.Flag("adopt")) {
+    deliver_to_.clear();
+    adopted_.reset();
+  }
+}
+
+bool KdPdfl::WakesAsStar() const {
+  const int64_t period = plan_.knobs.Integer("T_ex");
+  if (r_ < period || plan_.neighbours.empty()) return false;
+  if (!LiteralRounds() && plan_.knobs.Text("stars") == "own-timer") {
+    return r_ % period == decisions_.DrawFrom("star", IntRange{0, period - 1});
+  }
+  return r_ % period == 0 &&
+         decisions_.ChooseTogether(plan_.seed, "star", r_, plan_.member_count,
+                                   1)[0] == plan_.place;
+}
+
+bool KdPdfl::TrainsNow() const {
+  const int64_t period = plan_.knobs.Integer("T_ex");
+  return !LiteralRounds() || r_ < period || r_ % period > 1;
+}
+
+void KdPdfl::OnStepBegins(Actions& actions) {
+  if (!deliver_to_.empty()) {
+    actions.push_back(Push{std::exchange(deliver_to_, {}), r_});
+  }
+  if (WakesAsStar()) {
+    BeginStar(actions);
+  } else if (adopted_) {
+    // Alg. 4 l. 13
+    std::vector<PushBarrier::Arrival> taken(1);
+    taken[0].weight = 1;
+    taken[0].model = *std::move(adopted_);
+    adopted_.reset();
+    MixArrivals(taken, vectors_.parameters, vectors_.buffers);
+    FinishRound(actions);
+  } else if (TrainsNow()) {
+    actions.push_back(ComputeGradient{});
+  } else {
+    FinishRound(actions);
+  }
+}
+
+void KdPdfl::BeginStar(Actions& actions) {
+  std::vector<NodeId> candidates;
+  candidates.reserve(plan_.neighbours.size());
+  for (const Neighbour& neighbour : plan_.neighbours) {
+    candidates.push_back(neighbour.node);
+  }
+  const int64_t asked = std::min<int64_t>(
+      plan_.knobs.Integer("subset"), static_cast<int64_t>(candidates.size()));
+  std::vector<NodeId> peers = decisions_.ChooseNeighbours(candidates, asked);
+  exchange_ = Exchange();
+  exchange_->ask = ++last_ask_;
+  exchange_->asked = asked;
+  exchange_->outstanding.insert(peers.begin(), peers.end());
+  actions.push_back(Ask{exchange_->ask, std::move(peers)});
+  actions.push_back(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
+}
+
+void KdPdfl::OnAnswerMissing(const NodeId& from, uint64_t ask,
+                             Actions& actions) {
+  if (!exchange_ || exchange_->ask != ask) return;
+  exchange_->outstanding.erase(from);
+  PredictIfComplete(actions);
+}
+
+void KdPdfl::OnDeadline(Actions& actions) {
+  if (!exchange_ || exchange_->predicting) return;
+  actions.push_back(
+      Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
+             exchange_->asked,
+             static_cast<int64_t>(exchange_->answers.size())});
+  actions.push_back(CancelAsk{exchange_->ask});
+  exchange_->outstanding.clear();
+  PredictIfComplete(actions);
+}
+
+void KdPdfl::PredictIfComplete(Actions& actions) {
+  if (exchange_->predicting || !exchange_->outstanding.empty()) return;
+  exchange_->predicting = true;
+  actions.push_back(CancelTimer{kDeadlineTimer});
+  if (exchange_->answers.empty()) {
+    last_star_ = Star();
+    exchange_.reset();
+    FinishRound(actions);
+    return;
+  }
+  auto models = std::make_shared<std::vector<ModelValues>>();
+  models->reserve(exchange_->answers.size());
+  for (const auto& [from, answer] : exchange_->answers) {
+    ModelValues model;
+    model.parameters.assign(vectors_.parameters.size(), 0.0F);
+    AddValues(*answer.parameters, 1, absl::MakeSpan(model.parameters));
+    model.buffers = answer.buffers;
+    models->push_back(std::move(model));
+  }
+  actions.push_back(Predict{std::move(models)});
+}
+
+void KdPdfl::OnPredicted(const Predicted& predicted, Actions& actions) {
+  if (!exchange_ || !exchange_->predicting) return;
+  last_star_ = Compare(predicted);
+  if (!last_star_.received.empty()) {
+    UpdateWeights(last_star_);
+    Mix(last_star_);
+  }
+  exchange_.reset();
+  if (plan_.knobs.Flag("adopt")) deliver_to_ = last_star_.received;
+  FinishRound(actions);
+}
+
+// Eq. (4.3). A model whose predictions are no numbers counts as not received.
+KdPdfl::Star KdPdfl::Compare(const Predicted& predicted) const {
+  Star star;
+  const std::vector<std::vector<double>>& p = predicted.probabilities;
+  if (p.size() != exchange_->answers.size() + 1) return star;  // it failed
+  size_t j = 0;
+  for (const auto& [from, answer] : exchange_->answers) {
+    ++j;
+    double sum = 0;
+    for (size_t l = 0; l < p[0].size(); ++l) {
+      sum += (p[0][l] - p[j][l]) * (p[0][l] - p[j][l]);
+    }
+    if (!std::isfinite(sum)) continue;
+    star.received.push_back(from);
+    star.distances.push_back(sum / static_cast<double>(predicted.rows));
+  }
+  return star;
+}
+
+double KdPdfl::weight(const NodeId& node) const {
+  const auto it = weights_.find(node);
+  return it != weights_.end() ? it->second
+                              : 1 / static_cast<double>(plan_.member_count);
+}
+
+// Eq. (4.2).
+void KdPdfl::UpdateWeights(Star& star) {
+  // Over the whole row: members that are no neighbours keep 1/m.
+  double sum = kDelta;
+  for (const Neighbour& n : plan_.neighbours) sum += weight(n.node);
+  sum += static_cast<double>(plan_.member_count - 1 -
+                             static_cast<int64_t>(plan_.neighbours.size())) /
+         static_cast<double>(plan_.member_count);
+  double squares = 0;
+  for (size_t j = 0; j < star.received.size(); ++j) {
+    const double gradient_of_g = weight(star.received[j]) - 1 / sum;
+    star.gradient.push_back(plan_.knobs.Number("mu1") * star.distances[j] +
+                            plan_.knobs.Number("mu2") * gradient_of_g);
+    squares += star.gradient[j] * star.gradient[j];
+  }
+  star.norm = std::sqrt(squares);
+  for (size_t j = 0; j < star.received.size(); ++j) {
+    const double step = star.norm > 0 ? star.gradient[j] / star.norm : 0;
+    star.raw.push_back(weight(star.received[j]) - step);
+  }
+  for (size_t j = 0; j < star.received.size(); ++j) {
+    weights_[star.received[j]] = std::max(0.0, star.raw[j]);
+  }
+}
+
+// Eq. (4.4), by differences.
+void KdPdfl::Mix(Star& star) {
+  const double base = plan_.knobs.Number("c_base");
+  const double size =
+      base > 0 ? static_cast<double>(train_rows_) / base : plan_.sample_weight;
+  star.own_share =
+      std::min(size, 1 / static_cast<double>(star.received.size() + 1));
+  double sum = 0;
+  for (const NodeId& node : star.received) sum += weight(node);
+  if (sum <= kLeastSum) return;  // nobody it would mix with
+  std::vector<PushBarrier::Arrival> arrivals;
+  for (const NodeId& node : star.received) {
+    PushBarrier::Arrival arrival;
+    arrival.from = node;
+    arrival.weight = (1 - star.own_share) * weight(node) / sum;
+    arrival.model = std::move(exchange_->answers[node]);
+    arrivals.push_back(std::move(arrival));
+  }
+  MixArrivals(arrivals, vectors_.parameters, vectors_.buffers);
+}
+
+void KdPdfl::FinishRound(Actions& actions) {
+  ++r_;
+  actions.push_back(StepDone{});
+}
+
+std::map<std::string, double> KdPdfl::Gauges() const {
+  double distance = 0;
+  for (const double d : last_star_.distances) {
+    distance += d / static_cast<double>(last_star_.distances.size());
+  }
+  int64_t nonzero = 0;
+  for (const Neighbour& n : plan_.neighbours) {
+    nonzero += weight(n.node) > 0 ? 1 : 0;
+  }
+  return {{"distance", distance},
+          {"nonzero_weights", static_cast<double>(nonzero)},
+          {"own_share", last_star_.own_share},
+          {"received", static_cast<double>(last_star_.received.size())},
+          {"step_size", plan_.knobs.Number("eta")}};
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,117 @@
+// KD-PDFL, personalised learning with weights by distillation. [thesis] ch. 4,
+// Alg. 4
+//
+// Every round is a step of local SGD, but for these:
+//   r = 0 mod T_ex  The node wakes as star: it pulls theta_j from a random
+//      subset of its neighbours, runs one batch B through its own model and
+//      theirs, p = softmax(logits), and takes
+//        d_j = (1/|B|) sum_x sum_l (p_i,l(x) - p_j,l(x))^2       eq. (4.3)
+//        grad J = mu1 d + mu2 grad G(w)
+//        w_j <- max(0, w_j - grad J_j / ||grad J||)              eq. (4.2)
+//        theta <- c theta + (1 - c) sum_j w'_j theta_j           eq. (4.4)
+//      over those received, with G(w) = ||w||^2/2 - log(delta + sum w), the sum
+//      over the whole row; w' = w normalised over those received; c =
+//      min(|D_i|/c_base, 1/(received + 1)). Clients that predict alike weigh
+//      more.
+//   r = 1 mod T_ex  With knob `adopt` the star sends theta to those whose models
+//      it had; they take it as theirs instead of a local step.
+//
+// The weights start at 1/m. By default each node wakes on its own timer, every
+// T_ex rounds of its own, from a phase that it draws once; rounds of different
+// nodes need not agree.
+#ifndef DFL_CORE_ALGORITHMS_KD_PDFL_H_
+#define DFL_CORE_ALGORITHMS_KD_PDFL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+namespace dfl::core {
+
+AlgorithmInfo KdPdflInfo();
+
+class KdPdfl : public Algorithm {
+ public:
+  // What a round as star came to; lists are in the order of `received`.
+  struct Star {
+    std::vector<NodeId> received;  // sorted
+    std::vector<double> distances;
+    std::vector<double> gradient;  // of J
+    double norm = 0;               // of that
+    std::vector<double> raw;       // weights before the max with 0
+    double own_share = 1;          // c
+  };
+
+  // `decisions` must outlive it.
+  KdPdfl(AlgorithmContext context, Decisions& decisions);
+
+  void Handle(Event event, Actions& actions) override;
+  int64_t step() const override { return r_; }
+  int64_t gradients() const override { return gradients_; }
+  // theta changes with the last event of a round only.
+  bool parameters_settled() const override { return true; }
+  void JumpTo(int64_t round) override { Start(round); }
+  // step_size; received, own_share (c) and distance (the mean of d) of the last
+  // round as star; nonzero_weights, of neighbours.
+  std::map<std::string, double> Gauges() const override;
+
+  // w_ij of a neighbour; of another member the 1/m that it started with.
+  double weight(const NodeId& node) const;
+  const Star& last_star() const { return last_star_; }
+
+ private:
+  // A round as star under way.
+  struct Exchange {
+    uint64_t ask = 0;
+    int64_t asked = 0;
+    std::set<NodeId> outstanding;
+    std::map<NodeId, RemoteModel> answers;
+    bool predicting = false;
+  };
+
+  void VisitState(StateFields& fields) override;
+  void Start(int64_t round);
+  void OnStepBegins(Actions& actions);
+  void OnAnswerMissing(const NodeId& from, uint64_t ask, Actions& actions);
+  void OnDeadline(Actions& actions);
+  void OnPredicted(const Predicted& predicted, Actions& actions);
+  void ChangePlan(NodePlan plan);
+
+  bool LiteralRounds() const { return plan_.knobs.Flag("literal_rounds"); }
+  bool WakesAsStar() const;
+  // Alg. 4: nobody trains while one is star, and in the round after.
+  bool TrainsNow() const;
+  void BeginStar(Actions& actions);
+  void PredictIfComplete(Actions& actions);
+  // Those whose predictions can be compared, with their distances.
+  Star Compare(const Predicted& predicted) const;
+  void UpdateWeights(Star& star);
+  void Mix(Star& star);
+  void FinishRound(Actions& actions);
+
+  NodePlan plan_;
+  const NodeVectors vectors_;
+  Decisions& decisions_;
+  const int64_t train_rows_;
+
+  int64_t r_ = 0;
+  int64_t gradients_ = 0;
+  std::map<NodeId, double> weights_;  // of neighbours; absent: 1/m
+  uint64_t last_ask_ = 0;
+  std::optional<Exchange> exchange_;
+  Star last_star_;
+  std::vector<NodeId> deliver_to_;      // in the next round
+  std::set<NodeId> answered_;           // whose theta may be adopted
+  std::optional<RemoteModel> adopted_;  // in the next round
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHMS_KD_PDFL_H_

@@ -1,0 +1,81 @@
+#include "daemon/core/algorithms/kgt.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+#include <utility>
+#include <vector>
+
+#include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/algorithms/dfedavgm.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+
+AlgorithmInfo KGtInfo() {
+  AlgorithmInfo info;
+  info.name = "k-gt";
+  info.summary = "K local steps, corrected by gradient tracking";
+  info.source = "[K-GT] Alg. 1";
+  info.caveats =
+      "Local steps are larger by the correction: with many of them eta_c must "
+      "be smaller than d-psgd's eta.";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.why_dense =
+      "models are mixed by the weights that trackers move by, whole ones";
+  info.gives_mass = true;
+  info.auxiliary = {"c"};
+  info.extra_vectors = 2;
+  info.edge = LedgerCost() + PushCost();
+  info.cost =
+      "K gradients a round; to each neighbour 8 n bytes as fp32, a model "
+      "and a correction.";
+  info.knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
+                LocalStepsKnob(), MaxLagKnob()};
+  return info;
+}
+
+KGt::KGt(AlgorithmContext context)
+    : MassRounds(std::move(context), &NodePlan::neighbours) {}
+
+void KGt::ResetMass() { c_.assign(vectors().parameters.size(), 0.0F); }
+
+void KGt::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Vector("c", c_, n());
+}
+
+void KGt::BeginRound(Actions& actions) {
+  start_.assign(vectors().parameters.begin(), vectors().parameters.end());
+  steps_ = left_ = plan().knobs.Integer("K");
+  Compute(actions);
+}
+
+void KGt::AfterGradient(Actions& actions) {
+  const auto eta = static_cast<float>(StepSize());
+  const absl::Span<float> x = vectors().parameters;
+  for (size_t l = 0; l < x.size(); ++l) {
+    x[l] -= eta * (vectors().gradient[l] + c_[l]);
+  }
+  CountGradient();
+  if (--left_ > 0) {
+    Compute(actions);
+    return;
+  }
+  // start_ becomes z_i.
+  const float inverse = 1 / (static_cast<float>(steps_) * eta);
+  for (size_t l = 0; l < x.size(); ++l) {
+    start_[l] = (start_[l] - x[l]) * inverse;
+  }
+  const std::vector<Neighbour> receivers = Up(plan().neighbours);
+  GiveShares(receivers, start_, absl::MakeSpan(c_));
+  Exchange(Parts::kModelsAndMass, receivers, actions);
+}
+
+void KGt::AfterExchange(Arrivals arrivals, Actions& actions) {
+  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  ledger().AddTo(step(), absl::MakeSpan(c_));
+  EndMassRound(actions);
+}
+
+}  // namespace dfl::core

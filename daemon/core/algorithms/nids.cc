@@ -1,0 +1,117 @@
+#include "daemon/core/algorithms/nids.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+
+KnobSpec NidsStepKnob() {
+  KnobSpec alpha = PositiveKnob(
+      "alpha", 0.05,
+      "Step size, below 2/L; it may be that of gradient descent, whatever the "
+      "network. Corrections are kept in units of it, so it cannot change while "
+      "the run goes on.");
+  alpha.retunable = false;
+  alpha.shared = true;
+  return alpha;
+}
+
+AlgorithmInfo NidsInfo() {
+  AlgorithmInfo info;
+  info.name = "nids";
+  info.summary = "Exact diffusion: D-PSGD with a correction, large steps";
+  info.source = "[NIDS] Alg. 1";
+  info.caveats =
+      "Module buffers (batch normalisation) stay each node's own: only what is "
+      "trained is given. A step too long for one node's data is too long for "
+      "the run. A node takes less of its step while neighbours are missing, "
+      "none while all are.";
+  info.exchange = Exchange::kPush;
+  info.lock_step = true;
+  info.dense_only = true;
+  info.why_dense = "what it gives must arrive whole";
+  info.gives_mass = true;
+  info.exact_mass =
+      "what it gives does not vanish at the optimum, so neither would what is "
+      "lost";
+  info.extra_vectors = 2;
+  info.edge = LedgerCost() + MatchedCost();
+  info.cost = "One gradient a round; to each neighbour 4 n bytes as fp32.";
+  info.knobs = {NidsStepKnob()};
+  return info;
+}
+
+Nids::Nids(AlgorithmContext context)
+    : MassRounds(std::move(context), &NodePlan::neighbours) {}
+
+void Nids::ResetMass() {
+  u_.assign(vectors().parameters.size(), 0.0F);
+  flows_.Clear();
+}
+
+void Nids::VisitState(StateFields& fields) {
+  MassRounds::VisitState(fields);
+  fields.Vector("u", u_, n());
+  flows_.VisitState(fields, n());
+}
+
+void Nids::BeginRound(Actions& actions) { Compute(actions); }
+
+void Nids::AddCorrection(absl::Span<float> vector) {
+  AddScaled(1.0F, u_, vector);
+  flows_.AddTo(vector);
+}
+
+void Nids::AfterGradient(Actions& actions) {
+  CountGradient();
+  const absl::Span<float> x = vectors().parameters;
+  FlatVector phi(x.size(), 0.0F);
+  AddCorrection(absl::MakeSpan(phi));
+  const std::vector<Neighbour> receivers = Up(plan().neighbours);
+  const double present =
+      step() == 0 ? 1 : flows_.Present(plan().neighbours, receivers);
+  TakeStep(present, StepSize(), vectors().gradient, phi, x);
+  if (step() == 0) {
+    EndMassRound(actions);
+    return;
+  }
+  AddScaled(1.0F, x, absl::MakeSpan(phi));
+  std::map<double, MassLedger::Share> by_weight;
+  for (const Neighbour& neighbour : receivers) {
+    const double w = neighbour.weight / 2;
+    MassLedger::Share& share = by_weight[w];
+    if (!share) {
+      auto made = std::make_shared<FlatVector>(phi.size(), 0.0F);
+      AddScaled(static_cast<float>(w), phi, absl::MakeSpan(*made));
+      share = std::move(made);
+    }
+    MassLedger::Share given = share;
+    const bool may = flows_.MayGive(neighbour.node);
+    if (may) {
+      flows_.Gave(neighbour.node, share, w);
+    } else {
+      given = std::make_shared<const FlatVector>(
+          flows_.Renew(neighbour.node, *share, w));
+    }
+    ledger().Give(neighbour.node, step(), given, may ? w : 0);
+    AddScaled(-1.0F, *given, absl::MakeSpan(u_));
+  }
+  Exchange(Parts::kMass, receivers, actions);
+}
+
+void Nids::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
+  for (const MassLedger::Taken& taken : ledger().TakeOut(step())) {
+    AddScaled(1.0F, taken.mass, absl::MakeSpan(u_));
+    flows_.Got(taken.from, taken.mass, taken.scalar);
+  }
+  AddCorrection(vectors().parameters);
+  EndMassRound(actions);
+}
+
+}  // namespace dfl::core

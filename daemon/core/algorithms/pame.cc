@@ -1,0 +1,304 @@
+#include "daemon/core/algorithms/pame.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <variant>
+
+#include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/vector/flat_vector.h"
+#include "daemon/core/vector/powers.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr uint64_t kDeadlineTimer = 1;
+
+int64_t AskedAtOnce(const Knobs& knobs, int64_t degree) {
+  return std::min(degree, PameParticipants(knobs.Number("nu"), degree) +
+                              knobs.Integer("extra_asked"));
+}
+
+}  // namespace
+
+AlgorithmInfo PameInfo() {
+  AlgorithmInfo info;
+  info.name = "pame";
+  info.summary =
+      "Partial message exchange: random coordinates from random "
+      "neighbours, every kappa steps";
+  info.source = "[PaME] Alg. 1 and 2, eq. (3), (5)-(7)";
+  info.caveats =
+      "All steps together have length gamma/(sigma0 m (gamma-1)): a large "
+      "gamma stops early, gamma = 1 leaves a consensus error. nu = p = 1 on a "
+      "bipartite graph never mixes. The step is 1/(sigma m): raising nu or the "
+      "degree slows it unless sigma0 falls in proportion.";
+  info.exchange = Exchange::kPull;
+  info.extra_vectors = 0;
+  info.edge.sent = 1;
+  info.edge.waiting = 1;
+  info.heard_at_once = AskedAtOnce;
+  info.cost =
+      "One gradient a step; every kappa steps from each of m neighbours 4 "
+      "s bytes as fp32, s = p n coordinates.";
+
+  KnobSpec nu;
+  nu.name = "nu";
+  nu.default_value = 0.5;
+  nu.min = 0;
+  nu.min_open = true;
+  nu.max = 1;
+  nu.noun = KnobNoun::kParticipation;
+  nu.help =
+      "Participation rate: share of the neighbours asked in an exchange. "
+      "Raising it slows the step 1/(sigma m) unless sigma0 falls with it.";
+  KnobSpec p;
+  p.name = "p";
+  p.default_value = 0.1;
+  p.min = 0;
+  p.min_open = true;
+  p.max = 1;
+  p.noun = KnobNoun::kParticipation;
+  p.help = "Transmission rate s/n: share of the coordinates in an answer.";
+  KnobSpec kappa;
+  kappa.name = "kappa";
+  kappa.type = KnobType::kIntRange;
+  kappa.default_value = IntRange{5, 10};
+  kappa.min = 1;
+  kappa.unit = "steps";
+  kappa.noun = KnobNoun::kPeriod;
+  kappa.help =
+      "Period: steps from one exchange to the next; of a range each node draws "
+      "its own once.";
+  const KnobSpec sigma0 = PositiveKnob(
+      "sigma0", 5.0,
+      "Inverse of the first step: step k has length 1/(sigma0 gamma^k m). A "
+      "first step beyond 2/L blows up.");
+  KnobSpec gamma;
+  gamma.name = "gamma";
+  gamma.default_value = 1.001;
+  gamma.min = 1;
+  gamma.help = "Growth of sigma a step.";
+  KnobSpec extra;
+  extra.name = "extra_asked";
+  extra.type = KnobType::kInteger;
+  extra.default_value = int64_t{0};
+  extra.min = 0;
+  extra.noun = KnobNoun::kParticipation;
+  extra.help =
+      "Neighbours asked beyond m; the first m answers count, the rest are "
+      "stragglers.";
+  KnobSpec lookahead;
+  lookahead.name = "lookahead";
+  lookahead.type = KnobType::kInteger;
+  lookahead.default_value = int64_t{1};
+  lookahead.min = 0;
+  lookahead.max = 1;
+  lookahead.unit = "steps";
+  lookahead.noun = KnobNoun::kPeriod;
+  lookahead.help = "How many steps before the exchange the asks go out.";
+  info.knobs = {nu, p, kappa, sigma0, gamma, extra, lookahead};
+  return info;
+}
+
+int64_t PameParticipants(double nu, int64_t neighbours) {
+  if (neighbours == 0) return 1;
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(
+             std::ceil(nu * static_cast<double>(neighbours) - 1e-9)));
+}
+
+Pame::Settings::Settings(const Knobs& knobs)
+    : nu(knobs.Number("nu")),
+      p(knobs.Number("p")),
+      sigma0(knobs.Number("sigma0")),
+      gamma(knobs.Number("gamma")),
+      extra_asked(knobs.Integer("extra_asked")),
+      asks_ahead(knobs.Integer("lookahead") == 1) {}
+
+Pame::Pame(AlgorithmContext context, Decisions& decisions)
+    : plan_(std::move(context.plan)),
+      settings_(plan_.knobs),
+      vectors_(context.vectors),
+      decisions_(decisions) {
+  kappa_ = decisions_.DrawFrom("kappa", plan_.knobs.Range("kappa"));
+  On(Started{0});
+}
+
+void Pame::Handle(Event event, Actions& actions) {
+  std::visit(
+      [&](auto& e) {
+        using E = std::decay_t<decltype(e)>;
+        if constexpr (std::is_same_v<E, Started>) {
+          On(e);
+        } else if constexpr (std::is_same_v<E, PlanChanged>) {
+          On(std::move(e));
+        } else if constexpr (requires { On(std::move(e), actions); }) {
+          On(std::move(e), actions);
+        }
+        // Nothing is pushed or given to PaME; a lost neighbour shows as
+        // AnswerMissing.
+      },
+      event);
+}
+
+void Pame::On(const Started& event) {
+  k_ = event.step;
+  first_step_ = event.step;
+  sigma_ = settings_.sigma0 * Power(settings_.gamma, event.step);
+  m_ = PameParticipants(settings_.nu, plan_.neighbours.size());
+  exchange_.reset();
+  waiting_ = false;
+  mixed_ = false;
+}
+
+// kappa is drawn once and for all, exchange_ is left out: algorithm.h.
+void Pame::VisitState(StateFields& fields) {
+  fields.Count("step", k_);
+  fields.Count("first_step", first_step_);
+  fields.Positive("sigma", sigma_);
+  fields.Count("m", m_, 1);
+  fields.Name("last_ask", last_ask_);
+}
+
+void Pame::On(StepBegins /*event*/, Actions& actions) {
+  if (!IsExchangeStep(k_) || plan_.neighbours.empty()) {
+    BeginGradient(actions);
+    return;
+  }
+  if (!exchange_.has_value() || exchange_->for_step != k_) {
+    AskFor(k_, actions);
+  }
+  waiting_ = true;
+  if (exchange_->complete()) {
+    FinishExchange(actions);
+  } else {
+    actions.push_back(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
+  }
+}
+
+// Alg. 1 l. 3: N_i^k, uniformly.
+void Pame::AskFor(int64_t step, Actions& actions) {
+  if (exchange_.has_value()) actions.push_back(CancelAsk{exchange_->ask});
+  std::vector<NodeId> candidates;
+  candidates.reserve(plan_.neighbours.size());
+  for (const Neighbour& neighbour : plan_.neighbours) {
+    candidates.push_back(neighbour.node);
+  }
+  const auto all = static_cast<int64_t>(candidates.size());
+  ExchangeState exchange;
+  exchange.ask = ++last_ask_;
+  exchange.for_step = step;
+  exchange.need = PameParticipants(settings_.nu, all);
+  const int64_t asked = std::min(all, exchange.need + settings_.extra_asked);
+  std::vector<NodeId> peers = decisions_.ChooseNeighbours(candidates, asked);
+  exchange.outstanding.insert(peers.begin(), peers.end());
+  exchange_ = std::move(exchange);
+  actions.push_back(Ask{exchange_->ask, std::move(peers)});
+}
+
+void Pame::On(const AskArrived& event, Actions& actions) {
+  // Alg. 2: T_j of |T_j| = s_j coordinates, fresh for every message.
+  actions.push_back(Answer{event.from, event.ask, settings_.p,
+                           decisions_.NameCoordinates(event.from)});
+}
+
+void Pame::On(AnswerArrived event, Actions& actions) {
+  if (!exchange_.has_value() || exchange_->ask != event.ask) return;
+  if (exchange_->outstanding.erase(event.from) == 0) return;
+  if (static_cast<int64_t>(exchange_->answers.size()) < exchange_->need) {
+    exchange_->answers.push_back(std::move(event.model));
+  }
+  if (waiting_ && exchange_->complete()) FinishExchange(actions);
+}
+
+void Pame::On(const AnswerMissing& event, Actions& actions) {
+  if (!exchange_.has_value() || exchange_->ask != event.ask) return;
+  exchange_->outstanding.erase(event.from);
+  if (waiting_ && exchange_->complete()) FinishExchange(actions);
+}
+
+void Pame::On(const TimerFired& event, Actions& actions) {
+  if (event.timer != kDeadlineTimer || !waiting_) return;
+  actions.push_back(
+      Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
+             exchange_->need,
+             static_cast<int64_t>(exchange_->answers.size())});
+  FinishExchange(actions);
+}
+
+// The partial mean, eq. (5)-(7); m_i^k = the number of answers used.
+void Pame::FinishExchange(Actions& actions) {
+  waiting_ = false;
+  actions.push_back(CancelTimer{kDeadlineTimer});
+  if (!exchange_->outstanding.empty()) {
+    actions.push_back(CancelAsk{exchange_->ask});
+  }
+  std::vector<RemoteModel> answers = std::move(exchange_->answers);
+  exchange_.reset();
+  if (!answers.empty()) {
+    std::vector<RemoteVector*> messages;
+    messages.reserve(answers.size());
+    for (const RemoteModel& answer : answers) {
+      messages.push_back(answer.parameters.get());
+    }
+    mixed_ = true;
+    PartialMean(messages, vectors_.parameters);
+    MixBuffers(answers);
+    m_ = static_cast<int64_t>(answers.size());
+  }
+  BeginGradient(actions);
+}
+
+// Module buffers: the mean of own and received, by differences.
+void Pame::MixBuffers(const std::vector<RemoteModel>& answers) {
+  const float weight = 1.0F / static_cast<float>(answers.size() + 1);
+  for (size_t l = 0; l < vectors_.buffers.size(); ++l) {
+    float sum = 0;
+    for (const RemoteModel& answer : answers) {
+      sum += answer.buffers[l] - vectors_.buffers[l];
+    }
+    vectors_.buffers[l] += weight * sum;
+  }
+}
+
+void Pame::BeginGradient(Actions& actions) {
+  if (IsExchangeStep(k_ + 1) && !plan_.neighbours.empty() &&
+      settings_.asks_ahead) {
+    AskFor(k_ + 1, actions);
+  }
+  actions.push_back(ComputeGradient{});
+}
+
+void Pame::On(const GradientReady& /*event*/, Actions& actions) {
+  // Eq. (3).
+  const double step_size = 1 / (sigma_ * static_cast<double>(m_));
+  AddScaled(static_cast<float>(-step_size), vectors_.gradient,
+            vectors_.parameters);
+  sigma_ *= settings_.gamma;
+  mixed_ = false;
+  ++k_;
+  actions.push_back(StepDone{});
+}
+
+void Pame::On(PlanChanged event) {
+  const double old_sigma0 = settings_.sigma0;
+  plan_ = std::move(event.plan);
+  settings_ = Settings(plan_.knobs);
+  // sigma keeps its growth so far: sigma0 gamma^k for the new sigma0.
+  sigma_ *= settings_.sigma0 / old_sigma0;
+  kappa_ = decisions_.DrawFrom("kappa", plan_.knobs.Range("kappa"));
+  if (plan_.neighbours.empty()) m_ = 1;
+}
+
+void Pame::JumpTo(int64_t round) { On(Started{round}); }
+
+std::map<std::string, double> Pame::Gauges() const {
+  return {{"kappa", static_cast<double>(kappa_)},
+          {"m", static_cast<double>(m_)},
+          {"sigma", sigma_},
+          {"step_size", 1 / (sigma_ * static_cast<double>(m_))}};
+}
+
+}  // namespace dfl::core

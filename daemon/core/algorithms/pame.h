@@ -1,0 +1,108 @@
+// PaME, partial message exchange. [PaME] Alg. 1 and 2, eq. (3), (5)-(7).
+//
+// Step k at node i:
+//   1. If k = 0 mod kappa_i: ask m_i^k random neighbours; each answers with
+//      s_j random coordinates of its model; v = partial mean. Else v = w.
+//   2. w <- v - g_i(v) / (sigma_i^k m_i^k)
+//   3. sigma_i^{k+1} = gamma_i sigma_i^k
+//
+// A node asks `lookahead` steps ahead, so that answers travel while it computes
+// a gradient; an answer is mixed with the w it meets. With fewer answers at the
+// deadline it goes on with those that came. [PaME] sec. III-E.
+#ifndef DFL_CORE_ALGORITHMS_PAME_H_
+#define DFL_CORE_ALGORITHMS_PAME_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+
+namespace dfl::core {
+
+AlgorithmInfo PameInfo();
+
+// m = max(1, ceil(nu |N| - 1e-9)), and 1 without neighbours. [PaME] sec. V.
+int64_t PameParticipants(double nu, int64_t neighbours);
+
+class Pame : public Algorithm {
+ public:
+  // `decisions` must outlive it.
+  Pame(AlgorithmContext context, Decisions& decisions);
+
+  void Handle(Event event, Actions& actions) override;
+  int64_t step() const override { return k_; }
+  int64_t gradients() const override { return k_ - first_step_; }
+  bool parameters_settled() const override { return !mixed_; }
+  void JumpTo(int64_t round) override;
+  // sigma, m, kappa and the step size 1/(sigma m).
+  std::map<std::string, double> Gauges() const override;
+
+ private:
+  // The knobs, by their symbols in [PaME].
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double nu;
+    double p;
+    double sigma0;
+    double gamma;
+    int64_t extra_asked;
+    bool asks_ahead;  // lookahead is 1
+  };
+  // The asks of one exchange and what came of them.
+  struct ExchangeState {
+    uint64_t ask = 0;
+    int64_t for_step = 0;  // the step that will mix them
+    int64_t need = 0;
+    std::set<NodeId> outstanding;
+    // In order of arrival, at most `need`.
+    std::vector<RemoteModel> answers;
+
+    bool complete() const {
+      return static_cast<int64_t>(answers.size()) >= need ||
+             outstanding.empty();
+    }
+  };
+
+  void VisitState(StateFields& fields) override;
+
+  void On(const Started& event);
+  void On(StepBegins event, Actions& actions);
+  void On(const GradientReady& event, Actions& actions);
+  void On(const AskArrived& event, Actions& actions);
+  void On(AnswerArrived event, Actions& actions);
+  void On(const AnswerMissing& event, Actions& actions);
+  void On(const TimerFired& event, Actions& actions);
+  void On(PlanChanged event);
+
+  bool IsExchangeStep(int64_t k) const { return k % kappa_ == 0; }
+  void AskFor(int64_t step, Actions& actions);
+  void FinishExchange(Actions& actions);
+  void BeginGradient(Actions& actions);
+  void MixBuffers(const std::vector<RemoteModel>& answers);
+
+  NodePlan plan_;
+  Settings settings_;  // of plan_: read in every step
+  const NodeVectors vectors_;
+  Decisions& decisions_;
+
+  int64_t kappa_ = 1;
+  int64_t k_ = 0;
+  int64_t first_step_ = 0;
+  double sigma_ = 0;
+  int64_t m_ = 1;
+  uint64_t last_ask_ = 0;
+  std::optional<ExchangeState> exchange_;
+  bool waiting_ = false;  // at the barrier of exchange_
+  bool mixed_ = false;    // parameters hold v, not w^k
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ALGORITHMS_PAME_H_

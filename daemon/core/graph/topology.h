@@ -1,0 +1,98 @@
+// The kinds of topologies. A graph is a pure function of (spec, seed, sorted
+// members, round), so each node derives the same one by itself.
+#ifndef DFL_CORE_GRAPH_TOPOLOGY_H_
+#define DFL_CORE_GRAPH_TOPOLOGY_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/graph/graph.h"
+
+namespace dfl::core {
+
+// Pairs of member names; of a directed graph (from, to).
+using EdgeList = std::vector<std::pair<NodeId, NodeId>>;
+
+// What a plan says of the graph; BuildTopology says what each kind is.
+struct TopologySpec {
+  // complete, ring, star, path, grid, torus, bipartite, k-nearest, erdos-renyi,
+  // random-regular, random-geometric, explicit, time-varying.
+  std::string kind = "complete";
+  // erdos-renyi: probability of an edge, in (0, 1].
+  double edge_probability = 0.3;
+  // k-nearest, random-regular: neighbours of each node, in [1, members - 1].
+  int64_t degree = 4;
+  // random-geometric: the longest edge between points of the unit square, > 0.
+  double radius = 0.5;
+  // explicit.
+  EdgeList edges;
+  // time-varying: the edges of one round after the other, in turn.
+  std::vector<EdgeList> edge_sets;
+  // explicit, time-varying: edges run from their first member to the second.
+  bool directed = false;
+  // Rounds until a drawn graph is drawn afresh (0 = never), or until the next
+  // of edge_sets (0 is taken as 1).
+  int64_t every = 0;
+  // metropolis, laplacian, uniform, explicit. Unused by directed graphs, whose
+  // weights are 1/(1 + number of in- or out-neighbours).
+  std::string weights = "metropolis";
+  // weights explicit: one row per member, in sorted member order.
+  std::vector<std::vector<double>> matrix;
+};
+
+// Directed or not, as the topology says.
+using AnyGraph = std::variant<Graph, Digraph>;
+
+// The graph of round `round` >= 0. Members are m nodes in bytewise order:
+//   complete         every pair
+//   ring             a cycle in member order (a path of 2 for two nodes)
+//   star             the first member is the hub
+//   path             0 - 1 - ... - m-1
+//   grid             rows = the largest divisor <= sqrt(m)
+//   torus            the grid with its rows and columns closed to rings
+//   bipartite        complete: the first floor(m/2) members with all others
+//   k-nearest        a ring where each has `degree` / 2 neighbours on each side
+//   erdos-renyi      each pair with `edge_probability`, redrawn until connected
+//   random-regular   `degree` neighbours each, redrawn until simple and
+//                    connected
+//   random-geometric points in the unit square, edges up to `radius`, redrawn
+//                    until connected
+//   explicit         `edges`
+//   time-varying     `edge_sets` in turn, each for `every` rounds (0: one)
+// The three drawn kinds are drawn afresh every `every` rounds (0: never). A
+// later draw that stays disconnected 1,000 times gives the first graph again,
+// so that what holds in round 0 never fails afterwards.
+//
+// Errors: INVALID_ARGUMENT for an unknown kind (with the nearest), a parameter
+// that is out of range or impossible for m members, an edge to a name that is no
+// member or to itself; FAILED_PRECONDITION when 1,000 draws in a row were
+// disconnected. All begin with the key, "topology.degree: ...".
+absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
+                                       absl::Span<const NodeId> members,
+                                       int64_t round = 0);
+
+// Whether rounds differ in their graphs.
+bool TopologyVaries(const TopologySpec& spec);
+
+// Which of its graphs a topology has in `round`: rounds of one number have the
+// same graph. 0 for one that does not vary.
+int64_t GraphNumber(const TopologySpec& spec, int64_t round);
+
+// The first round of the graph after that of `round`; `spec` varies.
+int64_t NextGraphRound(const TopologySpec& spec, int64_t round);
+
+// The graph of all edges that the rounds of a window have: every edge set; of a
+// fresh draw the first eight; of a topology that does not vary, itself.
+// Errors: as BuildTopology, for any of these rounds.
+absl::StatusOr<AnyGraph> BuildWindow(const TopologySpec& spec, uint64_t seed,
+                                     absl::Span<const NodeId> members);
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_GRAPH_TOPOLOGY_H_

@@ -1,0 +1,158 @@
+#include "daemon/core/plan/plan_topology.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/rng.h"
+#include "daemon/base/status_macros.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr int kGraphsLookedAt = 64;
+
+uint64_t TopologySeed(const RunPlan& plan) {
+  return DeriveSeed(plan.seed, "topology");
+}
+
+}  // namespace
+
+std::vector<NodeId> MemberIds(const RunPlan& plan) {
+  std::vector<NodeId> ids;
+  ids.reserve(plan.members.size());
+  for (const MemberSpec& member : plan.members) ids.push_back(member.node);
+  return ids;
+}
+
+std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node) {
+  const auto at =
+      std::lower_bound(plan.members.begin(), plan.members.end(), node,
+                       [](const MemberSpec& member, const NodeId& id) {
+                         return member.node < id;
+                       });
+  if (at == plan.members.end() || at->node != node) return std::nullopt;
+  return at - plan.members.begin();
+}
+
+absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round) {
+  return BuildTopology(plan.topology, TopologySeed(plan), MemberIds(plan),
+                       round);
+}
+
+absl::StatusOr<AnyGraph> PlanWindow(const RunPlan& plan) {
+  return BuildWindow(plan.topology, TopologySeed(plan), MemberIds(plan));
+}
+
+absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
+                                            int64_t round) {
+  PlanTopology out;
+  out.members = MemberIds(plan);
+  DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan, round));
+  if (Digraph* directed = std::get_if<Digraph>(&graph)) {
+    out.directed = true;
+    out.digraph = std::move(*directed);
+    out.directed_weights = BuildDirectedWeights(out.digraph);
+    return out;
+  }
+  out.graph = std::get<Graph>(std::move(graph));
+  DFL_ASSIGN_OR_RETURN(
+      out.weights,
+      BuildMixing(plan.topology.weights, out.graph, plan.topology.matrix));
+  return out;
+}
+
+double SpectralGap(const PlanTopology& topology) {
+  if (!topology.directed) return SpectralGap(topology.weights);
+  return 1 - std::max(SecondLargestModulus(topology.directed_weights.a),
+                      SecondLargestModulus(topology.directed_weights.b));
+}
+
+namespace {
+
+// Marks whom member `i` hears and sends to in `graph`.
+void MarkNeighbours(const AnyGraph& graph, int64_t i, std::vector<bool>& heard,
+                    std::vector<bool>& sent_to) {
+  const Graph* undirected = std::get_if<Graph>(&graph);
+  for (size_t j = 0; j < heard.size(); ++j) {
+    const auto other = static_cast<int64_t>(j);
+    if (other == i) continue;
+    if (undirected != nullptr) {
+      const bool edge = undirected->HasEdge(i, other);
+      heard[j] = heard[j] || edge;
+      sent_to[j] = sent_to[j] || edge;
+    } else {
+      const auto& directed = std::get<Digraph>(graph);
+      heard[j] = heard[j] || directed.HasArc(other, i);
+      sent_to[j] = sent_to[j] || directed.HasArc(i, other);
+    }
+  }
+}
+
+// The round from which on no graph is new; -1: there is always a new one.
+int64_t EndOfGraphs(const RunPlan& plan) {
+  const TopologySpec& spec = plan.topology;
+  if (!TopologyVaries(spec)) return 1;
+  int64_t end = plan.stop.steps > 0 ? plan.stop.steps : -1;
+  if (spec.kind == "time-varying") {
+    const int64_t cycle = static_cast<int64_t>(spec.edge_sets.size()) *
+                          std::max<int64_t>(1, spec.every);
+    end = end < 0 ? cycle : std::min(end, cycle);
+  }
+  return end;
+}
+
+}  // namespace
+
+absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               int64_t place) {
+  const std::vector<NodeId> members = MemberIds(plan);
+  const int64_t end = EndOfGraphs(plan);
+  const auto all = static_cast<int64_t>(members.size()) - 1;
+  std::vector<bool> heard(members.size());
+  std::vector<bool> sent_to(members.size());
+  NeighbourCount count;
+  int64_t round = 0;
+  for (int looked = 0; end < 0 || round < end; ++looked) {
+    if (looked == kGraphsLookedAt && plan.topology.kind != "time-varying") {
+      return NeighbourCount{all, all};
+    }
+    DFL_ASSIGN_OR_RETURN(
+        const AnyGraph graph,
+        BuildTopology(plan.topology, TopologySeed(plan), members, round));
+    MarkNeighbours(graph, place, heard, sent_to);
+    count.heard = std::count(heard.begin(), heard.end(), true);
+    count.sent_to = std::count(sent_to.begin(), sent_to.end(), true);
+    const bool everybody = count.heard == all && count.sent_to == all;
+    if (everybody || !TopologyVaries(plan.topology)) break;
+    round = NextGraphRound(plan.topology, round);
+  }
+  return count;
+}
+
+bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
+                int64_t from, int64_t to) {
+  const std::vector<NodeId> members = MemberIds(plan);
+  const std::optional<int64_t> i = PlaceOf(plan, a);
+  const std::optional<int64_t> j = PlaceOf(plan, b);
+  if (!i || !j) return false;
+  int64_t round = from;
+  for (int looked = 0; round < to; ++looked) {
+    if (looked == kGraphsLookedAt) return true;
+    const absl::StatusOr<AnyGraph> graph =
+        BuildTopology(plan.topology, TopologySeed(plan), members, round);
+    if (!graph.ok()) return false;
+    const Graph* undirected = std::get_if<Graph>(&*graph);
+    const bool meet = undirected != nullptr
+                          ? undirected->HasEdge(*i, *j)
+                          : std::get<Digraph>(*graph).HasArc(*i, *j) ||
+                                std::get<Digraph>(*graph).HasArc(*j, *i);
+    if (meet) return true;
+    if (!TopologyVaries(plan.topology)) return false;
+    round = NextGraphRound(plan.topology, round);
+  }
+  return false;
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,75 @@
+// The graph and the weights that a plan means: the same on every node, in every
+// tool. The one place that knows which seed a graph is drawn from.
+#ifndef DFL_CORE_PLAN_PLAN_TOPOLOGY_H_
+#define DFL_CORE_PLAN_PLAN_TOPOLOGY_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/graph/graph.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/run_plan.h"
+
+namespace dfl::core {
+
+// The members' names, in the plan's order.
+std::vector<NodeId> MemberIds(const RunPlan& plan);
+
+// The place of `node` among the members; none: it is no member. `plan` has passed
+// ValidatePlan.
+std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node);
+
+// The graph of a round.
+// Errors: as BuildTopology.
+absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round = 0);
+
+// All edges of the rounds of a window.
+// Errors: as BuildWindow.
+absl::StatusOr<AnyGraph> PlanWindow(const RunPlan& plan);
+
+// Row i and node i belong to members[i].
+struct PlanTopology {
+  std::vector<NodeId> members;
+  bool directed = false;
+  // Undirected: the graph and W; empty otherwise.
+  Graph graph{0};
+  MixingMatrix weights;
+  // Directed: the graph, A and B; empty otherwise.
+  Digraph digraph{0};
+  DirectedWeights directed_weights;
+};
+
+// All of it, as it is in a round. m^2 memory: a node that wants its own row only
+// takes DeriveNodePlan.
+// Errors: as BuildTopology and BuildMixing.
+absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
+                                            int64_t round = 0);
+
+// 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
+double SpectralGap(const PlanTopology& topology);
+
+// How many members are neighbours of member `place` in one round or another: that
+// it hears, and that it sends to. A graph that is drawn again and again counts as
+// everybody once 64 of them were looked at; no round after stop.steps counts.
+// `plan` has passed ValidatePlan.
+// Errors: as BuildTopology.
+struct NeighbourCount {
+  int64_t heard = 0;
+  int64_t sent_to = 0;
+};
+absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               int64_t place);
+
+// Whether members `a` and `b` have an edge, either way, in one of the rounds
+// from <= r < to. Looks at 64 graphs at the most; with more it is taken for
+// granted. `plan` has passed ValidatePlan.
+bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
+                int64_t from, int64_t to);
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_PLAN_PLAN_TOPOLOGY_H_

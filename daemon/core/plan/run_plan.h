@@ -1,0 +1,149 @@
+// The run plan: one document for the whole network, versioned, checked as a
+// whole, adopted by every node at an iteration boundary. Here as a plain
+// struct; its YAML form is read and written in config/plan_yaml.h, and the same
+// file runs in the simulator.
+//
+// A node's own settings (identity, addresses, data, device) are not here:
+// config/node_settings.h.
+#ifndef DFL_CORE_PLAN_RUN_PLAN_H_
+#define DFL_CORE_PLAN_RUN_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/vector/message_format.h"
+
+namespace dfl::core {
+
+struct ModelSpec {
+  // linear, logistic, svm, mlp, cnn, resnet20, resnet18, torchscript.
+  std::string kind = "cnn";
+  // Number of classes; 0 = regression (linear only).
+  int64_t classes = 10;
+  // Shape of one example, e.g. {1, 28, 28} or {123}; empty: taken from the data.
+  std::vector<int64_t> input;
+  // mlp: widths of the hidden layers.
+  std::vector<int64_t> hidden = {128};
+  // mlp: probability of dropping a hidden unit, in [0, 1).
+  double dropout = 0;
+  // torchscript: path of the .pt file on every node.
+  std::string path;
+  // cross-entropy, hinge, mse, logistic; "" = the model's own default.
+  std::string loss;
+  // Weight of (l2/2) ||w||^2 added to the loss, >= 0.
+  double l2 = 0;
+
+  friend bool operator==(const ModelSpec& a, const ModelSpec& b) {
+    return a.kind == b.kind && a.classes == b.classes && a.input == b.input &&
+           a.hidden == b.hidden && a.dropout == b.dropout && a.path == b.path &&
+           a.loss == b.loss && a.l2 == b.l2;
+  }
+};
+
+struct AlgorithmSpec {
+  std::string name = "pame";
+  KnobValues knobs;
+};
+
+struct CodecSpec {
+  MessageFormat format{Coordinates::kRandom, ValueType::kFp32};
+  // Share of coordinates in a message of algorithms without a transmission
+  // rate of their own (PaME has p), in (0, 1]. Ignored when dense.
+  double rate = 0.1;
+  // How values of mass are written (mass_ledger.h), all of them. Lossy ones only
+  // where the algorithm allows it: AlgorithmInfo::exact_mass.
+  ValueType mass = ValueType::kFp32;
+};
+
+struct EvaluationSpec {
+  // Steps between two evaluations; 0 = only at the end.
+  int64_t every_steps = 200;
+  // How many test examples (the first ones of a seeded order); 0 = all.
+  int64_t examples = 2000;
+};
+
+struct StopRule {
+  int64_t steps = 0;                               // 0 = no limit
+  absl::Duration time = absl::InfiniteDuration();  // of training
+  double loss_below = 0;      // local evaluation loss; 0 = off
+  double accuracy_above = 0;  // local evaluation accuracy; 0 = off
+};
+
+struct DeadlineSpec {
+  // How long a node waits for its neighbours' answers or pushes.
+  absl::Duration exchange = absl::Seconds(2);
+};
+
+// What one node does differently.
+struct NodeOverrides {
+  KnobValues knobs;
+};
+
+struct MemberSpec {
+  NodeId node;
+  // Training rows of this member; 0 = not told (then sample weighting is
+  // refused).
+  int64_t rows = 0;
+};
+
+struct RunPlan {
+  // Raised with every change; 0 = not applied yet.
+  uint64_t version = 0;
+  // Minted by the first apply; "" = not applied yet.
+  std::string run_id;
+  // Of everything random in the run; 0 = minted by the first apply.
+  uint64_t seed = 0;
+  std::vector<MemberSpec> members;  // sorted bytewise, no doubles
+  ModelSpec model;
+  int64_t batch_size = 32;
+  AlgorithmSpec algorithm;
+  TopologySpec topology;
+  CodecSpec codec;
+  EvaluationSpec evaluation;
+  StopRule stop;
+  DeadlineSpec deadline;
+  std::map<NodeId, NodeOverrides> nodes;
+};
+
+// Checks the whole plan as far as it can be checked without a model.
+// Errors: INVALID_ARGUMENT "topology.kind: \"rign\" is unknown; did you mean
+// \"ring\"? allowed: ..." and the like: key, value found, what is allowed;
+// FAILED_PRECONDITION as BuildTopology.
+absl::Status ValidatePlan(const RunPlan& plan);
+
+// Notes for a person who is about to apply the plan, e.g. PaME with nu = p = 1
+// on a bipartite graph never mixes. Empty when there is nothing to say.
+std::vector<std::string> PlanWarnings(const RunPlan& plan);
+
+// The plan as `self` sees it in round `round` (all rounds are alike unless the
+// topology varies).
+// Errors: as ValidatePlan; NOT_FOUND when `self` is no member.
+absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan, const NodeId& self,
+                                        int64_t round = 0);
+
+// The same of a plan that has passed ValidatePlan: only the round's graph is
+// built.
+// Errors: NOT_FOUND when `self` is no member.
+absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const NodeId& self,
+                                               int64_t round);
+
+// The same for every member, in member order; the graph is built once.
+// Errors: as ValidatePlan.
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
+                                                      int64_t round = 0);
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_PLAN_RUN_PLAN_H_

@@ -1,0 +1,74 @@
+// What all algorithms that mix pushed models do alike: they keep the plan, the
+// neighbours' models (push_barrier.h) and the count of rounds up to date. What a
+// round is, its subclasses say: push_rounds.h, mass_rounds.h and async_dsgd.h.
+#ifndef DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_
+#define DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/rounds/push_barrier.h"
+
+namespace dfl::core {
+
+class PushAlgorithm : public Algorithm {
+ public:
+  void Handle(Event event, Actions& actions) final;
+  int64_t step() const final { return round_; }
+  int64_t gradients() const final { return gradients_; }
+  void JumpTo(int64_t round) override { round_ = round; }
+
+ protected:
+  // `heard`: the neighbours of the plan whose models are mixed.
+  explicit PushAlgorithm(
+      AlgorithmContext context,
+      std::vector<Neighbour> NodePlan::* heard = &NodePlan::neighbours);
+
+  // The run starts, or is taken up again, in round step(); no round is begun.
+  virtual void OnStarted() = 0;
+  virtual void OnStepBegins(Actions& actions) = 0;
+  virtual void OnGradient(Actions& actions) = 0;
+  virtual void OnTimer(uint64_t timer, Actions& actions) = 0;
+  // A neighbour's model came; the barrier takes it next.
+  virtual void OnPush(const RemoteModel& /*model*/) {}
+  // A model came or a neighbour went: the round may have all it waits for.
+  virtual void MixIfComplete(Actions& actions) = 0;
+  // Events of algorithms that give mass.
+  virtual void OnOther(Event /*event*/, Actions& /*actions*/) {}
+  virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
+
+  void VisitState(StateFields& fields) override;
+
+  // Timers that a round waits by until it mixes.
+  static constexpr uint64_t kDeadlineTimer = 1;
+  // For its own pushes: those among `actions` are carried out when we are back,
+  // and only then the parameters may change.
+  static constexpr uint64_t kPushedTimer = 2;
+  // A round has sent what it sends; `complete`: all that it waits for is here.
+  // Sets one of the two and returns it, or 0: it may mix at once.
+  static uint64_t StartWait(bool complete, absl::Duration deadline,
+                            Actions& actions);
+
+  // A gradient was applied.
+  void CountGradient() { ++gradients_; }
+  void EndRound(Actions& actions);
+
+  const NodePlan& plan() const { return plan_; }
+  const NodeVectors& vectors() const { return vectors_; }
+  PushBarrier& barrier() { return barrier_; }
+  const PushBarrier& barrier() const { return barrier_; }
+
+ private:
+  NodePlan plan_;
+  std::vector<Neighbour> NodePlan::* heard_;
+  const NodeVectors vectors_;
+  PushBarrier barrier_;
+  int64_t round_ = 0;
+  int64_t gradients_ = 0;
+};
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_

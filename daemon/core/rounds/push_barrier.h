@@ -1,0 +1,104 @@
+// The barrier of synchronous rounds: what neighbours pushed, and when a round
+// has all it can hope for. Shared by the algorithms that mix by a row of W.
+//
+// Rules (docs/architecture.md, "rounds out of step"):
+//   - a round waits for every neighbour that was up when it began and still is,
+//     else for the deadline (one that came up later does not know that it should
+//     have sent something);
+//   - a neighbour's value of the present round is used; in its place, at the
+//     deadline, one up to max_lag rounds old that was not used before;
+//   - older values are counted and dropped; values of later rounds wait;
+//   - a neighbour without a value counts as no difference.
+#ifndef DFL_CORE_ROUNDS_PUSH_BARRIER_H_
+#define DFL_CORE_ROUNDS_PUSH_BARRIER_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+
+class PushBarrier {
+ public:
+  // Links are taken to be down until PeerUp says otherwise.
+  explicit PushBarrier(std::vector<Neighbour> neighbours);
+
+  void SetNeighbours(std::vector<Neighbour> neighbours);
+  void SetUp(const NodeId& peer, bool up);
+
+  // A round begins: those of `senders` that are up now are waited for.
+  void BeginRound(absl::Span<const NodeId> senders);
+
+  // Keeps a pushed model. `round` is the node's present round.
+  void Add(const NodeId& from, RemoteModel model, int64_t round,
+           int64_t max_lag);
+
+  // Every neighbour that is waited for has a value of `round` here, or is ahead
+  // of it.
+  bool Complete(int64_t round) const;
+
+  // The neighbours that keep `round` from being complete.
+  Missed Missing(int64_t round) const;
+
+  // One neighbour's model and its weight.
+  struct Arrival {
+    NodeId from;
+    double weight = 0;
+    RemoteModel model;
+  };
+
+  // Takes out what `round` mixes, in the order of neighbours, and forgets what
+  // is too old for the next round.
+  std::vector<Arrival> Take(int64_t round, int64_t max_lag);
+
+  // `peer` is waited for and nothing of `round` or later came from it.
+  bool Awaits(const NodeId& peer, int64_t round) const;
+  // The neighbours that this round waits for, as far as they are up.
+  const std::set<NodeId>& awaited() const { return awaited_; }
+
+  bool IsUp(const NodeId& peer) const { return up_.count(peer) > 0; }
+  // All peers that are up, neighbours or not.
+  const std::set<NodeId>& up() const { return up_; }
+
+  std::vector<NodeId> peers() const;
+  // The neighbours that are up, in their order.
+  std::vector<NodeId> up_peers() const;
+  // Values that came too late to be used.
+  int64_t dropped() const { return dropped_; }
+  void VisitState(StateFields& fields);
+
+ private:
+  bool IsNeighbour(const NodeId& peer) const;
+
+  std::vector<Neighbour> neighbours_;
+  std::set<NodeId> up_;
+  std::set<NodeId> awaited_;  // of up_
+  // By neighbour, then by the sender's round; at most two rounds are kept.
+  std::map<NodeId, std::map<int64_t, RemoteModel>> arrived_;
+  int64_t dropped_ = 0;
+};
+
+// parameters += sum_j W_ij (w_j - parameters), and the module buffers likewise.
+void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
+                 absl::Span<float> parameters, absl::Span<float> buffers);
+// The module buffers alone.
+void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
+                absl::Span<float> buffers);
+
+// Of algorithms with a barrier: a model under way to a neighbour and the next one
+// behind it, and those of two rounds that came.
+EdgeCost PushCost();
+
+// The knob max_lag, as every synchronous algorithm declares it.
+KnobSpec MaxLagKnob();
+
+}  // namespace dfl::core
+
+#endif  // DFL_CORE_ROUNDS_PUSH_BARRIER_H_

@@ -1,0 +1,91 @@
+#include "daemon/core/vector/flat_vector.h"
+
+#include <algorithm>
+#include <array>
+
+#include "daemon/base/check.h"
+
+namespace dfl::core {
+namespace {
+
+constexpr int64_t kBlock = 2048;
+
+// own + difference; a difference of 0 leaves every bit, that of -0 too.
+float Moved(float own, float difference) {
+  return difference == 0 ? own : own + difference;
+}
+
+// Calls f(range, own's slice) for block after block.
+template <typename F>
+void ForEachBlock(absl::Span<float> own, F f) {
+  const auto n = static_cast<int64_t>(own.size());
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = std::min(n, begin + kBlock);
+    f(CoordinateRange{begin, end}, own.subspan(begin, end - begin));
+  }
+}
+
+}  // namespace
+
+void AddScaled(float a, absl::Span<const float> x, absl::Span<float> y) {
+  DFL_CHECK(x.size() == y.size());
+  const float* from = x.data();
+  float* to = y.data();
+  const size_t n = y.size();
+  for (size_t l = 0; l < n; ++l) to[l] += a * from[l];
+}
+
+void AddValues(RemoteVector& vector, double weight, absl::Span<float> sum) {
+  // The difference to 0, which every format writes as 0.
+  constexpr std::array<float, kBlock> kZeros{};
+  ForEachBlock(sum, [&](CoordinateRange range, absl::Span<float> slice) {
+    vector.AddDifference(range,
+                         absl::MakeConstSpan(kZeros.data(), slice.size()),
+                         static_cast<float>(weight), slice, {});
+  });
+}
+
+void SetWhereNotZero(absl::Span<const float> x, absl::Span<float> y) {
+  DFL_CHECK(x.size() == y.size());
+  for (size_t l = 0; l < y.size(); ++l) {
+    if (x[l] != 0) y[l] = x[l];
+  }
+}
+
+void PartialMean(absl::Span<RemoteVector* const> messages,
+                 absl::Span<float> own) {
+  if (messages.empty()) return;
+  std::array<float, kBlock> sum;
+  std::array<int32_t, kBlock> counts;
+  ForEachBlock(own, [&](CoordinateRange range, absl::Span<float> slice) {
+    const size_t size = slice.size();
+    std::fill_n(sum.begin(), size, 0.0F);
+    std::fill_n(counts.begin(), size, 0);
+    for (RemoteVector* message : messages) {
+      message->AddDifference(range, slice, 1.0F,
+                             absl::MakeSpan(sum.data(), size),
+                             absl::MakeSpan(counts.data(), size));
+    }
+    for (size_t i = 0; i < size; ++i) {
+      const float mean = sum[i] / static_cast<float>(std::max(counts[i], 1));
+      slice[i] = Moved(slice[i], mean);
+    }
+  });
+}
+
+void MixDifferences(absl::Span<const WeightedVector> vectors,
+                    absl::Span<float> own) {
+  if (vectors.empty()) return;
+  std::array<float, kBlock> sum;
+  ForEachBlock(own, [&](CoordinateRange range, absl::Span<float> slice) {
+    const size_t size = slice.size();
+    std::fill_n(sum.begin(), size, 0.0F);
+    for (const WeightedVector& v : vectors) {
+      v.vector->AddDifference(range, slice, static_cast<float>(v.weight),
+                              absl::MakeSpan(sum.data(), size), {});
+    }
+    for (size_t i = 0; i < size; ++i) slice[i] = Moved(slice[i], sum[i]);
+  });
+}
+
+}  // namespace dfl::core

@@ -1,0 +1,101 @@
+#include "daemon/sim/mass_drift.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/core/mass/mass_ledger.h"
+#include "daemon/core/rounds/replica_rounds.h"
+#include "daemon/core/vector/flat_vector.h"
+
+namespace dfl::core {
+namespace {
+
+using Nodes = std::map<NodeId, const MassRounds*>;
+
+bool Has(const MassRounds* taker, const NodeId& from, uint64_t sequence) {
+  return taker != nullptr && taker->ledger().last_taken(from) >= sequence;
+}
+
+const MassRounds* Find(const Nodes& nodes, const NodeId& node) {
+  const auto found = nodes.find(node);
+  return found == nodes.end() ? nullptr : found->second;
+}
+
+// What `taker` makes of a parcel that it has not got: its copy of the giver's
+// replica, with all that came before.
+FlatVector ReplicaAfter(const ReplicaRounds* taker, const NodeId& from,
+                        const MassLedger::OutParcel& parcel) {
+  FlatVector replica(parcel.mass->size(), 0.0F);
+  if (taker != nullptr) {
+    if (const FlatVector* present = taker->replica_of(from)) replica = *present;
+    for (const MassLedger::Taken* taken : taker->ledger().held()) {
+      if (taken->from != from) continue;
+      ApplyParcel(taken->mass, taken->increments, absl::MakeSpan(replica));
+    }
+  }
+  ApplyParcel(*parcel.mass, parcel.increments, absl::MakeSpan(replica));
+  return replica;
+}
+
+class Total {
+ public:
+  Total(const Nodes& nodes, size_t n) : nodes_(nodes), sum_(n, 0.0) {}
+
+  void AddNode(const NodeId& name, const MassRounds& rounds) {
+    FlatVector unsettled(sum_.size(), 0.0F);
+    weight_ += rounds.AddUnsettled(absl::MakeSpan(unsettled)) +
+               rounds.conserved_weight().value_or(0);
+    Add(1, rounds.conserved());
+    Add(1, unsettled);
+    const auto* replicas = dynamic_cast<const ReplicaRounds*>(&rounds);
+    for (const MassLedger::OutParcel& parcel : rounds.ledger().out()) {
+      const MassRounds* taker = Find(nodes_, parcel.to);
+      const bool taken = Has(taker, name, parcel.sequence);
+      if (replicas == nullptr) {
+        // The giver counted it.
+        if (!taken) continue;
+        Add(-1, *parcel.mass);
+        weight_ -= parcel.scalar;
+      } else if (!taken && parcel.scalar > 0) {
+        const FlatVector replica = ReplicaAfter(
+            dynamic_cast<const ReplicaRounds*>(taker), name, parcel);
+        Add(static_cast<float>(parcel.scalar),
+            absl::MakeConstSpan(replica).last(sum_.size()));
+      }
+    }
+  }
+
+  double Largest() const {
+    double largest = 0;
+    for (const double value : sum_) {
+      largest = std::max(largest, std::fabs(value));
+    }
+    return largest;
+  }
+  double weight() const { return weight_; }
+
+ private:
+  void Add(float factor, absl::Span<const float> vector) {
+    for (size_t l = 0; l < sum_.size(); ++l) sum_[l] += factor * vector[l];
+  }
+
+  const Nodes& nodes_;
+  std::vector<double> sum_;
+  double weight_ = 0;
+};
+
+}  // namespace
+
+std::optional<double> MassDrift(const Nodes& nodes) {
+  if (nodes.empty()) return std::nullopt;
+  const MassRounds& first = *nodes.begin()->second;
+  if (first.conserved().empty()) return std::nullopt;
+  Total total(nodes, first.conserved().size());
+  for (const auto& [name, rounds] : nodes) total.AddNode(name, *rounds);
+  if (!first.conserved_weight().has_value()) return total.Largest();
+  return std::fabs(total.weight() - static_cast<double>(nodes.size()));
+}
+
+}  // namespace dfl::core
