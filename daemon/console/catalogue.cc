@@ -295,9 +295,11 @@ std::string KnobsHelp(core::KnobNoun noun) {
 std::string CatalogueMarkdown() {
   std::string out =
       "# Algorithms\n\n"
-      "What `dflctl algorithm show NAME` and `dflsim algorithm show NAME` "
-      "print, for all of them. Written from the code; where they\n"
-      "differ from their papers stands in [papers.md](papers.md).\n\n";
+      "This page is what `dflctl algorithm show NAME` and `dflsim algorithm "
+      "show NAME`\n"
+      "print, for every algorithm. It is written from the code. Where an "
+      "algorithm\n"
+      "departs from its paper, and why, is in [papers](papers/README.md).\n\n";
   for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
     absl::StrAppend(&out, "- [", info.name, "](#", Anchor(info.name),
                     "): ", info.summary, "\n");

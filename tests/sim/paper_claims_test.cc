@@ -250,7 +250,7 @@ variants:
   const double optimum = ends["always"].loss_mean_model;
   const double start = ends["start"].loss_mean_model - optimum;
   EXPECT_LT(ends["always"].consensus_error, 1e-10);
-  // Unequal p weigh the nodes (docs/papers.md); divided by p they do not.
+  // Unequal p weigh the nodes (docs/papers 25); divided by p they do not.
   EXPECT_LT(ends["rare"].loss_mean_model - optimum, 0.01 * start);
   EXPECT_LT(ends["rare-unbiased"].loss_mean_model - optimum, 0.001 * start);
   EXPECT_LT(ends["rare"].bytes_sent, 0.6 * ends["always"].bytes_sent);

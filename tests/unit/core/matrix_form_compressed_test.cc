@@ -177,7 +177,7 @@ constexpr double kAnqTolerance = 4 * 1.2e-5;
 constexpr double kAnqNoTie = 1.2e-5;
 
 // The paper's range only shrinks. Core's widens where a difference does not fit
-// it (docs/papers.md), which here none does.
+// it (docs/papers 40), which here none does.
 TEST(AnqNidsTest, FollowsItsMatrixForm) {
   const Weights graph = ChordedRing();
   const Matrix half = 0.5 * (Identity(5) - graph.hears);
