@@ -8,10 +8,10 @@ SimTransport::SimTransport(SimNetwork& network, SimLoop& loop,
                            SimTransportOptions options)
     : network_(network), loop_(loop), options_(std::move(options)) {
   DFL_CHECK(!options_.address.empty());
-  id_ = network_.Register(this);
+  id_ = network_.connections_.Register(this);
 }
 
-SimTransport::~SimTransport() { network_.Unregister(id_); }
+SimTransport::~SimTransport() { network_.connections_.Unregister(id_); }
 
 void SimTransport::Dial(const std::string& address) {
   DFL_CHECK(handler_ != nullptr);
@@ -19,11 +19,11 @@ void SimTransport::Dial(const std::string& address) {
 }
 
 void SimTransport::Close(ports::LinkId link, const absl::Status& reason) {
-  network_.CloseByUser(*this, link, reason);
+  network_.connections_.Close(*this, link, reason);
 }
 
 absl::Status SimTransport::Send(ports::LinkId link, ports::Frame frame) {
-  return network_.Send(*this, link, std::move(frame));
+  return network_.connections_.Send(*this, link, std::move(frame));
 }
 
 ports::PeerIdentity SimTransport::identity() const {

@@ -47,7 +47,7 @@ class SimTransport final : public ports::Transport {
   int64_t link_count() const { return static_cast<int64_t>(links_.size()); }
 
  private:
-  friend class SimNetwork;
+  friend class SimConnections;
 
   // Null when the node's loop has stopped: nobody listens any more.
   Handler* handler() const { return loop_.stopped() ? nullptr : handler_; }
@@ -56,13 +56,13 @@ class SimTransport final : public ports::Transport {
   SimNetwork& network_;
   SimLoop& loop_;
   const SimTransportOptions options_;
-  SimNetwork::TransportId id_ = 0;
+  SimConnections::TransportId id_ = 0;
   Handler* handler_ = nullptr;
   // Links that are up: their connection and which end of it they are.
-  absl::btree_map<ports::LinkId, std::pair<SimNetwork::ConnectionId, int>>
+  absl::btree_map<ports::LinkId, std::pair<SimConnections::ConnectionId, int>>
       links_;
   // All that have an end here, so that a crash or a cut looks at no others.
-  std::set<SimNetwork::ConnectionId> connections_;
+  std::set<SimConnections::ConnectionId> connections_;
 };
 
 }  // namespace dfl::simports

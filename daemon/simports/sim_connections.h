@@ -1,0 +1,143 @@
+// The connections of a SimNetwork: their two ends, the frames that are queued or
+// under way on them, and how they end. SimNetwork makes them by dialling, and
+// breaks them.
+//
+// Both ends may be gone at any event, so whatever is scheduled names a
+// connection by its id, which is never used again. Single-threaded.
+#ifndef DFL_SIMPORTS_SIM_CONNECTIONS_H_
+#define DFL_SIMPORTS_SIM_CONNECTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "daemon/base/fifo.h"
+#include "daemon/base/rng.h"
+#include "daemon/ports/frames.h"
+#include "daemon/ports/transport.h"
+#include "daemon/simports/sim_routes.h"
+#include "daemon/simports/sim_scheduler.h"
+
+namespace dfl::simports {
+
+class SimTransport;
+
+class SimConnections {
+ public:
+  // Places in lists, which are never used again.
+  using TransportId = size_t;
+  using ConnectionId = size_t;
+  using ConnectionSet = std::set<ConnectionId>;
+
+  // What it schedules belongs to `owner`, who cancels it.
+  SimConnections(SimScheduler& scheduler, SimScheduler::OwnerId owner,
+                 uint64_t seed);
+  // All transports must be gone.
+  ~SimConnections();
+  SimConnections(const SimConnections&) = delete;
+  SimConnections& operator=(const SimConnections&) = delete;
+
+  // Processes. A second one at an address in use is a bug.
+  TransportId Register(SimTransport* transport);
+  // A crash: the links of `id` are reset.
+  void Unregister(TransportId id);
+  // Null: gone.
+  SimTransport* Find(TransportId transport) const {
+    return transports_[transport];
+  }
+  // Who takes calls at `address`; null: nobody.
+  SimTransport* FindListener(const std::string& address) const;
+
+  // A connection that `to` knows of at once, and `from`, which dialled
+  // `address`, at `answer` (FinishDial).
+  void Open(SimTransport& from, SimTransport& to, const std::string& address,
+            SimRoute& there, SimRoute& back, absl::Time answer);
+  // Tells `dialler` at `when` that nobody answered.
+  void FailDial(TransportId dialler, const std::string& address,
+                absl::Time when, absl::Status status);
+
+  // As ports::Transport's, of `from`.
+  absl::Status Send(SimTransport& from, ports::LinkId link, ports::Frame frame);
+  void Close(SimTransport& from, ports::LinkId link,
+             const absl::Status& reason);
+
+  // Both ends lose the link at once.
+  void Reset(const ConnectionSet& connections, const absl::Status& reason);
+  // The connections between two hosts, by the routes of both directions, and
+  // those that use `route`.
+  ConnectionSet Between(const SimRoute& there, const SimRoute& back) const;
+  ConnectionSet Over(const SimRoute& route) const;
+  // A route carries frames again: what waited leaves, and who missed that a
+  // link was closed is told.
+  void Revive(const ConnectionSet& connections);
+
+  // Frames delivered so far.
+  const SimTraffic& delivered() const { return delivered_; }
+  // Frames that left a host so far, those that never arrived included.
+  const SimTraffic& sent() const { return sent_; }
+
+ private:
+  struct SizedFrame {
+    ports::Frame frame;
+    int64_t size = 0;
+  };
+  enum Stream { kControl = 0, kBulk = 1 };
+  enum class EndState { kPending, kUp, kClosed };
+  // One end of a connection, and what it sends.
+  struct End {
+    TransportId transport = 0;
+    ports::LinkId link = 0;
+    EndState state = EndState::kPending;
+    SimRoute* route = nullptr;  // to the other end
+    Fifo<SizedFrame> queue[2];
+    Fifo<SizedFrame> in_flight[2];
+    absl::Time last_arrival[2] = {absl::InfinitePast(), absl::InfinitePast()};
+    int64_t queued_bytes = 0;
+    bool refused = false;       // a Send since the queue was last below half
+    bool transmitting = false;  // a frame is leaving
+  };
+  struct Connection {
+    ConnectionId id = 0;
+    std::string dialled_address;
+    End ends[2];  // dialler, listener
+  };
+
+  Connection* FindConnection(ConnectionId id) const {
+    return connections_[id].get();
+  }
+  void FinishDial(ConnectionId id);
+
+  // Frames of end `index`.
+  void Transmit(ConnectionId id, int index);
+  void FrameLeft(ConnectionId id, int index, Stream stream);
+  void Depart(ConnectionId id, int index, Stream stream, End& end);
+  void Deliver(ConnectionId id, int index, Stream stream);
+
+  // End `index` is told; does nothing when it is closed.
+  void CloseEnd(Connection& connection, int index, const absl::Status& reason);
+  // Tells the other end of a closed one, as soon as the path carries it.
+  void AnnounceClose(Connection& connection, int closed_end);
+  void ResetConnection(Connection& connection, const absl::Status& reason);
+  void EraseIfClosed(ConnectionId id);
+  void Trace(const char* what, ports::LinkId link, int64_t size);
+
+  SimScheduler& scheduler_;
+  const SimScheduler::OwnerId owner_;
+  Rng rng_;
+  ports::LinkId last_link_ = 0;
+  std::vector<SimTransport*> transports_;  // null: gone
+  std::map<std::string, TransportId> listeners_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // null: closed
+  SimTraffic delivered_;
+  SimTraffic sent_;
+};
+
+}  // namespace dfl::simports
+
+#endif  // DFL_SIMPORTS_SIM_CONNECTIONS_H_
