@@ -11,8 +11,8 @@
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/rounds/mass_rounds.h"
 #include "daemon/core/rounds/prox.h"
-#include "daemon/sim/mass_drift.h"
 #include "daemon/sim/simulation.h"
+#include "daemon/simports/mass_drift.h"
 
 namespace dfl::sim {
 namespace {

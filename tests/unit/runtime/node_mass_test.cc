@@ -12,7 +12,7 @@
 
 #include "daemon/core/rounds/mass_rounds.h"
 #include "daemon/core/rounds/replica_rounds.h"
-#include "daemon/sim/mass_drift.h"
+#include "daemon/simports/mass_drift.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/least_squares.h"
 #include "tests/unit/runtime/sim_cluster.h"

@@ -1,4 +1,4 @@
-#include "daemon/sim/mass_drift.h"
+#include "daemon/simports/mass_drift.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // How far the nodes of a whole network are off what they conserve together: for
 // who sees all of them, a simulator or a test. A node by itself sees its own
 // edges only (MassLedger::Imbalance).
-#ifndef DFL_SIM_MASS_DRIFT_H_
-#define DFL_SIM_MASS_DRIFT_H_
+#ifndef DFL_SIMPORTS_MASS_DRIFT_H_
+#define DFL_SIMPORTS_MASS_DRIFT_H_
 
 #include <map>
 #include <optional>
@@ -26,4 +26,4 @@ std::optional<double> MassDrift(
 
 }  // namespace dfl::core
 
-#endif  // DFL_SIM_MASS_DRIFT_H_
+#endif  // DFL_SIMPORTS_MASS_DRIFT_H_
