@@ -134,8 +134,6 @@ void Backend::ApplyPlan(control::ApplyPlanOptions options,
 absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
     const control::ApplyPlanOptions& options, const std::string& file_name,
     bool stored) {
-  DFL_ASSIGN_OR_RETURN(core::RunPlan plan,
-                       config::ParsePlan(options.yaml, file_name));
   store::NodeState held;
   std::optional<Built> built;
   {
@@ -143,6 +141,15 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
     held = state_;
     built = built_;
   }
+  DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
+                       config::ParseCheckedPlan(
+                           options.yaml, file_name, [&](core::RunPlan& read) {
+                             if (read.version == 0) {
+                               read.version = held.plan_version + 1;
+                             }
+                             MintRun(read);
+                           }));
+  const core::RunPlan& plan = *checked.plan;
   if (options.expected_version &&
       *options.expected_version != held.plan_version) {
     return absl::AbortedError(absl::StrCat(
@@ -151,14 +158,12 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
         ": somebody else changed it; look at it (dflctl plan show) and try "
         "again"));
   }
-  if (plan.version == 0) plan.version = held.plan_version + 1;
-  MintRun(plan);
   const std::string yaml = config::WritePlan(plan);
 
   control::ApplyPlanResult result;
   result.version = plan.version;
   result.run_id = plan.run_id;
-  result.warnings = core::PlanWarnings(plan);
+  result.warnings = core::PlanWarnings(checked);
   if (yaml == held.plan) {
     result.unchanged = true;
     if (!options.dry_run) return result;
@@ -168,22 +173,22 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
                      " and another document came with version ", plan.version,
                      "; a change must have a higher version"));
   }
-  DFL_RETURN_IF_ERROR(core::DeriveNodePlan(plan, options_.self).status());
+  DFL_ASSIGN_OR_RETURN(core::DerivedPlan derived,
+                       core::Derive(checked, options_.self));
 
   std::unique_ptr<ports::Learner> learner;
   if (!built || !(built->spec == plan.model)) {
     DFL_ASSIGN_OR_RETURN(learner, BuildLearner(plan.model));
     built = Built{plan.model, learner->model(), learner->data()};
   }
-  DFL_ASSIGN_OR_RETURN(
-      const runtime::MemoryNeed need,
-      runtime::NeedOf(plan, options_.self, built->model, built->data,
-                      ProgramBytes(built->model)));
+  DFL_ASSIGN_OR_RETURN(const runtime::MemoryNeed need,
+                       runtime::NeedOf(derived, built->model, built->data,
+                                       ProgramBytes(built->model)));
   DFL_RETURN_IF_ERROR(MayNeed(need, stored));
   if (options.dry_run) {
     DFL_ASSIGN_OR_RETURN(result.facts,
-                         FactsOf(plan, options_.self, built->model, built->data,
-                                 need, options_.memory_limit));
+                         FactsOf(derived, built->model, built->data, need,
+                                 options_.memory_limit));
     return result;
   }
 
@@ -205,7 +210,7 @@ absl::StatusOr<control::ApplyPlanResult> Backend::Apply(
         trainer = std::make_unique<AsyncTrainer>(loop_, std::move(learner));
         borrowed = trainer.get();
       }
-      adopted = node_.SetPlan(plan, std::move(trainer));
+      adopted = node_.SetPlan(std::move(derived), std::move(trainer));
       if (adopted.ok() && borrowed != nullptr) trainer_ = borrowed;
       Publish();
     });

@@ -17,8 +17,7 @@ int64_t ProgramBytes(const ports::ModelInfo& model) {
   return kProgramBytes + 4 * kLearnerVectors * model.parameter_count;
 }
 
-absl::StatusOr<control::ModelFacts> FactsOf(const core::RunPlan& plan,
-                                            const NodeId& self,
+absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
                                             const ports::ModelInfo& model,
                                             const ports::DataInfo& data,
                                             const runtime::MemoryNeed& need,
@@ -37,11 +36,10 @@ absl::StatusOr<control::ModelFacts> FactsOf(const core::RunPlan& plan,
   facts.message_bytes = need.message;
 
   DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
-                       core::DeriveTopology(plan));
+                       core::DeriveTopology(plan.plan(), *plan.checked.graph));
   facts.spectral_gap = core::SpectralGap(topology);
-  if (plan.algorithm.name == "pame") {
-    DFL_ASSIGN_OR_RETURN(const core::NodePlan node,
-                         core::DeriveNodePlan(plan, self));
+  if (plan.plan().algorithm.name == "pame") {
+    const core::NodePlan& node = plan.node;
     const int64_t m =
         core::PameParticipants(node.knobs.Number("nu"), node.neighbours.size());
     facts.first_step_note = absl::StrFormat(

@@ -6,9 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/app/memory_limit.h"
-#include "daemon/base/ids.h"
 #include "daemon/control/backend.h"
-#include "daemon/core/plan/run_plan.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/ports/learner.h"
 #include "daemon/runtime/memory_need.h"
 
@@ -21,10 +20,9 @@ namespace dfl::app {
 // that are kept from building the model. Counted as 3 n.
 int64_t ProgramBytes(const ports::ModelInfo& model);
 
-// `need`: the plan's, on node `self`.
-// Errors: as core::DeriveNodePlan.
-absl::StatusOr<control::ModelFacts> FactsOf(const core::RunPlan& plan,
-                                            const NodeId& self,
+// `need`: of the plan.
+// Errors: as core::DeriveTopology.
+absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
                                             const ports::ModelInfo& model,
                                             const ports::DataInfo& data,
                                             const runtime::MemoryNeed& need,

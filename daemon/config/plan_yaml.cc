@@ -45,8 +45,9 @@ class PlanReader : private YamlReader {
  public:
   explicit PlanReader(absl::string_view file) : YamlReader(file) {}
 
-  absl::StatusOr<core::RunPlan> Read(const YamlNode& root,
-                                     const PlanSurroundings& around) {
+  absl::StatusOr<core::CheckedPlan> Read(
+      const YamlNode& root, const PlanSurroundings& around,
+      absl::FunctionRef<void(core::RunPlan&)> complete) {
     if (!IsSection(root, "plan")) return status();
     std::vector<std::string> keys = {
         "version",    "run",       "seed",     "members", "model",
@@ -71,13 +72,13 @@ class PlanReader : private YamlReader {
     }
     ReadNodes(root);
     DFL_RETURN_IF_ERROR(status());
-
-    const absl::Status valid = core::ValidatePlan(plan_);
-    if (!valid.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          file(), ":", LineOf(valid.message()), ": ", valid.message()));
-    }
-    return std::move(plan_);
+    complete(plan_);
+    absl::StatusOr<core::CheckedPlan> checked =
+        core::CheckPlan(std::move(plan_));
+    if (checked.ok()) return checked;
+    const absl::string_view wrong = checked.status().message();
+    return absl::InvalidArgumentError(
+        absl::StrCat(file(), ":", LineOf(wrong), ": ", wrong));
   }
 
  private:
@@ -464,19 +465,31 @@ void WriteStop(const core::StopRule& stop, Writer& out) {
 
 absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
                                         absl::string_view file_name) {
+  DFL_ASSIGN_OR_RETURN(
+      const core::CheckedPlan checked,
+      ParseCheckedPlan(text, file_name, [](core::RunPlan&) {}));
+  return *checked.plan;
+}
+
+absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
+    absl::string_view text, absl::string_view file_name,
+    absl::FunctionRef<void(core::RunPlan&)> complete) {
   if (text.size() > kMaxPlanBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_name, ":1: plan: found ", text.size(),
                      " bytes; allowed: at most ", kMaxPlanBytes));
   }
   DFL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, file_name));
-  return ReadPlan(root, file_name);
+  return PlanReader(file_name).Read(root, {}, complete);
 }
 
 absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
                                        absl::string_view file_name,
                                        const PlanSurroundings& around) {
-  return PlanReader(file_name).Read(root, around);
+  DFL_ASSIGN_OR_RETURN(
+      const core::CheckedPlan checked,
+      PlanReader(file_name).Read(root, around, [](core::RunPlan&) {}));
+  return *checked.plan;
 }
 
 std::string WritePlan(const core::RunPlan& plan) {

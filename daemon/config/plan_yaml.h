@@ -27,9 +27,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/config/yaml_tree.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::config {
@@ -43,6 +45,14 @@ inline constexpr size_t kMaxPlanBytes = size_t{8} << 20;
 //   FILE:LINE: KEY: what was found; allowed: ...
 absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
                                         absl::string_view file_name);
+
+// The same, with what the checks built. `complete` fills in what the document
+// leaves open, such as a version and a seed, before the plan is checked, so that
+// it is checked once. A mistake in it is told with the line of its key, if that
+// has one.
+absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
+    absl::string_view text, absl::string_view file_name,
+    absl::FunctionRef<void(core::RunPlan&)> complete);
 
 // What a larger document has around the plan, such as a simulated network.
 struct PlanSurroundings {

@@ -1,5 +1,4 @@
 #include "daemon/runtime/memory_need.h"
-#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 
@@ -128,15 +127,15 @@ class Estimate {
 
 }  // namespace
 
-absl::StatusOr<MemoryNeed> NeedOf(const core::RunPlan& plan, const NodeId& self,
+absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& derived,
                                   const ports::ModelInfo& model,
                                   const ports::DataInfo& data, int64_t base) {
-  DFL_ASSIGN_OR_RETURN(const core::NodePlan node,
-                       core::DeriveNodePlan(plan, self));
-  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* algorithm,
-                       core::FindAlgorithm(plan.algorithm.name));
-  DFL_ASSIGN_OR_RETURN(core::NeighbourCount count,
-                       core::CountNeighbours(plan, node.place));
+  const core::RunPlan& plan = derived.plan();
+  const core::NodePlan& node = derived.node;
+  const core::AlgorithmInfo* algorithm = derived.checked.algorithm;
+  DFL_ASSIGN_OR_RETURN(
+      core::NeighbourCount count,
+      core::CountNeighbours(plan, *derived.checked.graph, node.place));
   if (algorithm->graphs == core::GraphKind::kUndirected) {
     count.heard = count.sent_to = std::max(count.heard, count.sent_to);
   }

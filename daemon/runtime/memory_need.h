@@ -21,9 +21,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/base/ids.h"
-#include "daemon/core/algorithm/algorithm_info.h"
-#include "daemon/core/plan/run_plan.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/ports/learner.h"
 
 namespace dfl::runtime {
@@ -40,11 +38,12 @@ struct MemoryNeed {
   int64_t message = 0;            // m
 };
 
-// What node `self` needs. `base`: what the program takes by itself, put first; 0:
-// not counted. Where the topology varies, neighbours are all those that it has in
-// one round or another: what was given to one, and its replica, outlive the round.
-// Errors: as core::DeriveNodePlan and core::FindAlgorithm.
-absl::StatusOr<MemoryNeed> NeedOf(const core::RunPlan& plan, const NodeId& self,
+// What the plan's node needs. `base`: what the program takes by itself, put
+// first; 0: not counted. Where the topology varies, neighbours are all those that
+// it has in one round or another: what was given to one, and its replica, outlive
+// the round.
+// Errors: as core::CountNeighbours.
+absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& plan,
                                   const ports::ModelInfo& model,
                                   const ports::DataInfo& data,
                                   int64_t base = 0);

@@ -180,22 +180,14 @@ void Node::ReplaceModel(std::shared_ptr<const Snapshot> model,
 
 // -------------------------------------------------------------------- plan ----
 
-absl::Status Node::SetPlan(core::RunPlan plan,
+absl::Status Node::SetPlan(core::DerivedPlan plan,
                            std::unique_ptr<ports::Trainer> trainer) {
-  DFL_ASSIGN_OR_RETURN(core::NodePlan node,
-                       core::DeriveNodePlan(plan, options_.self));
-  return SetDerivedPlan(std::make_shared<const core::RunPlan>(std::move(plan)),
-                        std::move(node), std::move(trainer));
-}
-
-absl::Status Node::SetDerivedPlan(std::shared_ptr<const core::RunPlan> plan,
-                                  core::NodePlan node,
-                                  std::unique_ptr<ports::Trainer> trainer) {
   if (!trainer && !trainer_ && !(pending_ && pending_->trainer)) {
     return absl::FailedPreconditionError("the first plan needs a learner");
   }
   if (!trainer && pending_) trainer = std::move(pending_->trainer);
-  pending_ = PendingPlan{std::move(plan), std::move(node), std::move(trainer)};
+  pending_ = PendingPlan{std::move(plan.checked.plan), std::move(plan.node),
+                         std::move(trainer)};
   if (Running()) {
     ScheduleBoundary();
   } else if (at_boundary_) {

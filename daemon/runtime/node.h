@@ -34,6 +34,7 @@
 #include "daemon/codec/edge_reference.h"
 #include "daemon/codec/mass_codec.h"
 #include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
@@ -72,20 +73,12 @@ class Node : private Links::Listener, private Transfers::Listener {
        ports::Worker& worker, ports::EventSink& events);
   ~Node() override;
 
-  // Takes the plan over at the next boundary (at once when not training).
-  // `trainer` is given when the model or its data are new to this node, which
-  // starts a new run; null keeps the present one.
-  // Errors: INVALID_ARGUMENT as core::DeriveNodePlan; NOT_FOUND when this node
-  // is no member; FAILED_PRECONDITION without a trainer for the first plan.
-  absl::Status SetPlan(core::RunPlan plan,
-                       std::unique_ptr<ports::Trainer> trainer);
-
-  // The same with what is derived already, shared by the nodes of a simulated
-  // network: `node` is DeriveNodePlans(*plan)'s entry for this node.
+  // Takes the plan, derived for this node, over at the next boundary (at once
+  // when not training). `trainer` is given when the model or its data are new to
+  // this node, which starts a new run; null keeps the present one.
   // Errors: FAILED_PRECONDITION without a trainer for the first plan.
-  absl::Status SetDerivedPlan(std::shared_ptr<const core::RunPlan> plan,
-                              core::NodePlan node,
-                              std::unique_ptr<ports::Trainer> trainer);
+  absl::Status SetPlan(core::DerivedPlan plan,
+                       std::unique_ptr<ports::Trainer> trainer);
 
   // Orders. Errors: FAILED_PRECONDITION names the phase and what is possible.
   absl::Status Start();  // from idle; goes on from paused, stopped, finished

@@ -10,7 +10,6 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
 #include "daemon/core/graph/topology.h"
-#include "daemon/core/plan/plan_topology.h"
 #include "daemon/sim/analytic_task.h"
 
 namespace dfl::sim {
@@ -94,15 +93,14 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
   for (size_t i = 0; i < rows.size(); ++i) {
     scenario.plan.members[i].rows = rows[i];
   }
-  DFL_ASSIGN_OR_RETURN(const core::AnyGraph graph,
-                       core::PlanGraph(scenario.plan));
   std::unique_ptr<Simulation> made(
       new Simulation(std::move(scenario), std::move(task)));
   Simulation& self = *made;
   self.result_.parameters = self.task_->parameters();
-  self.result_.edges = CountEdges(graph);
   self.slots_.resize(rows.size());
   DFL_RETURN_IF_ERROR(self.MakeVersions());
+  self.result_.edges =
+      CountEdges(*self.versions_.front().nodes.front().checked.graph);
   for (size_t i = 0; i < rows.size(); ++i) {
     Slot& slot = self.slots_[i];
     slot.self = self.plan_->members[i].node;
@@ -194,10 +192,9 @@ void Simulation::Boot(int64_t i) {
     DFL_CHECK(slot.node->links().AddAddress(name(other)).ok());
   }
   const Version& held = versions_[slot.version];
-  DFL_CHECK(slot.node
-                ->SetDerivedPlan(held.plan, held.nodes[static_cast<size_t>(i)],
-                                 std::move(trainer))
-                .ok());
+  DFL_CHECK(
+      slot.node->SetPlan(held.nodes[static_cast<size_t>(i)], std::move(trainer))
+          .ok());
   DFL_CHECK(slot.node->Start().ok());
   if (slot.version < newest_) GiveNewest(i);
 }

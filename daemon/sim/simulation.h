@@ -24,6 +24,7 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithms/spod_gt.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/runtime/node.h"
@@ -155,8 +156,8 @@ class Simulation {
   struct Version {
     std::shared_ptr<const core::RunPlan> plan;
     std::vector<bool> members;
-    std::vector<core::NodePlan> nodes;  // of the first round; of members
-    absl::Duration within;              // how late a node may take it
+    std::vector<core::DerivedPlan> nodes;  // of members
+    absl::Duration within;                 // how late a node may take it
   };
 
   // A member, and the process that runs for it while it is up.

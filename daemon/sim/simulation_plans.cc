@@ -17,7 +17,8 @@ namespace {
 // of all its rounds, as in a daemon that is given all their addresses. Of graphs
 // that are drawn afresh nobody knows: everyone with everyone.
 absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
-    const core::RunPlan& plan) {
+    const core::CheckedPlan& checked) {
+  const core::RunPlan& plan = *checked.plan;
   const auto size = static_cast<int64_t>(plan.members.size());
   std::vector<std::vector<int64_t>> contacts(plan.members.size());
   if (core::TopologyVaries(plan.topology) &&
@@ -29,7 +30,10 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
     }
     return contacts;
   }
-  DFL_ASSIGN_OR_RETURN(const core::AnyGraph window, core::PlanWindow(plan));
+  core::AnyGraph window = *checked.graph;
+  if (core::TopologyVaries(plan.topology)) {
+    DFL_ASSIGN_OR_RETURN(window, core::PlanWindow(plan));
+  }
   const auto* directed = std::get_if<core::Digraph>(&window);
   const core::Graph graph = directed != nullptr ? directed->Undirected()
                                                 : std::get<core::Graph>(window);
@@ -56,11 +60,11 @@ absl::Status Simulation::MakeVersions() {
 }
 
 absl::Status Simulation::Derive(Version& version) {
-  auto plan = std::make_shared<core::RunPlan>(*version.plan);
+  core::RunPlan plan = *version.plan;
   version.members.assign(slots_.size(), false);
   version.nodes.resize(slots_.size());
   std::vector<int64_t> places;  // of its members
-  for (core::MemberSpec& member : plan->members) {
+  for (core::MemberSpec& member : plan.members) {
     const auto found = std::lower_bound(
         plan_->members.begin(), plan_->members.end(), member,
         [](const core::MemberSpec& a, const core::MemberSpec& b) {
@@ -69,10 +73,12 @@ absl::Status Simulation::Derive(Version& version) {
     member.rows = found->rows;  // of data they are known only now
     places.push_back(found - plan_->members.begin());
   }
-  DFL_ASSIGN_OR_RETURN(std::vector<core::NodePlan> nodes,
-                       core::DeriveNodePlans(*plan));
+  DFL_ASSIGN_OR_RETURN(const core::CheckedPlan checked,
+                       core::CheckPlan(std::move(plan)));
+  DFL_ASSIGN_OR_RETURN(std::vector<core::DerivedPlan> nodes,
+                       core::DeriveForAll(checked));
   DFL_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> contacts,
-                       Contacts(*plan));
+                       Contacts(checked));
   for (size_t k = 0; k < places.size(); ++k) {
     const auto i = static_cast<size_t>(places[k]);
     version.members[i] = true;
@@ -86,7 +92,7 @@ absl::Status Simulation::Derive(Version& version) {
                    others.begin(), others.end(), std::back_inserter(all));
     slots_[i].contacts = std::move(all);
   }
-  version.plan = std::move(plan);
+  version.plan = checked.plan;
   return absl::OkStatus();
 }
 
@@ -127,10 +133,8 @@ void Simulation::TakePlan(int64_t i, size_t version) {
   if (!WriteDisk(i, version).ok()) return;
   slot.version = version;
   const Version& next = versions_[version];
-  DFL_CHECK(slot.node
-                ->SetDerivedPlan(next.plan, next.nodes[static_cast<size_t>(i)],
-                                 nullptr)
-                .ok());
+  DFL_CHECK(
+      slot.node->SetPlan(next.nodes[static_cast<size_t>(i)], nullptr).ok());
 }
 
 void Simulation::NoteDrawn() {
@@ -138,7 +142,7 @@ void Simulation::NoteDrawn() {
     for (size_t i = 0; i < slots_.size(); ++i) {
       if (!versions_[v].members[i]) continue;
       std::optional<core::DrawnProbabilities> drawn =
-          core::DrawnBy(versions_[v].nodes[i]);
+          core::DrawnBy(versions_[v].nodes[i].node);
       if (!drawn.has_value()) continue;
       core::DrawnProbabilities& all = result_.drawn[slots_[i].self];
       if (drawn->p.has_value()) all.p = drawn->p;

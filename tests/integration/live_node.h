@@ -15,7 +15,7 @@
 #include "daemon/app/async_trainer.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/worker.h"
-#include "daemon/core/plan/run_plan.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/ports/events.h"
 #include "daemon/runtime/node.h"
@@ -81,11 +81,17 @@ class LiveNode {
     return set;
   }
   absl::Status SetPlanOnLoop(const core::RunPlan& plan) {
-    if (node_->plan() != nullptr) return node_->SetPlan(plan, nullptr);
+    absl::StatusOr<core::DerivedPlan> derived =
+        core::CheckAndDerive(plan, self_);
+    if (!derived.ok()) return derived.status();
+    if (node_->plan() != nullptr) {
+      return node_->SetPlan(*std::move(derived), nullptr);
+    }
     auto learner = task_.MakeLearner(place_, incarnation_);
     if (!learner.ok()) return learner.status();
     return node_->SetPlan(
-        plan, std::make_unique<app::AsyncTrainer>(loop_, *std::move(learner)));
+        *std::move(derived),
+        std::make_unique<app::AsyncTrainer>(loop_, *std::move(learner)));
   }
   absl::Status Start() {
     absl::Status started = absl::UnavailableError("the loop has ended");

@@ -47,9 +47,14 @@ absl::StatusOr<AnyGraph> PlanWindow(const RunPlan& plan) {
 
 absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
                                             int64_t round) {
+  DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan, round));
+  return DeriveTopology(plan, std::move(graph));
+}
+
+absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
+                                            AnyGraph graph) {
   PlanTopology out;
   out.members = MemberIds(plan);
-  DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan, round));
   if (Digraph* directed = std::get_if<Digraph>(&graph)) {
     out.directed = true;
     out.digraph = std::move(*directed);
@@ -106,6 +111,7 @@ int64_t EndOfGraphs(const RunPlan& plan) {
 }  // namespace
 
 absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               const AnyGraph& first,
                                                int64_t place) {
   const std::vector<NodeId> members = MemberIds(plan);
   const int64_t end = EndOfGraphs(plan);
@@ -118,10 +124,14 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
     if (looked == kGraphsLookedAt && plan.topology.kind != "time-varying") {
       return NeighbourCount{all, all};
     }
-    DFL_ASSIGN_OR_RETURN(
-        const AnyGraph graph,
-        BuildTopology(plan.topology, TopologySeed(plan), members, round));
-    MarkNeighbours(graph, place, heard, sent_to);
+    if (looked == 0) {
+      MarkNeighbours(first, place, heard, sent_to);
+    } else {
+      DFL_ASSIGN_OR_RETURN(
+          const AnyGraph graph,
+          BuildTopology(plan.topology, TopologySeed(plan), members, round));
+      MarkNeighbours(graph, place, heard, sent_to);
+    }
     count.heard = std::count(heard.begin(), heard.end(), true);
     count.sent_to = std::count(sent_to.begin(), sent_to.end(), true);
     const bool everybody = count.heard == all && count.sent_to == all;

@@ -49,19 +49,25 @@ struct PlanTopology {
 absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
                                             int64_t round = 0);
 
+// The same with the graph of the round, which PlanGraph has given.
+// Errors: as BuildMixing.
+absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
+                                            AnyGraph graph);
+
 // 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
 double SpectralGap(const PlanTopology& topology);
 
 // How many members are neighbours of member `place` in one round or another: that
 // it hears, and that it sends to. A graph that is drawn again and again counts as
 // everybody once 64 of them were looked at; no round after stop.steps counts.
-// `plan` has passed ValidatePlan.
+// `plan` has passed ValidatePlan, `first` is its graph of round 0.
 // Errors: as BuildTopology.
 struct NeighbourCount {
   int64_t heard = 0;
   int64_t sent_to = 0;
 };
 absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               const AnyGraph& first,
                                                int64_t place);
 
 // Whether members `a` and `b` have an edge, either way, in one of the rounds

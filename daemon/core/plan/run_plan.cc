@@ -735,19 +735,28 @@ absl::Status ValidatePlan(const RunPlan& plan) {
   return ValidateAndBuildGraph(plan).status();
 }
 
+absl::StatusOr<AnyGraph> ValidatedGraph(const RunPlan& plan) {
+  return ValidateAndBuildGraph(plan);
+}
+
 std::vector<std::string> PlanWarnings(const RunPlan& plan) {
-  std::vector<std::string> warnings;
   const absl::StatusOr<AnyGraph> graph = ValidateAndBuildGraph(plan);
+  return graph.ok() ? PlanWarnings(plan, *graph) : std::vector<std::string>();
+}
+
+std::vector<std::string> PlanWarnings(const RunPlan& plan,
+                                      const AnyGraph& graph) {
+  std::vector<std::string> warnings;
   const absl::StatusOr<const AlgorithmInfo*> algorithm =
       FindAlgorithm(plan.algorithm.name);
-  if (!graph.ok() || !algorithm.ok()) return warnings;
-  const absl::StatusOr<AnyGraph> window = PlanWindow(plan);
-  if (!window.ok()) return warnings;
+  const absl::StatusOr<AnyGraph> window =
+      TopologyVaries(plan.topology) ? PlanWindow(plan) : graph;
+  if (!algorithm.ok() || !window.ok()) return warnings;
   const bool exchanges = (*algorithm)->exchange != Exchange::kNone;
   if (exchanges) WarnOfParts(plan, *window, warnings);
   WarnOfIgnored(plan.topology, warnings);
   if (plan.algorithm.name == "pame") {
-    WarnOfPame(plan, std::get<Graph>(*graph), std::get<Graph>(*window),
+    WarnOfPame(plan, std::get<Graph>(graph), std::get<Graph>(*window),
                warnings);
   }
   if (plan.algorithm.name == "fedavg+") {
@@ -769,9 +778,20 @@ absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
   return DeriveFor(plan, self, std::move(graph));
 }
 
+absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const NodeId& self,
+                                               AnyGraph graph) {
+  return DeriveFor(plan, self, std::move(graph));
+}
+
 absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
                                                       int64_t round) {
   DFL_ASSIGN_OR_RETURN(AnyGraph graph, ValidateAndBuildGraph(plan, round));
+  return DeriveCheckedNodePlans(plan, std::move(graph));
+}
+
+absl::StatusOr<std::vector<NodePlan>> DeriveCheckedNodePlans(
+    const RunPlan& plan, AnyGraph graph) {
   DFL_ASSIGN_OR_RETURN(const Round common, RoundOf(plan, std::move(graph)));
   std::vector<NodePlan> plans;
   for (size_t i = 0; i < plan.members.size(); ++i) {

@@ -122,9 +122,18 @@ struct RunPlan {
 // FAILED_PRECONDITION as BuildTopology.
 absl::Status ValidatePlan(const RunPlan& plan);
 
+// The same, and the graph of round 0, which the checks build. derived_plan.h
+// keeps both together.
+// Errors: as ValidatePlan.
+absl::StatusOr<AnyGraph> ValidatedGraph(const RunPlan& plan);
+
 // Notes for a person who is about to apply the plan, e.g. PaME with nu = p = 1
 // on a bipartite graph never mixes. Empty when there is nothing to say.
 std::vector<std::string> PlanWarnings(const RunPlan& plan);
+
+// The same with the graph that ValidatedGraph(plan) has given.
+std::vector<std::string> PlanWarnings(const RunPlan& plan,
+                                      const AnyGraph& graph);
 
 // The plan as `self` sees it in round `round` (all rounds are alike unless the
 // topology varies).
@@ -139,10 +148,20 @@ absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
                                                const NodeId& self,
                                                int64_t round);
 
-// The same for every member, in member order; the graph is built once.
+// The same in the round of `graph`; nothing is built.
+// Errors: NOT_FOUND when `self` is no member.
+absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const NodeId& self,
+                                               AnyGraph graph);
+
+// As DeriveNodePlan for every member, in member order; the graph is built once.
 // Errors: as ValidatePlan.
 absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
                                                       int64_t round = 0);
+
+// The same of a plan that has passed ValidatePlan, in the round of `graph`.
+absl::StatusOr<std::vector<NodePlan>> DeriveCheckedNodePlans(
+    const RunPlan& plan, AnyGraph graph);
 
 }  // namespace dfl::core
 

@@ -110,6 +110,8 @@ core::RunPlan SimCluster::MakePlan(const std::string& algorithm,
 
 absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
                                  bool fresh) {
+  absl::StatusOr<core::DerivedPlan> derived = core::CheckAndDerive(plan, id(i));
+  if (!derived.ok()) return derived.status();
   Slot& slot = slots_[i];
   std::unique_ptr<simports::SimTrainer> trainer;
   if (fresh || slot.learners.empty()) {
@@ -120,7 +122,8 @@ absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
         *slot.loop, *slot.learners.back(), options_.gradient_delay(i));
     slot.trainer = trainer.get();
   }
-  const absl::Status set = slot.node->SetPlan(plan, std::move(trainer));
+  const absl::Status set =
+      slot.node->SetPlan(*std::move(derived), std::move(trainer));
   if (set.ok()) {
     slot.has_plan = true;
     slot.plan = plan;
