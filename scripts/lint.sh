@@ -4,7 +4,7 @@
 # Usage: scripts/lint.sh [--changed] [--minutes N] [--fix] [--no-install]
 #                        [CHECK...]
 #
-#   CHECK         without any, all of:
+#   CHECK         without any, all of these but prose:
 #     format        clang-format-19 of every .h and .cc (.clang-format)
 #     layers        rooms include lower rooms only, deterministic ones no clock,
 #                   thread or foreign randomness (scripts/lint/layers.py)
@@ -12,6 +12,8 @@
 #                   (scripts/lint/protos.py), and buf where npx can get it
 #     shell         shellcheck of every shell script
 #     yaml          yamllint of every YAML file (.yamllint)
+#     prose         Markdown: width, length of paragraphs, links
+#                   (scripts/lint/markdown.py)
 #     paths         no file names a folder of the machine it was written on
 #     tidy          clang-tidy-19 of every source (.clang-tidy); needs build/dev.
 #                   What passed is skipped until it changes.
@@ -19,7 +21,8 @@
 #                 from the last commit if it has none.
 #   --minutes N   tidy: begins with what was committed last and no file after N
 #                 minutes; says how many it left for the next call.
-#   --fix         format: rewrites the files instead.
+#   --fix         format: rewrites the files instead; prose: fills paragraphs
+#                 anew, and then checks.
 #   --no-install  asks no package manager.
 #
 # All tracked files are checked. Exit code: 0 nothing found, 1 findings
@@ -46,7 +49,9 @@ while (($#)); do
       ;;
     --fix) fix=1 ;;
     --no-install) install= ;;
-    format | layers | proto | shell | yaml | paths | tidy) checks+=("$1") ;;
+    format | layers | proto | shell | yaml | prose | paths | tidy)
+      checks+=("$1")
+      ;;
     *) usage_error "unknown argument '$1'; the checks are: ${ALL[*]}" ;;
   esac
   shift
@@ -126,6 +131,8 @@ check_yaml() {
   printf '  %d files\n' "${#files[@]}"
   ((${#files[@]} == 0)) || run yamllint --strict "${files[@]}"
 }
+
+check_prose() { run python3 scripts/lint/markdown.py ${fix:+--fix}; }
 
 check_paths() {
   # The brackets keep this line from finding itself.
