@@ -1,7 +1,7 @@
 // The barrier of synchronous rounds: what neighbours pushed, and when a round
 // has all it can hope for. Shared by the algorithms that mix by a row of W.
 //
-// Rules (docs/architecture.md, "rounds out of step"):
+// Rules (docs/rounds.md, "rounds out of step"):
 //   - a round waits for every neighbour that was up when it began and still is,
 //     else for the deadline (one that came up later does not know that it should
 //     have sent something);
