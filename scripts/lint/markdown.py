@@ -34,8 +34,9 @@ ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(\s+)(?=\S)")
 QUOTE = re.compile(r"\s*>\s?")
 # At the beginning of a line these words would begin a list, heading or quote.
 MARKER = re.compile(r"([-*+>|]|\d{1,9}[.)]|#{1,6}|=+|--+|```.*|~~~.*)$|[|><]")
-# A word is what stands between two blanks; a code span is not broken.
-WORD = re.compile(r"(?:(`+)(?!`).*?(?<!`)\1(?!`)|[^\s`]|`+)+", re.S)
+# A word is what stands between two blanks; no code span or image is broken.
+WORD = re.compile(r"(?:(`+)(?!`).*?(?<!`)\1(?!`)|!\[[^\]]*\]\([^)]*\)|"
+                  r"[^\s`]|`+)+", re.S)
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^()\s>]+)>?"
                   r"(?:\s+\"[^\"]*\")?\s*\)")
 
