@@ -33,7 +33,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/control_server.h"
 #include "daemon/exchange/grpc_transport.h"
-#include "daemon/runtime/node.h"
+#include "daemon/runtime/linked_node.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
 #include "nlohmann/json.hpp"
@@ -145,7 +145,7 @@ struct Tree {
   EventHub events;
   std::unique_ptr<exchange::GrpcTransport> transport;
   std::unique_ptr<Worker> worker;
-  std::unique_ptr<runtime::Node> node;
+  std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<LearnerFactory> learners;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<control::ControlServer> control;
@@ -253,7 +253,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
       tree.loop, std::move(transport));
   tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
   tree.loop.RunAndWait([&] {
-    tree.node = std::make_unique<runtime::Node>(
+    tree.node = std::make_unique<runtime::LinkedNode>(
         node, tree.loop, *tree.transport, *tree.worker, tree.events);
   });
   std::vector<std::string> bound;
@@ -272,7 +272,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   backend.peer_addresses = bound;
   backend.peers = settings.peers;
   tree.backend = std::make_unique<Backend>(std::move(backend), tree.loop,
-                                           *tree.node, *tree.learners,
+                                           tree.node->node(), *tree.learners,
                                            *tree.store, tree.events, tree.log);
   tree.loop.RunAndWait([&] {
     for (const std::string& peer : settings.peers) {

@@ -69,12 +69,6 @@ absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
   return sent;
 }
 
-void Links::Disconnect(const NodeId& peer, const absl::Status& reason) {
-  const auto it = peers_.find(peer);
-  if (it == peers_.end() || it->second.link == 0) return;
-  transport_.Close(it->second.link, reason);
-}
-
 bool Links::IsUp(const NodeId& peer) const {
   const auto it = peers_.find(peer);
   return it != peers_.end() && it->second.link != 0;

@@ -88,9 +88,6 @@ class Links : public ports::Transport::Handler {
   // Errors: NOT_FOUND when `peer` is not linked; otherwise the transport's.
   absl::Status Send(const NodeId& peer, ports::Frame frame);
 
-  // Drops the link; it is dialled again after a back-off.
-  void Disconnect(const NodeId& peer, const absl::Status& reason);
-
   bool IsUp(const NodeId& peer) const;
   const std::map<NodeId, Peer>& peers() const { return peers_; }
   const std::map<std::string, Address>& addresses() const { return addresses_; }

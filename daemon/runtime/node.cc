@@ -1,5 +1,3 @@
-// Orders, phases and the plan. Steps are in node_steps.cc, joining in
-// node_join.cc, neighbours in node_exchange.cc, reporting in node_status.cc.
 #include "daemon/runtime/node.h"
 
 #include <algorithm>
@@ -13,14 +11,13 @@ namespace dfl::runtime {
 
 using ports::Phase;
 
-Node::Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
+Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
            ports::Worker& worker, ports::EventSink& events)
     : options_(std::move(options)),
       loop_(loop),
       events_(events),
-      links_(LinksOptions{options_.self, options_.incarnation}, loop, transport,
-             events, *this),
-      transfers_(options_.transfers, loop, worker, links_, *this),
+      links_(links),
+      transfers_(options_.transfers, loop, worker, links, *this),
       parcels_(
           loop, transfers_,
           [this](const NodeId& peer) { return MayGive(peer); },

@@ -39,7 +39,7 @@
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
 #include "daemon/ports/loop.h"
-#include "daemon/ports/transport.h"
+#include "daemon/runtime/frame_router.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/parcels.h"
 #include "daemon/runtime/progress.h"
@@ -63,13 +63,18 @@ struct NodeOptions {
   absl::Duration degraded_retry = absl::Seconds(1);
 };
 
-class Node : private Links::Listener, private Transfers::Listener {
+class Node : public LinkObserver,
+             public FrameReceivers<ports::StateFrame, ports::AskFrame,
+                                   ports::RefuseFrame, ports::CancelAskFrame,
+                                   ports::SkipFrame>,
+             private Transfers::Listener {
  public:
   // Pushes of graphs that are still to come that are kept of each neighbour.
   static constexpr size_t kMostEarly = 2;
 
-  // All ports must outlive it.
-  Node(NodeOptions options, ports::Loop& loop, ports::Transport& transport,
+  // All must outlive it. What happens to links, the frames above and those that
+  // models() receives must be handed on to it: see LinkedNode.
+  Node(NodeOptions options, ports::Loop& loop, Links& links,
        ports::Worker& worker, ports::EventSink& events);
   ~Node() override;
 
@@ -97,8 +102,24 @@ class Node : private Links::Listener, private Transfers::Listener {
   void ReplaceModel(std::shared_ptr<const Snapshot> model,
                     std::function<void(absl::Status)> done);
 
-  // Addresses to dial.
+  // The links it was given: addresses to dial.
   Links& links() { return links_; }
+
+  // Receives the frames that models travel in.
+  Transfers& models() { return transfers_; }
+
+  // LinkObserver
+  void OnPeerUp(const NodeId& peer, bool restarted) override;
+  void OnPeerDown(const NodeId& peer, const absl::Status& reason) override;
+  void OnPeerWritable(const NodeId& peer) override;
+  void OnAddressFailed(const std::string& address) override;
+
+  // FrameReceivers
+  void OnFrame(const NodeId& peer, ports::StateFrame frame) override;
+  void OnFrame(const NodeId& peer, ports::AskFrame ask) override;
+  void OnFrame(const NodeId& peer, ports::RefuseFrame refuse) override;
+  void OnFrame(const NodeId& peer, ports::CancelAskFrame dropped) override;
+  void OnFrame(const NodeId& peer, ports::SkipFrame skip) override;
 
   NodeStatus Status() const;
   ports::Phase phase() const { return phase_; }
@@ -158,13 +179,6 @@ class Node : private Links::Listener, private Transfers::Listener {
     absl::Time retry_at;                 // no second ask of one before
   };
 
-  // Links::Listener
-  void OnPeerUp(const NodeId& peer, bool restarted) override;
-  void OnPeerDown(const NodeId& peer, const absl::Status& reason) override;
-  void OnPeerFrame(const NodeId& peer, ports::Frame frame) override;
-  void OnPeerWritable(const NodeId& peer) override;
-  void OnAddressFailed(const std::string& address) override;
-
   // Transfers::Listener
   bool Admit(const NodeId& from, const ports::TransferBegin& begin,
              int64_t* parameters, int64_t* buffers,
@@ -181,9 +195,6 @@ class Node : private Links::Listener, private Transfers::Listener {
                     const std::string& text) override;
 
   // Frames of peers.
-  void OnState(const NodeId& peer, ports::StateFrame frame);
-  void OnAsk(const NodeId& peer, const ports::AskFrame& ask);
-  void OnRefuse(const NodeId& peer, const ports::RefuseFrame& refuse);
   // Why `peer` may not mix with us; nullopt: it may.
   std::optional<Transfers::Refusal> Mismatch(const NodeId& peer,
                                              bool same_algorithm) const;
@@ -320,7 +331,7 @@ class Node : private Links::Listener, private Transfers::Listener {
   const NodeOptions options_;
   ports::Loop& loop_;
   ports::EventSink& events_;
-  Links links_;
+  Links& links_;
   Transfers transfers_;
   Parcels parcels_;
   codec::MassCodec mass_codec_;  // of plan_

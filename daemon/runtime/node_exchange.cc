@@ -59,34 +59,20 @@ void Node::OnPeerDown(const NodeId& peer, const absl::Status& /*reason*/) {
       waiting_asks_.end());
 }
 
-void Node::OnPeerFrame(const NodeId& peer, ports::Frame frame) {
-  if (auto* state = std::get_if<ports::StateFrame>(&frame)) {
-    OnState(peer, std::move(*state));
-  } else if (const auto* ask = std::get_if<ports::AskFrame>(&frame)) {
-    OnAsk(peer, *ask);
-  } else if (const auto* refuse = std::get_if<ports::RefuseFrame>(&frame)) {
-    OnRefuse(peer, *refuse);
-  } else if (const auto* dropped = std::get_if<ports::CancelAskFrame>(&frame)) {
-    waiting_asks_.erase(
-        std::remove_if(waiting_asks_.begin(), waiting_asks_.end(),
-                       [&](const PendingAsk& a) {
-                         return a.from == peer && a.ask.ask == dropped->ask;
-                       }),
-        waiting_asks_.end());
-    transfers_.CancelOutbound(peer, dropped->ask);
-  } else if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
-    transfers_.OnBegin(peer, std::move(*begin));
-  } else if (const auto* chunk = std::get_if<ports::Chunk>(&frame)) {
-    transfers_.OnChunk(peer, *chunk);
-  } else if (const auto* ack = std::get_if<ports::TransferAck>(&frame)) {
-    transfers_.OnAck(peer, *ack);
-  } else if (const auto* cancel = std::get_if<ports::TransferCancel>(&frame)) {
-    transfers_.OnCancel(peer, *cancel);
-  } else if (const auto* skip = std::get_if<ports::SkipFrame>(&frame)) {
-    if (!Active(peer)) return;
-    HearStep(peer, skip->round);
-    Handle(core::Skipped{peer, std::min(skip->round, kLargestStep)});
-  }
+void Node::OnFrame(const NodeId& peer, ports::CancelAskFrame dropped) {
+  waiting_asks_.erase(std::remove_if(waiting_asks_.begin(), waiting_asks_.end(),
+                                     [&](const PendingAsk& a) {
+                                       return a.from == peer &&
+                                              a.ask.ask == dropped.ask;
+                                     }),
+                      waiting_asks_.end());
+  transfers_.CancelOutbound(peer, dropped.ask);
+}
+
+void Node::OnFrame(const NodeId& peer, ports::SkipFrame skip) {
+  if (!Active(peer)) return;
+  HearStep(peer, skip.round);
+  Handle(core::Skipped{peer, std::min(skip.round, kLargestStep)});
 }
 
 void Node::OnPeerWritable(const NodeId& peer) {
@@ -118,7 +104,7 @@ void Node::TellState() {
   }
 }
 
-void Node::OnState(const NodeId& peer, ports::StateFrame frame) {
+void Node::OnFrame(const NodeId& peer, ports::StateFrame frame) {
   PeerState& state = peers_[peer];
   state.state = std::move(frame);
   state.state.step = std::min(state.state.step, kLargestStep);
@@ -251,7 +237,7 @@ void Node::RefreshActive(const NodeId& peer) {
 
 // -------------------------------------------------------------------- asks ----
 
-void Node::OnAsk(const NodeId& peer, const ports::AskFrame& ask) {
+void Node::OnFrame(const NodeId& peer, ports::AskFrame ask) {
   HearStep(peer, ask.step);
   std::optional<Transfers::Refusal> refusal =
       Mismatch(peer, ask.purpose == AskPurpose::kMix);
@@ -299,7 +285,7 @@ void Node::AnswerState(const PendingAsk& asked) {
   transfers_.Send(std::move(outgoing));
 }
 
-void Node::OnRefuse(const NodeId& peer, const ports::RefuseFrame& refuse) {
+void Node::OnFrame(const NodeId& peer, ports::RefuseFrame refuse) {
   const auto it = asks_.find(refuse.ask);
   if (it == asks_.end() || it->second.count(peer) == 0) return;
   if (refuse.reason != RefuseReason::kNotReady &&

@@ -224,7 +224,7 @@ void Transfers::Pump(Outbound& outbound) {
   }
 }
 
-void Transfers::OnAck(const NodeId& from, const TransferAck& ack) {
+void Transfers::OnFrame(const NodeId& from, TransferAck ack) {
   const auto it = outbound_.find(ack.transfer);
   if (it == outbound_.end() || it->second->what.to != from) return;
   const std::shared_ptr<Outbound> outbound = it->second;
@@ -322,7 +322,7 @@ void Transfers::Refuse(const NodeId& from, uint64_t transfer,
       from, TransferCancel{transfer, false, refusal.reason, refusal.text});
 }
 
-void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
+void Transfers::OnFrame(const NodeId& from, TransferBegin begin) {
   const InboundKey key(from, begin.transfer);
   const auto known = inbound_.find(key);
   if (known != inbound_.end()) {  // repeated after a lost link
@@ -399,7 +399,7 @@ void Transfers::OnBegin(const NodeId& from, TransferBegin begin) {
   Append(inbound_.emplace(key, std::move(inbound)).first, 0, begin.body);
 }
 
-void Transfers::OnChunk(const NodeId& from, const ports::Chunk& chunk) {
+void Transfers::OnFrame(const NodeId& from, ports::Chunk chunk) {
   const auto it = inbound_.find(InboundKey(from, chunk.transfer));
   if (it == inbound_.end() || it->second->checking) return;  // cancelled
   Append(it, chunk.offset, chunk.data);
@@ -526,7 +526,7 @@ bool Transfers::InboundMoved(const NodeId& from, uint64_t ask,
 
 // ------------------------------------------------------------------- both ----
 
-void Transfers::OnCancel(const NodeId& from, const TransferCancel& cancel) {
+void Transfers::OnFrame(const NodeId& from, TransferCancel cancel) {
   if (cancel.by_sender) {
     LoseInbound(InboundKey(from, cancel.transfer),
                 absl::StrCat("the sender gave up: ", cancel.text));

@@ -42,6 +42,7 @@
 #include "daemon/core/vector/message_format.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
+#include "daemon/runtime/frame_router.h"
 #include "daemon/runtime/links.h"
 #include "daemon/runtime/snapshot.h"
 
@@ -88,7 +89,9 @@ struct Outgoing {
   std::function<void(absl::StatusOr<Receipt>)> done;
 };
 
-class Transfers {
+class Transfers
+    : public FrameReceivers<ports::TransferBegin, ports::Chunk,
+                            ports::TransferAck, ports::TransferCancel> {
  public:
   // Why a transfer is not taken, and the text for the peer.
   struct Refusal {
@@ -128,7 +131,7 @@ class Transfers {
 
   Transfers(TransfersOptions options, ports::Loop& loop, ports::Worker& worker,
             Links& links, Listener& listener);
-  ~Transfers();
+  ~Transfers() override;
 
   // Starts a transfer. Its `done` is never called from inside.
   void Send(Outgoing outgoing);
@@ -153,10 +156,12 @@ class Transfers {
   void OnPeerUp(const NodeId& peer, bool restarted);
   void OnPeerDown(const NodeId& peer);
   void OnPeerWritable(const NodeId& peer);
-  void OnBegin(const NodeId& from, ports::TransferBegin begin);
-  void OnChunk(const NodeId& from, const ports::Chunk& chunk);
-  void OnAck(const NodeId& from, const ports::TransferAck& ack);
-  void OnCancel(const NodeId& from, const ports::TransferCancel& cancel);
+
+  // FrameReceivers
+  void OnFrame(const NodeId& from, ports::TransferBegin begin) override;
+  void OnFrame(const NodeId& from, ports::Chunk chunk) override;
+  void OnFrame(const NodeId& from, ports::TransferAck ack) override;
+  void OnFrame(const NodeId& from, ports::TransferCancel cancel) override;
 
   // Transfers under way, for tests of the bounds.
   int64_t outbound() const { return static_cast<int64_t>(outbound_.size()); }

@@ -134,7 +134,8 @@ Simulation::~Simulation() {
     if (slot.up()) slot.loop->Stop();
   }
   for (Slot& slot : slots_) {
-    slot.node.reset();
+    slot.node = nullptr;
+    slot.linked.reset();
     slot.transport.reset();
   }
 }
@@ -184,8 +185,9 @@ void Simulation::Boot(int64_t i) {
     slot.phase = Phase::kIdle;
     slot.step = 0;
     slot.plan_in_force = 0;
-    slot.node = std::make_unique<runtime::Node>(
+    slot.linked = std::make_unique<runtime::LinkedNode>(
         options, *slot.loop, *slot.transport, *slot.loop, *slot.ear);
+    slot.node = &slot.linked->node();
   });
   for (const int64_t other : slot.contacts) {
     if (other > i) break;
@@ -205,9 +207,8 @@ void Simulation::TakeDown(int64_t i) {
   result_.models_received += slot.node->models_received();
   if (slot.phase == Phase::kTraining) NoteStepGap(slot);
   slot.loop->Stop();
-  std::unique_ptr<runtime::Node> node;
-  Update(i, [&] { node = std::move(slot.node); });
-  node.reset();
+  Update(i, [&] { slot.node = nullptr; });
+  slot.linked.reset();
   slot.transport.reset();
   slot.loop.reset();
 }

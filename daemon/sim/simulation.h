@@ -27,7 +27,7 @@
 #include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
-#include "daemon/runtime/node.h"
+#include "daemon/runtime/linked_node.h"
 #include "daemon/sim/data_task.h"
 #include "daemon/sim/metrics.h"
 #include "daemon/sim/scenario.h"
@@ -182,7 +182,8 @@ class Simulation {
     absl::Time step_began;  // while it trains
     std::unique_ptr<simports::SimLoop> loop;
     std::unique_ptr<simports::SimTransport> transport;
-    std::unique_ptr<runtime::Node> node;
+    std::unique_ptr<runtime::LinkedNode> linked;
+    runtime::Node* node = nullptr;  // of `linked`
 
     bool up() const { return node != nullptr; }
     bool in_run() const;  // has a model

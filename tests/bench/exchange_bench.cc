@@ -220,14 +220,14 @@ class Exchanger final : public runtime::Links::Listener,
   }
   void OnPeerFrame(const NodeId& peer, ports::Frame frame) override {
     if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
-      transfers_->OnBegin(peer, std::move(*begin));
+      transfers_->OnFrame(peer, std::move(*begin));
     } else if (const auto* chunk = std::get_if<ports::Chunk>(&frame)) {
-      transfers_->OnChunk(peer, *chunk);
+      transfers_->OnFrame(peer, *chunk);
     } else if (const auto* ack = std::get_if<ports::TransferAck>(&frame)) {
-      transfers_->OnAck(peer, *ack);
+      transfers_->OnFrame(peer, *ack);
     } else if (const auto* cancel =
                    std::get_if<ports::TransferCancel>(&frame)) {
-      transfers_->OnCancel(peer, *cancel);
+      transfers_->OnFrame(peer, *cancel);
     }
   }
   void OnPeerWritable(const NodeId& peer) override {

@@ -18,7 +18,7 @@
 #include "daemon/core/plan/derived_plan.h"
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/ports/events.h"
-#include "daemon/runtime/node.h"
+#include "daemon/runtime/linked_node.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
 #include "daemon/sim/task.h"
@@ -47,8 +47,8 @@ class LiveNode {
     node.self = self_;
     node.incarnation = incarnation_;
     Run([&] {
-      node_ = std::make_unique<runtime::Node>(node, loop_, *transport_,
-                                              *worker_, events_);
+      node_ = std::make_unique<runtime::LinkedNode>(node, loop_, *transport_,
+                                                    *worker_, events_);
     });
     const auto bound = transport_->Listen({"127.0.0.1:0"});
     EXPECT_TRUE(bound.ok()) << bound.status();
@@ -84,25 +84,25 @@ class LiveNode {
     absl::StatusOr<core::DerivedPlan> derived =
         core::CheckAndDerive(plan, self_);
     if (!derived.ok()) return derived.status();
-    if (node_->plan() != nullptr) {
-      return node_->SetPlan(*std::move(derived), nullptr);
+    if (node_->node().plan() != nullptr) {
+      return node_->node().SetPlan(*std::move(derived), nullptr);
     }
     auto learner = task_.MakeLearner(place_, incarnation_);
     if (!learner.ok()) return learner.status();
-    return node_->SetPlan(
+    return node_->node().SetPlan(
         *std::move(derived),
         std::make_unique<app::AsyncTrainer>(loop_, *std::move(learner)));
   }
   absl::Status Start() {
     absl::Status started = absl::UnavailableError("the loop has ended");
-    Run([&] { started = node_->Start(); });
+    Run([&] { started = node_->node().Start(); });
     return started;
   }
 
   // Runs `f` on its loop, to the end.
   void Run(const std::function<void()>& f) { EXPECT_TRUE(loop_.RunAndWait(f)); }
   // On its loop only.
-  const runtime::Node& node() const { return *node_; }
+  const runtime::Node& node() const { return node_->node(); }
 
   const NodeId& self() const { return self_; }
   const std::string& address() const { return address_; }
@@ -120,7 +120,7 @@ class LiveNode {
   app::EventLoop loop_;
   std::unique_ptr<app::Worker> worker_;
   std::unique_ptr<exchange::GrpcTransport> transport_;
-  std::unique_ptr<runtime::Node> node_;
+  std::unique_ptr<runtime::LinkedNode> node_;
   std::string address_;
 };
 

@@ -59,8 +59,8 @@ void SimCluster::Boot(int64_t i) {
   node.self = id(i);
   node.incarnation = transport.incarnation;
   node.transfers = options_.transfers;
-  slot.node = std::make_unique<Node>(node, *slot.loop, *slot.transport,
-                                     *slot.loop, *slot.log);
+  slot.node = std::make_unique<LinkedNode>(node, *slot.loop, *slot.transport,
+                                           *slot.loop, *slot.log);
   if (options_.dial) {
     for (int64_t j = 0; j < i; ++j) {
       EXPECT_TRUE(slot.node->links().AddAddress(address(j)).ok());
@@ -123,7 +123,7 @@ absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
     slot.trainer = trainer.get();
   }
   const absl::Status set =
-      slot.node->SetPlan(*std::move(derived), std::move(trainer));
+      slot.node->node().SetPlan(*std::move(derived), std::move(trainer));
   if (set.ok()) {
     slot.has_plan = true;
     slot.plan = plan;

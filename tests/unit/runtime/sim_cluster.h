@@ -21,7 +21,7 @@
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
-#include "daemon/runtime/node.h"
+#include "daemon/runtime/linked_node.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
@@ -107,7 +107,7 @@ class SimCluster {
   void Restart(int64_t i);
   bool up(int64_t i) const { return slots_[i].node != nullptr; }
 
-  Node& node(int64_t i) { return *slots_[i].node; }
+  Node& node(int64_t i) { return slots_[i].node->node(); }
   const EventLog& log(int64_t i) const { return *slots_[i].log; }
   ports::Learner& learner(int64_t i) { return *slots_[i].learners.back(); }
   simports::SimTrainer& trainer(int64_t i) { return *slots_[i].trainer; }
@@ -143,7 +143,7 @@ class SimCluster {
     std::unique_ptr<simports::SimLoop> loop;
     std::unique_ptr<simports::SimTransport> transport;
     std::vector<std::unique_ptr<ports::Learner>> learners;
-    std::unique_ptr<Node> node;
+    std::unique_ptr<LinkedNode> node;
     simports::SimTrainer* trainer = nullptr;  // of the node's, the last given
     uint64_t incarnation = 0;
     bool has_plan = false;

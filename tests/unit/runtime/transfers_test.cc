@@ -44,14 +44,14 @@ class End : public Links::Listener, public Transfers::Listener {
     if (auto* begin = std::get_if<ports::TransferBegin>(&frame)) {
       ++begins;
       inline_bytes += static_cast<int64_t>(begin->body.size());
-      transfers.OnBegin(peer, std::move(*begin));
+      transfers.OnFrame(peer, std::move(*begin));
     } else if (const auto* chunk = std::get_if<ports::Chunk>(&frame)) {
       chunk_bytes += static_cast<int64_t>(chunk->data.size());
-      transfers.OnChunk(peer, *chunk);
+      transfers.OnFrame(peer, *chunk);
     } else if (auto* ack = std::get_if<ports::TransferAck>(&frame)) {
-      transfers.OnAck(peer, *ack);
+      transfers.OnFrame(peer, *ack);
     } else if (auto* cancel = std::get_if<ports::TransferCancel>(&frame)) {
-      transfers.OnCancel(peer, *cancel);
+      transfers.OnFrame(peer, *cancel);
     } else if (auto* refuse = std::get_if<ports::RefuseFrame>(&frame)) {
       refused.push_back(*refuse);
     }
