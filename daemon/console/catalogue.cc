@@ -299,10 +299,11 @@ std::string CatalogueMarkdown() {
       "show NAME`\n"
       "print, for every algorithm. It is written from the code. Where an "
       "algorithm\n"
-      "departs from its paper, and why, is in [papers](papers/README.md).\n\n";
+      "departs from its paper, and why, is in [papers](papers/README.md).\n\n"
+      "| algorithm | what it does |\n| --- | --- |\n";
   for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
-    absl::StrAppend(&out, "- [", info.name, "](#", Anchor(info.name),
-                    "): ", info.summary, "\n");
+    absl::StrAppend(&out, "| [", info.name, "](#", Anchor(info.name), ") | ",
+                    Cell(info.summary), " |\n");
   }
   for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
     absl::StrAppend(&out, "\n## ", info.name, "\n\n| | |\n| --- | --- |\n");
