@@ -7,8 +7,8 @@
 #include "daemon/app/cpu_quota.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/node_data.h"
 #include "daemon/learner/torch_learner.h"
-#include "daemon/node_data/node_data.h"
 
 namespace dfl::app {
 namespace {
@@ -17,7 +17,7 @@ constexpr char kSection[] = "data";
 
 class TorchLearnerFactory final : public LearnerFactory {
  public:
-  TorchLearnerFactory(node_data::NodeData data, learner::LearnerOptions options)
+  TorchLearnerFactory(config::NodeData data, learner::LearnerOptions options)
       : data_(std::move(data)), options_(std::move(options)) {}
 
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
@@ -45,7 +45,7 @@ class TorchLearnerFactory final : public LearnerFactory {
   std::vector<std::string> Libraries() const override { return {}; }
 
  private:
-  const node_data::NodeData data_;
+  const config::NodeData data_;
   const learner::LearnerOptions options_;
 };
 
@@ -59,11 +59,11 @@ absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenTorchLearnerFactory(
         absl::StrCat("compute.device: ", device.message()));
   }
   const config::DataSettings& data = settings.data;
-  DFL_ASSIGN_OR_RETURN(const node_data::DataFiles files,
-                       node_data::ReadDataFiles(data, kSection));
+  DFL_ASSIGN_OR_RETURN(const config::DataFiles files,
+                       config::ReadDataFiles(data, kSection));
   DFL_ASSIGN_OR_RETURN(
-      node_data::NodeData part,
-      node_data::TakePart(files, data, data.partition.index, kSection));
+      config::NodeData part,
+      config::TakePart(files, data, data.partition.index, kSection));
   learner::LearnerOptions options;
   options.device = settings.compute.device;
   options.threads = static_cast<int>(

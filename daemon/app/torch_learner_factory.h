@@ -13,7 +13,7 @@ namespace dfl::app {
 // Reads and checks the data that `settings` name, takes this node's part and
 // works out the standardisation; learners share it from then on.
 // Errors: INVALID_ARGUMENT for a device that is not to be had; as data::Load,
-// core::Partition and data::Standardizer. With the setting's key in front.
+// data::Partition and data::Standardizer. With the setting's key in front.
 absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenTorchLearnerFactory(
     const config::NodeSettings& settings);
 

@@ -248,7 +248,7 @@ class Loader {
                                  "; allowed: ", FindSetting("name")->allowed,
                                  "; set name"));
     }
-    const core::PartitionSpec& partition = settings.data.partition;
+    const data::PartitionSpec& partition = settings.data.partition;
     if (broken_.count("data.partition.index") == 0 &&
         broken_.count("data.partition.count") == 0 &&
         partition.index >= partition.count) {
@@ -271,11 +271,11 @@ class Loader {
 
   // The other kinds are complete as they are.
   void CheckExplicitPartition() {
-    const core::PartitionSpec& partition = loaded_.settings.data.partition;
+    const data::PartitionSpec& partition = loaded_.settings.data.partition;
     if (partition.kind != "explicit" || partition.index >= partition.count) {
       return;
     }
-    const absl::Status status = core::CheckPartition(partition);
+    const absl::Status status = data::CheckPartition(partition);
     if (status.ok()) return;
     // "partition.sizes: ...", or of one of them, "partition.sizes[2]: ...".
     const std::string key = absl::StrCat(

@@ -75,7 +75,7 @@ struct DataSettings {
   int64_t test_rows = 0;
   StandardiseSettings standardise;
   // Which of the training rows are this node's.
-  core::PartitionSpec partition;
+  data::PartitionSpec partition;
 
   data::DataSpec TrainSpec() const;
   data::DataSpec TestSpec() const;

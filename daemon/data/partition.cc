@@ -10,7 +10,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 
-namespace dfl::core {
+namespace dfl::data {
 namespace {
 
 using Rows = std::vector<int64_t>;
@@ -361,4 +361,4 @@ absl::StatusOr<std::vector<int64_t>> Partition(const PartitionSpec& spec,
   return part;
 }
 
-}  // namespace dfl::core
+}  // namespace dfl::data

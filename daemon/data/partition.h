@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace dfl::core {
+namespace dfl::data {
 
 struct PartitionSpec {
   // none (all rows), iid, quantity, dirichlet, classes, explicit.
@@ -54,6 +54,6 @@ absl::StatusOr<std::vector<int64_t>> Partition(const PartitionSpec& spec,
                                                absl::Span<const int64_t> labels,
                                                int64_t classes);
 
-}  // namespace dfl::core
+}  // namespace dfl::data
 
 #endif  // DFL_DATA_PARTITION_H_

@@ -15,8 +15,8 @@ class AnalyticTask final : public Task {
  public:
   // `test` is of all nodes; without classes each node is tested on its own rows.
   AnalyticTask(std::string kind,
-               std::vector<std::shared_ptr<const core::Problem>> nodes,
-               runtime::AnalyticTest test)
+               std::vector<std::shared_ptr<const simports::Problem>> nodes,
+               simports::AnalyticTest test)
       : kind_(std::move(kind)),
         nodes_(std::move(nodes)),
         test_(std::move(test)) {}
@@ -33,14 +33,14 @@ class AnalyticTask final : public Task {
 
   absl::StatusOr<std::unique_ptr<ports::Learner>> MakeLearner(
       int64_t i, uint64_t incarnation) override {
-    runtime::AnalyticLearnerOptions options;
+    simports::AnalyticLearnerOptions options;
     options.kind = kind_;
     options.seed = incarnation;
     const auto& problem = nodes_[static_cast<size_t>(i)];
-    runtime::AnalyticTest test = test_;
+    simports::AnalyticTest test = test_;
     if (!classifies()) test.problem = problem;
-    return std::make_unique<runtime::AnalyticLearner>(options, problem,
-                                                      std::move(test));
+    return std::make_unique<simports::AnalyticLearner>(options, problem,
+                                                       std::move(test));
   }
 
   absl::StatusOr<Score> ScoreForAll(const ModelView& model,
@@ -87,8 +87,8 @@ class AnalyticTask final : public Task {
   }
 
   const std::string kind_;
-  const std::vector<std::shared_ptr<const core::Problem>> nodes_;
-  const runtime::AnalyticTest test_;
+  const std::vector<std::shared_ptr<const simports::Problem>> nodes_;
+  const simports::AnalyticTest test_;
 };
 
 }  // namespace
@@ -99,10 +99,10 @@ std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
   const auto count = static_cast<int64_t>(plan.members.size());
   const uint64_t seed =
       problem.seed != 0 ? problem.seed : DeriveSeed(plan.seed, "data");
-  std::vector<std::shared_ptr<const core::Problem>> nodes;
-  runtime::AnalyticTest test;
+  std::vector<std::shared_ptr<const simports::Problem>> nodes;
+  simports::AnalyticTest test;
   if (problem.kind == ProblemSpec::Kind::kSoftmax) {
-    core::SoftmaxSpec spec;
+    simports::SoftmaxSpec spec;
     spec.nodes = count;
     spec.features = problem.n;
     spec.classes = problem.classes;
@@ -110,19 +110,19 @@ std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
     spec.test_rows = problem.test_rows;
     spec.skew = problem.skew;
     spec.seed = seed;
-    core::SoftmaxSet set = core::SoftmaxExample(spec);
+    simports::SoftmaxSet set = simports::SoftmaxExample(spec);
     for (auto& node : set.nodes) nodes.push_back(std::move(node));
-    test = runtime::SoftmaxTest(std::move(set.test), std::move(set.test_labels),
-                                problem.classes);
+    test = simports::SoftmaxTest(std::move(set.test),
+                                 std::move(set.test_labels), problem.classes);
   } else {
-    core::ExampleSpec spec;
+    simports::ExampleSpec spec;
     spec.nodes = count;
     spec.n = problem.n;
     spec.rows_per_node = problem.rows;
     spec.seed = seed;
-    core::ProblemSet set = problem.kind == ProblemSpec::Kind::kLinear
-                               ? core::LinearRegressionExample(spec)
-                               : core::LogisticRegressionExample(spec);
+    simports::ProblemSet set = problem.kind == ProblemSpec::Kind::kLinear
+                                   ? simports::LinearRegressionExample(spec)
+                                   : simports::LogisticRegressionExample(spec);
     for (auto& node : set.nodes) nodes.push_back(std::move(node));
   }
   return std::make_unique<AnalyticTask>(plan.model.kind, std::move(nodes),

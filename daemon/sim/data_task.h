@@ -38,7 +38,7 @@ class DataLearners {
 
 // Reads the data and splits it among partition.count nodes. Null where a program
 // has no learners for it.
-// Errors: as node_data::ReadDataFiles and TakePart.
+// Errors: as config::ReadDataFiles and TakePart.
 using OpenDataLearners =
     std::function<absl::StatusOr<std::unique_ptr<DataLearners>>(
         const config::DataSettings& settings)>;

@@ -31,7 +31,7 @@ struct MetricsRow {
   // mean model. None where a problem has no classes.
   std::optional<double> accuracy;
   std::optional<double> accuracy_mean_model;
-  // core::MassDrift; none where an algorithm conserves nothing.
+  // MassDrift; none where an algorithm conserves nothing.
   std::optional<double> mass_drift;
   // The share of parameters that are exactly 0, the mean over the nodes. None
   // where the newest plan's algorithm takes no proximal step.

@@ -15,7 +15,7 @@ struct ProblemSpec {
   enum class Kind {
     kLinear,    // [PaME] Example 1
     kLogistic,  // [PaME] Example 2
-    kSoftmax,   // core::SoftmaxExample
+    kSoftmax,   // simports::SoftmaxExample
     kData,      // files, and the plan's own model
   };
   Kind kind = Kind::kLinear;

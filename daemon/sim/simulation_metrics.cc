@@ -111,7 +111,7 @@ std::optional<double> Simulation::Drift() const {
     newest = std::max(newest, epoch);
     if (epoch == newest) nodes[slot.self] = rounds;
   }
-  return core::MassDrift(nodes);
+  return simports::MassDrift(nodes);
 }
 
 void Simulation::TakeRow() {

@@ -5,17 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/node_data.h"
 #include "daemon/learner/torch_learner.h"
-#include "daemon/node_data/node_data.h"
 
 namespace dfl::sim {
 namespace {
 
 class TorchDataLearners final : public DataLearners {
  public:
-  explicit TorchDataLearners(std::vector<node_data::NodeData> nodes)
+  explicit TorchDataLearners(std::vector<config::NodeData> nodes)
       : nodes_(std::move(nodes)) {
-    for (const node_data::NodeData& node : nodes_) {
+    for (const config::NodeData& node : nodes_) {
       rows_.push_back(node.train.size());
     }
   }
@@ -24,7 +24,7 @@ class TorchDataLearners final : public DataLearners {
 
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       int64_t i, const core::ModelSpec& spec, uint64_t data_seed) override {
-    const node_data::NodeData& node = nodes_[static_cast<size_t>(i)];
+    const config::NodeData& node = nodes_[static_cast<size_t>(i)];
     learner::LearnerData data(node.train);
     data.test = *node.test;
     data.standardizer = node.standardizer;
@@ -34,7 +34,7 @@ class TorchDataLearners final : public DataLearners {
   }
 
  private:
-  const std::vector<node_data::NodeData> nodes_;  // views of one data set
+  const std::vector<config::NodeData> nodes_;  // views of one data set
   std::vector<int64_t> rows_;
 };
 
@@ -42,13 +42,13 @@ class TorchDataLearners final : public DataLearners {
 
 absl::StatusOr<std::unique_ptr<DataLearners>> OpenTorchDataLearners(
     const config::DataSettings& settings) {
-  DFL_ASSIGN_OR_RETURN(node_data::DataFiles files,
-                       node_data::ReadDataFiles(settings, kProblemPath));
+  DFL_ASSIGN_OR_RETURN(config::DataFiles files,
+                       config::ReadDataFiles(settings, kProblemPath));
   if (!files.test) files.test = files.train;
-  std::vector<node_data::NodeData> nodes;
+  std::vector<config::NodeData> nodes;
   for (int64_t i = 0; i < settings.partition.count; ++i) {
-    DFL_ASSIGN_OR_RETURN(node_data::NodeData part,
-                         node_data::TakePart(files, settings, i, kProblemPath));
+    DFL_ASSIGN_OR_RETURN(config::NodeData part,
+                         config::TakePart(files, settings, i, kProblemPath));
     nodes.push_back(std::move(part));
   }
   return std::make_unique<TorchDataLearners>(std::move(nodes));

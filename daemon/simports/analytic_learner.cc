@@ -11,7 +11,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/base/sha256.h"
 
-namespace dfl::runtime {
+namespace dfl::simports {
 namespace {
 
 ports::ModelInfo MakeModel(const std::string& kind, int64_t parameters,
@@ -62,7 +62,7 @@ double MacroF1(const std::vector<int64_t>& right,
 
 }  // namespace
 
-AnalyticTest SoftmaxTest(std::shared_ptr<const core::Softmax> problem,
+AnalyticTest SoftmaxTest(std::shared_ptr<const Softmax> problem,
                          std::vector<int64_t> labels, int64_t classes) {
   AnalyticTest test;
   test.problem = problem;
@@ -81,11 +81,11 @@ AnalyticTest SoftmaxTest(std::shared_ptr<const core::Softmax> problem,
 // ------------------------------------------------------- AnalyticLearner ----
 
 AnalyticLearner::AnalyticLearner(AnalyticLearnerOptions options,
-                                 std::shared_ptr<const core::Problem> train,
+                                 std::shared_ptr<const Problem> train,
                                  AnalyticTest test)
     : options_(std::move(options)),
       train_(std::move(train)),
-      softmax_(dynamic_cast<const core::Softmax*>(train_.get())),
+      softmax_(dynamic_cast<const Softmax*>(train_.get())),
       test_(std::move(test)),
       model_(MakeModel(options_.kind, train_->n(), 0)),
       sampler_(train_->rows(), 1, DeriveSeed(options_.seed, "batches")) {
@@ -279,4 +279,4 @@ absl::StatusOr<ports::Evaluation> FakeLearner::Evaluate(int64_t /*max_rows*/) {
   return result;
 }
 
-}  // namespace dfl::runtime
+}  // namespace dfl::simports

@@ -19,13 +19,13 @@
 #include "daemon/ports/learner.h"
 #include "daemon/simports/problems.h"
 
-namespace dfl::runtime {
+namespace dfl::simports {
 
 // What an AnalyticLearner evaluates on.
 struct AnalyticTest {
   // Its loss is reported; the same n as what is trained. Null: nothing to
   // evaluate on.
-  std::shared_ptr<const core::Problem> problem;
+  std::shared_ptr<const Problem> problem;
   // 0: regression, no accuracy. Otherwise `labels` [rows] in [0, classes) and
   // `predict`, the class that parameters `w` give `row`.
   int64_t classes = 0;
@@ -35,7 +35,7 @@ struct AnalyticTest {
 
 // The test of a softmax problem: predicts the most probable class, of equal
 // ones the lowest.
-AnalyticTest SoftmaxTest(std::shared_ptr<const core::Softmax> problem,
+AnalyticTest SoftmaxTest(std::shared_ptr<const Softmax> problem,
                          std::vector<int64_t> labels, int64_t classes);
 
 struct AnalyticLearnerOptions {
@@ -52,8 +52,7 @@ struct AnalyticLearnerOptions {
 class AnalyticLearner : public ports::Learner {
  public:
   AnalyticLearner(AnalyticLearnerOptions options,
-                  std::shared_ptr<const core::Problem> train,
-                  AnalyticTest test = {});
+                  std::shared_ptr<const Problem> train, AnalyticTest test = {});
 
   const ports::ModelInfo& model() const override { return model_; }
   const ports::DataInfo& data() const override { return data_; }
@@ -74,8 +73,8 @@ class AnalyticLearner : public ports::Learner {
 
  private:
   const AnalyticLearnerOptions options_;
-  const std::shared_ptr<const core::Problem> train_;
-  const core::Softmax* const softmax_;  // train_, when it is one
+  const std::shared_ptr<const Problem> train_;
+  const Softmax* const softmax_;  // train_, when it is one
   const AnalyticTest test_;
   ports::ModelInfo model_;
   ports::DataInfo data_;
@@ -129,6 +128,6 @@ class FakeLearner : public ports::Learner {
   int64_t gradient_calls_ = 0;
 };
 
-}  // namespace dfl::runtime
+}  // namespace dfl::simports
 
 #endif  // DFL_SIMPORTS_ANALYTIC_LEARNER_H_

@@ -9,33 +9,34 @@
 #include "daemon/core/rounds/replica_rounds.h"
 #include "daemon/core/vector/flat_vector.h"
 
-namespace dfl::core {
+namespace dfl::simports {
 namespace {
 
-using Nodes = std::map<NodeId, const MassRounds*>;
+using Nodes = std::map<NodeId, const core::MassRounds*>;
 
-bool Has(const MassRounds* taker, const NodeId& from, uint64_t sequence) {
+bool Has(const core::MassRounds* taker, const NodeId& from, uint64_t sequence) {
   return taker != nullptr && taker->ledger().last_taken(from) >= sequence;
 }
 
-const MassRounds* Find(const Nodes& nodes, const NodeId& node) {
+const core::MassRounds* Find(const Nodes& nodes, const NodeId& node) {
   const auto found = nodes.find(node);
   return found == nodes.end() ? nullptr : found->second;
 }
 
 // What `taker` makes of a parcel that it has not got: its copy of the giver's
 // replica, with all that came before.
-FlatVector ReplicaAfter(const ReplicaRounds* taker, const NodeId& from,
-                        const MassLedger::OutParcel& parcel) {
+FlatVector ReplicaAfter(const core::ReplicaRounds* taker, const NodeId& from,
+                        const core::MassLedger::OutParcel& parcel) {
   FlatVector replica(parcel.mass->size(), 0.0F);
   if (taker != nullptr) {
     if (const FlatVector* present = taker->replica_of(from)) replica = *present;
-    for (const MassLedger::Taken* taken : taker->ledger().held()) {
+    for (const core::MassLedger::Taken* taken : taker->ledger().held()) {
       if (taken->from != from) continue;
-      ApplyParcel(taken->mass, taken->increments, absl::MakeSpan(replica));
+      core::ApplyParcel(taken->mass, taken->increments,
+                        absl::MakeSpan(replica));
     }
   }
-  ApplyParcel(*parcel.mass, parcel.increments, absl::MakeSpan(replica));
+  core::ApplyParcel(*parcel.mass, parcel.increments, absl::MakeSpan(replica));
   return replica;
 }
 
@@ -43,15 +44,15 @@ class Total {
  public:
   Total(const Nodes& nodes, size_t n) : nodes_(nodes), sum_(n, 0.0) {}
 
-  void AddNode(const NodeId& name, const MassRounds& rounds) {
+  void AddNode(const NodeId& name, const core::MassRounds& rounds) {
     FlatVector unsettled(sum_.size(), 0.0F);
     weight_ += rounds.AddUnsettled(absl::MakeSpan(unsettled)) +
                rounds.conserved_weight().value_or(0);
     Add(1, rounds.conserved());
     Add(1, unsettled);
-    const auto* replicas = dynamic_cast<const ReplicaRounds*>(&rounds);
-    for (const MassLedger::OutParcel& parcel : rounds.ledger().out()) {
-      const MassRounds* taker = Find(nodes_, parcel.to);
+    const auto* replicas = dynamic_cast<const core::ReplicaRounds*>(&rounds);
+    for (const core::MassLedger::OutParcel& parcel : rounds.ledger().out()) {
+      const core::MassRounds* taker = Find(nodes_, parcel.to);
       const bool taken = Has(taker, name, parcel.sequence);
       if (replicas == nullptr) {
         // The giver counted it.
@@ -60,7 +61,7 @@ class Total {
         weight_ -= parcel.scalar;
       } else if (!taken && parcel.scalar > 0) {
         const FlatVector replica = ReplicaAfter(
-            dynamic_cast<const ReplicaRounds*>(taker), name, parcel);
+            dynamic_cast<const core::ReplicaRounds*>(taker), name, parcel);
         Add(static_cast<float>(parcel.scalar),
             absl::MakeConstSpan(replica).last(sum_.size()));
       }
@@ -90,7 +91,7 @@ class Total {
 
 std::optional<double> MassDrift(const Nodes& nodes) {
   if (nodes.empty()) return std::nullopt;
-  const MassRounds& first = *nodes.begin()->second;
+  const core::MassRounds& first = *nodes.begin()->second;
   if (first.conserved().empty()) return std::nullopt;
   Total total(nodes, first.conserved().size());
   for (const auto& [name, rounds] : nodes) total.AddNode(name, *rounds);
@@ -98,4 +99,4 @@ std::optional<double> MassDrift(const Nodes& nodes) {
   return std::fabs(total.weight() - static_cast<double>(nodes.size()));
 }
 
-}  // namespace dfl::core
+}  // namespace dfl::simports

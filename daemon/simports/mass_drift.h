@@ -10,7 +10,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/rounds/mass_rounds.h"
 
-namespace dfl::core {
+namespace dfl::simports {
 
 // |sum_i z_i + what is in flight|_inf, z being MassRounds::conserved, whose sum
 // is 0 (Spod-GT: z = y - v g; DEPOSITUM: y - beta g; K-GT: c; NIDS: -alpha D;
@@ -22,8 +22,8 @@ namespace dfl::core {
 // its giver until its taker has it, whatever the giver knows. Costs O(n) a node
 // and parcel in flight.
 std::optional<double> MassDrift(
-    const std::map<NodeId, const MassRounds*>& nodes);
+    const std::map<NodeId, const core::MassRounds*>& nodes);
 
-}  // namespace dfl::core
+}  // namespace dfl::simports
 
 #endif  // DFL_SIMPORTS_MASS_DRIFT_H_

@@ -8,7 +8,7 @@
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
 
-namespace dfl::core {
+namespace dfl::simports {
 namespace {
 
 int64_t Columns(const std::vector<double>& matrix, size_t rows) {
@@ -385,4 +385,4 @@ SoftmaxSet SoftmaxExample(const SoftmaxSpec& spec) {
   return set;
 }
 
-}  // namespace dfl::core
+}  // namespace dfl::simports

@@ -13,7 +13,7 @@
 
 #include "absl/types/span.h"
 
-namespace dfl::core {
+namespace dfl::simports {
 
 // Immutable after construction, hence thread-safe.
 class Problem {
@@ -159,6 +159,6 @@ struct SoftmaxSet {
 // nor the other nodes'.
 SoftmaxSet SoftmaxExample(const SoftmaxSpec& spec);
 
-}  // namespace dfl::core
+}  // namespace dfl::simports
 
 #endif  // DFL_SIMPORTS_PROBLEMS_H_

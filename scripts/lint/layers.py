@@ -27,7 +27,7 @@ LEVELS = {
     "runtime": 3, "membership": 3, "config": 3, "tls": 3, "simports": 3,
     "proto": 3,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
-    "web": 4, "client": 4, "console": 4, "node_data": 4,
+    "web": 4, "client": 4, "console": 4,
     "sim": 5, "app": 5, "cli": 5,
 }
 

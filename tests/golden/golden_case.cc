@@ -88,12 +88,13 @@ std::vector<double> Flatten(const json& rows) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<core::Problem>> MakeProblems(const json& problem) {
+std::vector<std::unique_ptr<simports::Problem>> MakeProblems(
+    const json& problem) {
   const std::string type = problem.at("type");
-  std::vector<std::unique_ptr<core::Problem>> problems;
+  std::vector<std::unique_ptr<simports::Problem>> problems;
   for (const json& node : problem.at("nodes")) {
     if (type == "softmax") {
-      problems.push_back(std::make_unique<core::Softmax>(
+      problems.push_back(std::make_unique<simports::Softmax>(
           Flatten(node.at("X")), node.at("labels").get<std::vector<int64_t>>(),
           problem.at("classes").get<int64_t>()));
       continue;
@@ -102,10 +103,10 @@ std::vector<std::unique_ptr<core::Problem>> MakeProblems(const json& problem) {
     std::vector<double> b = node.at("b").get<std::vector<double>>();
     if (type == "least_squares") {
       problems.push_back(
-          std::make_unique<core::LeastSquares>(std::move(a), std::move(b)));
+          std::make_unique<simports::LeastSquares>(std::move(a), std::move(b)));
     } else {
       DFL_CHECK(type == "logistic");
-      problems.push_back(std::make_unique<core::Logistic>(
+      problems.push_back(std::make_unique<simports::Logistic>(
           std::move(a), std::move(b), problem.at("lambda").get<double>()));
     }
   }
@@ -114,7 +115,7 @@ std::vector<std::unique_ptr<core::Problem>> MakeProblems(const json& problem) {
 
 void CheckProblems(
     const Case& golden,
-    const std::vector<std::unique_ptr<core::Problem>>& problems) {
+    const std::vector<std::unique_ptr<simports::Problem>>& problems) {
   const json& check = golden.at("check_x0");
   ASSERT_EQ(problems.size(), golden.at("m").get<size_t>());
   ASSERT_EQ(golden.at("x0").size(), problems.size());
@@ -208,7 +209,8 @@ std::vector<int64_t> ReadBatch(const json& batch) {
   return batch.get<std::vector<int64_t>>();
 }
 
-std::vector<int64_t> RowsOf(const json& batch, const core::Problem& problem) {
+std::vector<int64_t> RowsOf(const json& batch,
+                            const simports::Problem& problem) {
   std::vector<int64_t> rows = ReadBatch(batch);
   if (!batch.is_null()) return rows;
   rows.resize(problem.rows());

@@ -77,14 +77,15 @@ class Case {
 
 // The problems themselves, before the algorithm: their number, their length and
 // check_x0.
-void CheckProblems(const Case& golden,
-                   const std::vector<std::unique_ptr<core::Problem>>& problems);
+void CheckProblems(
+    const Case& golden,
+    const std::vector<std::unique_ptr<simports::Problem>>& problems);
 
 // The mixing matrices: sums of 1, and weight on edges only.
 void CheckMatrices(const Case& golden);
 
 // f_i of every node.
-std::vector<std::unique_ptr<core::Problem>> MakeProblems(
+std::vector<std::unique_ptr<simports::Problem>> MakeProblems(
     const nlohmann::json& problem);
 
 // The graph of undirected edges between m nodes.
@@ -99,7 +100,7 @@ std::vector<int64_t> ReadBatch(const nlohmann::json& batch);
 
 // A batch as rows: all of them for null.
 std::vector<int64_t> RowsOf(const nlohmann::json& batch,
-                            const core::Problem& problem);
+                            const simports::Problem& problem);
 
 // "" when `got` matches the array `want`, else the first difference.
 std::string Difference(const std::string& what, absl::Span<const float> got,

@@ -70,7 +70,8 @@ std::vector<int64_t> ScriptedDecisions::ChooseCoordinates(
 }
 
 GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
-                       std::vector<float> start, const core::Problem& problem,
+                       std::vector<float> start,
+                       const simports::Problem& problem,
                        int64_t batches_per_pass, int64_t step)
     : parameters(std::move(start)),
       problem_(problem),

@@ -54,7 +54,7 @@ class ScriptedDecisions : public core::Decisions {
 class GoldenNode {
  public:
   GoldenNode(const std::string& algorithm, core::NodePlan plan,
-             std::vector<float> start, const core::Problem& problem,
+             std::vector<float> start, const simports::Problem& problem,
              int64_t batches_per_pass, int64_t step);
 
   void Handle(core::Event event);
@@ -100,7 +100,7 @@ class GoldenNode {
   core::Algorithm& algorithm() { return *algorithm_; }
 
  private:
-  const core::Problem& problem_;
+  const simports::Problem& problem_;
   std::vector<float> gradient_;
   std::unique_ptr<core::Algorithm> algorithm_;
   std::deque<core::Action> actions_;

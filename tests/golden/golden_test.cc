@@ -89,7 +89,7 @@ core::NodePlan PamePlan(const Case& golden, int64_t node, int64_t extra) {
 
 std::vector<std::unique_ptr<GoldenNode>> MakePameNodes(
     const Case& golden,
-    const std::vector<std::unique_ptr<core::Problem>>& problems) {
+    const std::vector<std::unique_ptr<simports::Problem>>& problems) {
   std::vector<std::unique_ptr<GoldenNode>> nodes;
   for (size_t i = 0; i < problems.size(); ++i) {
     nodes.push_back(std::make_unique<GoldenNode>(
@@ -253,7 +253,7 @@ core::RemoteModel WholeModel(const std::vector<float>& values, int64_t round) {
 struct RoundRun {
   const Case& golden;
   std::string algorithm;
-  std::vector<std::unique_ptr<core::Problem>> problems;
+  std::vector<std::unique_ptr<simports::Problem>> problems;
   KnobValues knobs;
   std::map<int64_t, std::unique_ptr<GoldenNode>> nodes;
 
@@ -605,7 +605,7 @@ struct ClockedNode {
 
 std::vector<ClockedNode> MakeClockedNodes(
     const Case& golden,
-    const std::vector<std::unique_ptr<core::Problem>>& problems) {
+    const std::vector<std::unique_ptr<simports::Problem>>& problems) {
   const std::string algorithm = golden.algorithm();
   const json& params = golden.at("params");
   std::vector<ClockedNode> nodes(problems.size());
@@ -795,11 +795,11 @@ core::NodePlan KdPdflPlan(const Case& golden, int64_t node, int64_t subset) {
 }
 
 // The learner's part: predictions of `batch` by the node and by `models`.
-core::Predicted PredictWith(const core::Problem& problem,
+core::Predicted PredictWith(const simports::Problem& problem,
                             const std::vector<float>& own,
                             const std::vector<core::ModelValues>& models,
                             const std::vector<int64_t>& batch) {
-  const auto& softmax = dynamic_cast<const core::Softmax&>(problem);
+  const auto& softmax = dynamic_cast<const simports::Softmax&>(problem);
   const auto classes = static_cast<size_t>(softmax.classes());
   core::Predicted predicted;
   predicted.rows = static_cast<int64_t>(batch.size());
@@ -819,7 +819,7 @@ core::Predicted PredictWith(const core::Problem& problem,
 // The star of a round; `before` = all models as the round began.
 void PlayStar(const json& star, int64_t k,
               const std::vector<std::vector<float>>& before,
-              const std::vector<std::unique_ptr<core::Problem>>& problems,
+              const std::vector<std::unique_ptr<simports::Problem>>& problems,
               const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
   const auto self = star.at("node").get<size_t>();
   GoldenNode& node = *nodes[self];
@@ -880,7 +880,7 @@ std::vector<float> CollabRow(GoldenNode& node, int64_t i, int64_t m) {
 
 void PlayKdPdflRound(
     const Case& golden, const json& step, int64_t k,
-    const std::vector<std::unique_ptr<core::Problem>>& problems,
+    const std::vector<std::unique_ptr<simports::Problem>>& problems,
     const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
   const auto m = static_cast<int64_t>(nodes.size());
   const json& star = step.at("star");
@@ -984,7 +984,8 @@ enum class DracoTimer { kPeriod, kSend, kWindow };
 
 // Which timer is which: one that is set at the start for a period, one for
 // sending, and the other.
-std::map<uint64_t, DracoTimer> LearnDracoTimers(const core::Problem& problem) {
+std::map<uint64_t, DracoTimer> LearnDracoTimers(
+    const simports::Problem& problem) {
   core::NodePlan plan = MakePlan(
       "draco", 0,
       {{"P", 1.0}, {"send", std::string("every")}, {"send_every", 2.0}});
@@ -1240,7 +1241,7 @@ class DracoRun {
 
   const Case& golden_;
   const json& params_;
-  const std::vector<std::unique_ptr<core::Problem>> problems_;
+  const std::vector<std::unique_ptr<simports::Problem>> problems_;
   std::vector<DracoNode> nodes_;
   double now_ = 0;
   std::map<uint64_t, DracoTimer> timers_;

@@ -104,7 +104,7 @@ struct Before {
 // A run and the gradients that are still to be computed.
 struct MassRun {
   const Case& golden;
-  std::vector<std::unique_ptr<core::Problem>> problems;
+  std::vector<std::unique_ptr<simports::Problem>> problems;
   std::vector<std::unique_ptr<GoldenNode>> nodes;
   std::vector<std::deque<Batch>> batches;
   // Of the present round.

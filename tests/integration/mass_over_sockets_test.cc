@@ -229,7 +229,7 @@ class MassOverSockets : public MassTest {
     }
     if (epochs.size() != 1) return;
     ++looks_;
-    const std::optional<double> drift = core::MassDrift(nodes);
+    const std::optional<double> drift = simports::MassDrift(nodes);
     if (!drift.has_value()) return;
     ASSERT_LE(*drift, kTolerance) << "step " << node(0).algorithm()->step();
   }
@@ -294,13 +294,13 @@ class MassOverSockets : public MassTest {
       CheckReplicas(i);
     }
     EXPECT_GT(looks_, 0);
-    const std::optional<double> drift = core::MassDrift(nodes);
+    const std::optional<double> drift = simports::MassDrift(nodes);
     if (drift.has_value()) {
       EXPECT_LE(*drift, kTolerance);
       // Of what one node takes away the others have it to the last.
       if (!rounds(0).conserved_weight().has_value()) {
         nodes.erase(nodes.begin());
-        EXPECT_GT(core::MassDrift(nodes).value_or(0), 10 * kTolerance);
+        EXPECT_GT(simports::MassDrift(nodes).value_or(0), 10 * kTolerance);
       }
     }
     ExpectTrained(models);

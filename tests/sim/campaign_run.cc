@@ -90,25 +90,25 @@ Outcome Play(const std::string& text, double least_loss) {
 Problems MakeProblems(const CampaignNetwork& network) {
   Problems problems;
   if (network.problem == "softmax") {
-    core::SoftmaxSpec spec;
+    simports::SoftmaxSpec spec;
     spec.nodes = network.nodes;
     spec.features = network.n;
     spec.classes = network.classes;
     spec.rows_per_node = network.rows;
     spec.seed = network.seed;
-    for (auto& node : core::SoftmaxExample(spec).nodes) {
+    for (auto& node : simports::SoftmaxExample(spec).nodes) {
       problems.push_back(std::move(node));
     }
     return problems;
   }
-  core::ExampleSpec spec;
+  simports::ExampleSpec spec;
   spec.nodes = network.nodes;
   spec.n = network.n;
   spec.rows_per_node = network.rows;
   spec.seed = network.seed;
-  core::ProblemSet set = network.problem == "linear"
-                             ? core::LinearRegressionExample(spec)
-                             : core::LogisticRegressionExample(spec);
+  simports::ProblemSet set = network.problem == "linear"
+                                 ? simports::LinearRegressionExample(spec)
+                                 : simports::LogisticRegressionExample(spec);
   return std::move(set.nodes);
 }
 

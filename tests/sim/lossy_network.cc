@@ -63,7 +63,8 @@ struct LossyNetwork::Node {
 
 LossyNetwork::LossyNetwork(
     const std::string& algorithm, std::vector<NodePlan> plans,
-    const std::vector<std::unique_ptr<Problem>>& problems, LossyOptions options)
+    const std::vector<std::unique_ptr<simports::Problem>>& problems,
+    LossyOptions options)
     : options_(options), problems_(problems), rng_(options.seed) {
   std::set<std::pair<size_t, size_t>> edges;
   for (size_t i = 0; i < plans.size(); ++i) {

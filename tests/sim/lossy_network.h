@@ -44,7 +44,7 @@ class LossyNetwork {
  public:
   // One node for each plan. `problems` must outlive it.
   LossyNetwork(const std::string& algorithm, std::vector<NodePlan> plans,
-               const std::vector<std::unique_ptr<Problem>>& problems,
+               const std::vector<std::unique_ptr<simports::Problem>>& problems,
                LossyOptions options);
   ~LossyNetwork();
 
@@ -105,7 +105,7 @@ class LossyNetwork {
   void PlanCuts(size_t a, size_t b);
 
   const LossyOptions options_;
-  const std::vector<std::unique_ptr<Problem>>& problems_;
+  const std::vector<std::unique_ptr<simports::Problem>>& problems_;
   mutable Rng rng_;
   double now_ = 0;
   uint64_t order_ = 0;

@@ -30,7 +30,7 @@ double Loss(const Problems& problems, const Vector& w) {
   return sum / static_cast<double>(problems.size());
 }
 
-Vector Gradient(const core::Problem& problem, const Vector& w) {
+Vector Gradient(const simports::Problem& problem, const Vector& w) {
   std::vector<float> out(w.size());
   problem.Gradient(Rounded(w), {}, absl::MakeSpan(out));
   return Vector(out.begin(), out.end());

@@ -21,7 +21,7 @@ struct Optimum {
 // float for logistic and softmax regression. The problems are convex and of one
 // n >= 1.
 // O(n m rows n) an iteration.
-using Problems = std::vector<std::unique_ptr<core::Problem>>;
+using Problems = std::vector<std::unique_ptr<simports::Problem>>;
 Optimum FindOptimum(const Problems& nodes);
 
 }  // namespace dfl::sim

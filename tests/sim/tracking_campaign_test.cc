@@ -31,7 +31,7 @@ constexpr int64_t kRoundsAtOnce = 100;
 
 // Least squares, different at every node, and the minimiser of their mean.
 struct Task {
-  std::vector<std::unique_ptr<Problem>> problems;
+  std::vector<std::unique_ptr<simports::Problem>> problems;
   std::vector<double> minimiser;
 };
 
@@ -64,7 +64,7 @@ Task MakeTask(Rng& rng, int64_t nodes, int64_t n) {
       }
     }
     task.problems.push_back(
-        std::make_unique<LeastSquares>(std::move(a), std::move(b)));
+        std::make_unique<simports::LeastSquares>(std::move(a), std::move(b)));
   }
   task.minimiser = Solve(std::move(h), std::move(c));
   return task;

@@ -206,7 +206,7 @@ TEST(NodeSettings, AnExplicitPartitionIsReadFromFileAndFlagsAlike) {
   for (const SettingsSources& sources : {file, flags}) {
     const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
-    const core::PartitionSpec& partition = loaded->settings.data.partition;
+    const data::PartitionSpec& partition = loaded->settings.data.partition;
     EXPECT_EQ(partition.kind, "explicit");
     EXPECT_THAT(partition.sizes, ElementsAre(0.1, 0.1, 0.2, 0.4));
     EXPECT_EQ(partition.ratios, ratios);

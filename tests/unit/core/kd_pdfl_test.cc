@@ -406,7 +406,7 @@ TEST(KdPdflTest, ClientsAlikeWeighMore) {
   constexpr size_t kClients = 6;
   constexpr int64_t kRows = 40;
   Rng rng(3);
-  std::vector<std::unique_ptr<Softmax>> problems;
+  std::vector<std::unique_ptr<simports::Softmax>> problems;
   for (size_t i = 0; i < kClients; ++i) {
     std::vector<double> x;
     std::vector<int64_t> labels;
@@ -417,8 +417,8 @@ TEST(KdPdflTest, ClientsAlikeWeighMore) {
       x.push_back(b);
       labels.push_back((a + b > 0) == (i < 3) ? 1 : 0);
     }
-    problems.push_back(
-        std::make_unique<Softmax>(std::move(x), std::move(labels), 2));
+    problems.push_back(std::make_unique<simports::Softmax>(
+        std::move(x), std::move(labels), 2));
   }
   std::vector<std::unique_ptr<Machine>> nodes;
   for (size_t i = 0; i < kClients; ++i) {

@@ -20,8 +20,8 @@ constexpr double kDeadline = 0.2;
 constexpr int64_t kBatch = 3;
 constexpr size_t kBuffers = 2;
 
-SoftmaxSpec Data() {
-  SoftmaxSpec spec;
+simports::SoftmaxSpec Data() {
+  simports::SoftmaxSpec spec;
   spec.nodes = MemoryNetwork::kNodes;
   spec.features = 3;
   spec.classes = 3;
@@ -98,7 +98,7 @@ struct MemoryNetwork::Node {
 };
 
 MemoryNetwork::MemoryNetwork(const AlgorithmInfo& info)
-    : algorithm_(info.name), data_(SoftmaxExample(Data())) {
+    : algorithm_(info.name), data_(simports::SoftmaxExample(Data())) {
   auto plans = DeriveNodePlans(PlanOf(info));
   DFL_CHECK(plans.ok());
   for (size_t i = 0; i < kNodes; ++i) {
@@ -327,7 +327,7 @@ void MemoryNetwork::Do(size_t node, StepDone /*action*/) {
 }
 
 void MemoryNetwork::Do(size_t node, Predict action) {
-  const Softmax& problem = *data_.nodes[node];
+  const simports::Softmax& problem = *data_.nodes[node];
   Predicted predicted;
   predicted.rows = kBatch;
   const auto predict = [&](absl::Span<const float> model) {

@@ -77,7 +77,7 @@ class MemoryNetwork {
   void Do(size_t /*node*/, Missed /*action*/) {}
 
   const std::string algorithm_;
-  SoftmaxSet data_;
+  simports::SoftmaxSet data_;
   std::map<NodeId, size_t> index_;
   std::vector<std::unique_ptr<Node>> nodes_;
   double now_ = 0;

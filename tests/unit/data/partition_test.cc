@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace dfl::core {
+namespace dfl::data {
 namespace {
 
 using testing::AllOf;
@@ -360,4 +360,4 @@ TEST(Partition, RefusesALabelOutOfRangeWithItsRow) {
 }
 
 }  // namespace
-}  // namespace dfl::core
+}  // namespace dfl::data

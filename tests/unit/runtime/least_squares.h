@@ -21,12 +21,12 @@ inline constexpr int64_t kRows = 40;
 // Node problems of [PaME] Example 1, shared by nodes and naive recursions.
 struct Problems {
   explicit Problems(int64_t nodes = 4, uint64_t seed = 3) {
-    core::ExampleSpec spec;
+    simports::ExampleSpec spec;
     spec.nodes = nodes;
     spec.n = kParameters;
     spec.rows_per_node = kRows;
     spec.seed = seed;
-    core::ProblemSet set = core::LinearRegressionExample(spec);
+    simports::ProblemSet set = simports::LinearRegressionExample(spec);
     for (auto& problem : set.nodes) all.push_back(std::move(problem));
   }
   // f(w) = mean of f_i(w), over all rows.
@@ -52,22 +52,23 @@ struct Problems {
     }
     return Loss(w);
   }
-  std::vector<std::shared_ptr<const core::Problem>> all;
+  std::vector<std::shared_ptr<const simports::Problem>> all;
 };
 
 // A node for each of `problems`, which must outlive it; `test` is what each is
 // evaluated on.
 inline ClusterOptions LeastSquaresCluster(const Problems& problems,
                                           uint64_t seed,
-                                          AnalyticTest test = {}) {
+                                          simports::AnalyticTest test = {}) {
   ClusterOptions options;
   options.nodes = static_cast<int64_t>(problems.all.size());
   options.seed = seed;
   options.learner = [&problems, seed, test](int64_t i) {
-    AnalyticLearnerOptions learner;
+    simports::AnalyticLearnerOptions learner;
     learner.kind = "least-squares";
     learner.seed = DeriveSeed(seed, "learner", i);
-    return std::make_unique<AnalyticLearner>(learner, problems.all[i], test);
+    return std::make_unique<simports::AnalyticLearner>(learner, problems.all[i],
+                                                       test);
   };
   return options;
 }

@@ -24,7 +24,7 @@ class NodeClocked : public testing::TestWithParam<std::string> {
   double Loss(absl::Span<const float> w) const { return problems_.Loss(w); }
 
   ClusterOptions Options(uint64_t seed) const {
-    AnalyticTest test;
+    simports::AnalyticTest test;
     test.problem = problems_.all[0];
     ClusterOptions options = LeastSquaresCluster(problems_, seed, test);
     options.gradient_delay = [](int64_t i) {

@@ -21,7 +21,7 @@ class NodeDraco : public testing::TestWithParam<std::string> {
  protected:
   // A slow node; the first problem is the test of all.
   ClusterOptions Options(uint64_t seed) const {
-    AnalyticTest test;
+    simports::AnalyticTest test;
     test.problem = problems_.all[0];
     ClusterOptions options = LeastSquaresCluster(problems_, seed, test);
     options.gradient_delay = [](int64_t i) {
@@ -180,7 +180,7 @@ TEST(NodeDracoUnification, EqualModelsStayBitIdentical) {
     plan.stop.steps = 50;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(50));
-    FakeLearner learner(1000, 7);
+    simports::FakeLearner learner(1000, 7);
     const auto [w, b] = InitialModel(learner, plan);
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_EQ(c.parameters(i), w) << "node " << i;

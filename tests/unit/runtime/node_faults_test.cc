@@ -304,7 +304,7 @@ TEST(NodeFaults, AJoinerOverASlowLinkThatIsCutGetsTheWholeModel) {
   options.seed = 27;
   options.nodes = 2;
   options.learner = [](int64_t) {
-    return std::make_unique<FakeLearner>(500'000, 10);
+    return std::make_unique<simports::FakeLearner>(500'000, 10);
   };
   options.network.path.rate = 100e3;  // 2 MB in 20 s, beyond join_stall
   options.gradient_delay = [](int64_t) { return absl::Milliseconds(200); };
@@ -341,7 +341,7 @@ TEST(NodeFaults, AJoinerWhoseNeighbourDiesHalfWayStartsFromAnother) {
   options.seed = 28;
   options.nodes = 3;
   options.learner = [](int64_t) {
-    return std::make_unique<FakeLearner>(100'000, 0);
+    return std::make_unique<simports::FakeLearner>(100'000, 0);
   };
   options.network.path.rate = 200e3;  // 400 kB in 2 s
   options.gradient_delay = [](int64_t) { return absl::Milliseconds(50); };
@@ -402,7 +402,7 @@ ClusterOptions FarOptions(int64_t nodes) {
     return absl::Milliseconds(i == 0 ? 100 : 5);
   };
   options.learner = [](int64_t) {
-    return std::make_unique<FakeLearner>(10, 0);
+    return std::make_unique<simports::FakeLearner>(10, 0);
   };
   return options;
 }
@@ -457,7 +457,7 @@ TEST(NodeFaults, ANodeThatCannotTrainMixesAndAnswersOnAndRecovers) {
         EXPECT_TRUE(status.ok()) << status;
       });
     }
-    static_cast<FakeLearner&>(c.learner(1))
+    static_cast<simports::FakeLearner&>(c.learner(1))
         .FailWith(absl::InternalError("out of memory"));
     c.StartAll();
     c.RunFor(absl::Seconds(5));
@@ -469,15 +469,16 @@ TEST(NodeFaults, ANodeThatCannotTrainMixesAndAnswersOnAndRecovers) {
     EXPECT_GT(c.step(1), 30);
     EXPECT_GT(c.step(0), 30);  // and holds nobody up
 
-    static_cast<FakeLearner&>(c.learner(1)).FailWith(absl::OkStatus());
+    static_cast<simports::FakeLearner&>(c.learner(1))
+        .FailWith(absl::OkStatus());
     c.RunFor(absl::Seconds(2));
     EXPECT_EQ(c.node(1).phase(), ports::Phase::kTraining);
     EXPECT_EQ(c.node(1).Status().last_error, "");
 
-    static_cast<FakeLearner&>(c.learner(1)).MakeNotFinite(true);
+    static_cast<simports::FakeLearner&>(c.learner(1)).MakeNotFinite(true);
     c.RunFor(absl::Seconds(3));
     EXPECT_EQ(c.node(1).phase(), ports::Phase::kDegraded);
-    static_cast<FakeLearner&>(c.learner(1)).MakeNotFinite(false);
+    static_cast<simports::FakeLearner&>(c.learner(1)).MakeNotFinite(false);
     c.RunFor(absl::Seconds(3));
     EXPECT_EQ(c.node(1).phase(), ports::Phase::kTraining);
     for (const float w : c.parameters(1)) ASSERT_TRUE(std::isfinite(w));

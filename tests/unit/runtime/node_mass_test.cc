@@ -152,12 +152,12 @@ TEST_P(MassOnNodes, TheDriftIsNothingAtAnyMoment) {
         if (all) nodes[c.id(i)] = &RoundsOf(c, i);
       }
       if (!all) continue;
-      const std::optional<double> drift = core::MassDrift(nodes);
+      const std::optional<double> drift = simports::MassDrift(nodes);
       ASSERT_TRUE(drift.has_value());
       ASSERT_LE(*drift, 1e-4) << "moment " << moment;
     }
     nodes.erase(nodes.begin());
-    EXPECT_GT(core::MassDrift(nodes).value_or(1), 1e-3);
+    EXPECT_GT(simports::MassDrift(nodes).value_or(1), 1e-3);
   });
 }
 

@@ -23,7 +23,7 @@ constexpr int64_t kTestRows = 200;
 
 // Two kinds of clients, for whom the two classes are cut differently: the line
 // between them is turned by 90 degrees.
-std::pair<std::shared_ptr<const core::Softmax>, std::vector<int64_t>> Rows(
+std::pair<std::shared_ptr<const simports::Softmax>, std::vector<int64_t>> Rows(
     int64_t client, int64_t rows, uint64_t seed) {
   Rng rng(DeriveSeed(seed, "rows", static_cast<uint64_t>(client)));
   std::vector<double> x;
@@ -35,7 +35,7 @@ std::pair<std::shared_ptr<const core::Softmax>, std::vector<int64_t>> Rows(
     x.push_back(b);
     labels.push_back((client % 2 == 0 ? a + b : a - b) > 0 ? 1 : 0);
   }
-  return {std::make_shared<core::Softmax>(std::move(x), labels, 2), labels};
+  return {std::make_shared<simports::Softmax>(std::move(x), labels, 2), labels};
 }
 
 ClusterOptions Clients(uint64_t seed) {
@@ -44,12 +44,12 @@ ClusterOptions Clients(uint64_t seed) {
   options.seed = seed;
   options.learner = [seed](int64_t i) {
     auto [test, labels] = Rows(i, kTestRows, seed + 1);
-    AnalyticLearnerOptions learner;
+    simports::AnalyticLearnerOptions learner;
     learner.kind = "softmax";
     learner.seed = DeriveSeed(seed, "learner", i);
-    return std::make_unique<AnalyticLearner>(
+    return std::make_unique<simports::AnalyticLearner>(
         learner, Rows(i, kRowsEach, seed).first,
-        SoftmaxTest(std::move(test), std::move(labels), 2));
+        simports::SoftmaxTest(std::move(test), std::move(labels), 2));
   };
   return options;
 }
@@ -185,7 +185,7 @@ TEST(NodePersonal, EqualModelsStayBitIdentical) {
       plan.stop.steps = 60;
       c.Run(plan);
       ASSERT_TRUE(c.RunToStep(60));
-      FakeLearner learner(1000, 7);
+      simports::FakeLearner learner(1000, 7);
       const auto [w, b] = InitialModel(learner, plan);
       for (int64_t i = 0; i < 4; ++i) {
         EXPECT_EQ(c.parameters(i), w) << "node " << i;
@@ -250,7 +250,7 @@ TEST(NodePersonal, APredictionWaitsForAGradientUnderWay) {
 
 TEST(AnalyticLearnerTest, PredictsOneBatchWithEachModel) {
   const auto problem = Rows(0, 10, 61).first;
-  AnalyticLearner learner({}, problem);
+  simports::AnalyticLearner learner({}, problem);
   std::vector<float> w = {0.5F, -1, 2, 0.25F, 0, 1};
   const std::vector<float> before = w;
   std::vector<float> g(w.size());
@@ -280,12 +280,12 @@ TEST(AnalyticLearnerTest, PredictsOneBatchWithEachModel) {
 
 TEST(AnalyticLearnerTest, RefusesWhatItCannotPredict) {
   auto models = std::make_shared<std::vector<core::ModelValues>>(1);
-  AnalyticLearner regression(
-      {}, std::make_shared<core::LeastSquares>(std::vector<double>{1, 2},
-                                               std::vector<double>{1}));
+  simports::AnalyticLearner regression(
+      {}, std::make_shared<simports::LeastSquares>(std::vector<double>{1, 2},
+                                                   std::vector<double>{1}));
   EXPECT_EQ(regression.Predict({1, models}).status().code(),
             absl::StatusCode::kFailedPrecondition);
-  AnalyticLearner learner({}, Rows(0, 10, 62).first);
+  simports::AnalyticLearner learner({}, Rows(0, 10, 62).first);
   std::vector<float> w(6);
   std::vector<float> g(6);
   ASSERT_TRUE(learner.Bind(absl::MakeSpan(w), absl::MakeSpan(g), {}).ok());

@@ -258,7 +258,8 @@ TEST(NodePlan, WorkForTheOldModelIsDoneBeforeANewRunIsTakenOver) {
   options.nodes = 1;
   int made = 0;
   options.learner = [&made](int64_t) {
-    return std::make_unique<FakeLearner>(made++ % 2 == 0 ? 1000 : 10, 0);
+    return std::make_unique<simports::FakeLearner>(made++ % 2 == 0 ? 1000 : 10,
+                                                   0);
   };
   RunTwice(options, [](SimCluster& c) {
     core::RunPlan plan = c.MakePlan("local");
@@ -292,8 +293,8 @@ constexpr int64_t kClasses = 3;
 constexpr int64_t kWidth = 4;
 
 // Three clouds that a linear model tells apart.
-std::shared_ptr<core::Softmax> Clouds(uint64_t seed, int64_t rows,
-                                      std::vector<int64_t>* labels) {
+std::shared_ptr<simports::Softmax> Clouds(uint64_t seed, int64_t rows,
+                                          std::vector<int64_t>* labels) {
   Rng rng(seed);
   std::vector<double> x;
   labels->clear();
@@ -303,7 +304,7 @@ std::shared_ptr<core::Softmax> Clouds(uint64_t seed, int64_t rows,
       x.push_back(Normal(rng) + (l == r % kClasses ? 3 : 0));
     }
   }
-  return std::make_shared<core::Softmax>(x, *labels, kClasses);
+  return std::make_shared<simports::Softmax>(x, *labels, kClasses);
 }
 
 ClusterOptions CloudOptions(uint64_t seed) {
@@ -314,11 +315,11 @@ ClusterOptions CloudOptions(uint64_t seed) {
     std::vector<int64_t> labels;
     auto train = Clouds(100 + i, 90, &labels);
     auto test = Clouds(7, 200, &labels);
-    AnalyticLearnerOptions learner;
+    simports::AnalyticLearnerOptions learner;
     learner.kind = "softmax";
     learner.seed = i;
-    return std::make_unique<AnalyticLearner>(
-        learner, train, SoftmaxTest(test, labels, kClasses));
+    return std::make_unique<simports::AnalyticLearner>(
+        learner, train, simports::SoftmaxTest(test, labels, kClasses));
   };
   return options;
 }

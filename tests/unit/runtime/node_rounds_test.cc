@@ -124,7 +124,7 @@ TEST_P(RoundsAgree, EqualModelsStayBitIdentical) {
     plan.stop.steps = 50;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(50));
-    FakeLearner learner(1000, 7);
+    simports::FakeLearner learner(1000, 7);
     const auto [w, b] = InitialModel(learner, plan);
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_EQ(c.parameters(i), w) << "node " << i;
@@ -208,7 +208,7 @@ TEST(RoundsOnNodes, SamAsksForTheSameBatchTwice) {
 
 TEST(RoundsOnNodes, TheLearnerTakesTheSameBatchTwice) {
   const Problems problems;
-  AnalyticLearner learner({}, problems.all[0]);
+  simports::AnalyticLearner learner({}, problems.all[0]);
   std::vector<float> w(20, 0.5F);
   std::vector<float> g(20);
   ASSERT_TRUE(learner.Bind(absl::MakeSpan(w), absl::MakeSpan(g), {}).ok());

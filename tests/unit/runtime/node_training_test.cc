@@ -352,7 +352,7 @@ TEST_P(Agreement, EqualModelsStayBitIdentical) {
     plan.stop.steps = 100;
     c.Run(plan);
     ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
-    FakeLearner learner(1000, 7);
+    simports::FakeLearner learner(1000, 7);
     const auto [w, b] = InitialModel(learner, plan);
     for (int64_t i = 0; i < 4; ++i) {
       EXPECT_EQ(c.parameters(i), w) << "node " << i;

@@ -115,9 +115,9 @@ absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
   Slot& slot = slots_[i];
   std::unique_ptr<simports::SimTrainer> trainer;
   if (fresh || slot.learners.empty()) {
-    slot.learners.push_back(options_.learner
-                                ? options_.learner(i)
-                                : std::make_unique<FakeLearner>(1000, 7));
+    slot.learners.push_back(
+        options_.learner ? options_.learner(i)
+                         : std::make_unique<simports::FakeLearner>(1000, 7));
     trainer = std::make_unique<simports::SimTrainer>(
         *slot.loop, *slot.learners.back(), options_.gradient_delay(i));
     slot.trainer = trainer.get();

@@ -15,21 +15,21 @@
 namespace dfl::runtime {
 
 // 10 parameters; 2 buffers that count gradients.
-class UnitLearner : public FakeLearner {
+class UnitLearner : public simports::FakeLearner {
  public:
-  UnitLearner() : FakeLearner(10, 2, "unit") {}
+  UnitLearner() : simports::FakeLearner(10, 2, "unit") {}
   absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
                     absl::Span<float> buffers) override {
     parameters_ = parameters;
     gradient_ = gradient;
     buffers_ = buffers;
-    return FakeLearner::Bind(parameters, gradient, buffers);
+    return simports::FakeLearner::Bind(parameters, gradient, buffers);
   }
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
     requests.push_back(request);
     models.emplace_back(parameters_.begin(), parameters_.end());
-    auto result = FakeLearner::Gradient(request);
+    auto result = simports::FakeLearner::Gradient(request);
     for (float& value : gradient_) value = 1;
     for (float& value : buffers_) value += 1;
     return result;

@@ -98,13 +98,13 @@ TEST(ExtraMetrics, AreThoseOfVariantsAndOfChangesToo) {
 
 // ------------------------------------------------------------- what there is ----
 
-core::ProblemSet Problems() {
-  core::ExampleSpec spec;
+simports::ProblemSet Problems() {
+  simports::ExampleSpec spec;
   spec.nodes = 8;
   spec.n = 20;
   spec.rows_per_node = 30;
   spec.seed = DeriveSeed(3, "data");
-  return core::LinearRegressionExample(spec);
+  return simports::LinearRegressionExample(spec);
 }
 
 // The last row of a run, and its models.
@@ -140,7 +140,7 @@ std::vector<double> Mean(const std::vector<std::vector<float>>& vectors) {
 TEST(ExtraMetrics, AreWhatTheirFormulasSay) {
   const Played played = Play(
       Exact(kAll, "{name: depositum, knobs: {T0: 1000, gamma: 0, beta: 0.5}}"));
-  const core::ProblemSet problems = Problems();
+  const simports::ProblemSet problems = Problems();
   std::vector<std::vector<float>> gradients(8, std::vector<float>(20));
   for (size_t i = 0; i < 8; ++i) {
     problems.nodes[i]->Gradient(played.models[i], {},
@@ -174,7 +174,7 @@ TEST(ExtraMetrics, TheProximalGradientHasThePlansPenaltyAndStep) {
                              : "{name: d-psgd}"));
     const std::vector<double> mean = Mean(played.models);
     const std::vector<float> w(mean.begin(), mean.end());
-    const core::ProblemSet problems = Problems();
+    const simports::ProblemSet problems = Problems();
     std::vector<std::vector<float>> gradients(8, std::vector<float>(20));
     for (size_t i = 0; i < 8; ++i) {
       problems.nodes[i]->Gradient(w, {}, absl::MakeSpan(gradients[i]));

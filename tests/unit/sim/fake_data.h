@@ -25,15 +25,15 @@ class FakeDataLearners : public DataLearners {
  public:
   explicit FakeDataLearners(int64_t nodes, int64_t rows = 40)
       : rows_(nodes, rows) {
-    core::SoftmaxSpec spec;
+    simports::SoftmaxSpec spec;
     spec.nodes = nodes;
     spec.features = 5;
     spec.classes = 3;
     spec.rows_per_node = rows;
-    core::SoftmaxSet set = core::SoftmaxExample(spec);
+    simports::SoftmaxSet set = simports::SoftmaxExample(spec);
     for (auto& node : set.nodes) nodes_.push_back(std::move(node));
-    test_ = runtime::SoftmaxTest(std::move(set.test),
-                                 std::move(set.test_labels), 3);
+    test_ = simports::SoftmaxTest(std::move(set.test),
+                                  std::move(set.test_labels), 3);
   }
   absl::Span<const int64_t> rows() const override { return rows_; }
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
@@ -41,19 +41,19 @@ class FakeDataLearners : public DataLearners {
     if (spec.kind != "svm") {
       return absl::InvalidArgumentError("model.kind: allowed: svm");
     }
-    runtime::AnalyticLearnerOptions options;
+    simports::AnalyticLearnerOptions options;
     options.seed = data_seed;
-    return std::make_unique<runtime::AnalyticLearner>(
+    return std::make_unique<simports::AnalyticLearner>(
         options, nodes_[static_cast<size_t>(i)], test_);
   }
-  const core::Problem& problem(int64_t i) const {
+  const simports::Problem& problem(int64_t i) const {
     return *nodes_[static_cast<size_t>(i)];
   }
 
  private:
   std::vector<int64_t> rows_;
-  std::vector<std::shared_ptr<const core::Problem>> nodes_;
-  runtime::AnalyticTest test_;
+  std::vector<std::shared_ptr<const simports::Problem>> nodes_;
+  simports::AnalyticTest test_;
 };
 
 inline std::string DataScenario(absl::string_view network = "",

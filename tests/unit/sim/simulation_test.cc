@@ -94,12 +94,12 @@ TEST(Simulation, TheLastRowIsOfTheModelsThereAre) {
   ASSERT_TRUE(made.ok());
   Simulation& simulation = **made;
   const Result result = simulation.Run([](const Progress&) { return true; });
-  core::ExampleSpec spec;
+  simports::ExampleSpec spec;
   spec.nodes = 8;
   spec.n = 20;
   spec.rows_per_node = 30;
   spec.seed = DeriveSeed(3, "data");
-  const core::ProblemSet problems = core::LinearRegressionExample(spec);
+  const simports::ProblemSet problems = simports::LinearRegressionExample(spec);
   double mean_loss = 0;
   double consensus = 0;
   for (int64_t i = 0; i < 8; ++i) {

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace dfl::core {
+namespace dfl::simports {
 namespace {
 
 using Json = nlohmann::json;
@@ -306,4 +306,4 @@ TEST(Examples, DependOnSeedAndNodeAlone) {
 }
 
 }  // namespace
-}  // namespace dfl::core
+}  // namespace dfl::simports

@@ -1,4 +1,4 @@
-#include "daemon/node_data/node_data.h"
+#include "daemon/config/node_data.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,10 +10,9 @@
 #include "daemon/data/load.h"
 #include "daemon/data/partition.h"
 
-namespace dfl::node_data {
+namespace dfl::config {
 namespace {
 
-using config::StandardiseSettings;
 using data::Dataset;
 using data::DatasetView;
 using data::Standardizer;
@@ -50,10 +49,10 @@ absl::StatusOr<Standardizer> MakeStandardizer(
   return Standardizer();
 }
 
-absl::StatusOr<DatasetView> TakeRows(const core::PartitionSpec& spec,
+absl::StatusOr<DatasetView> TakeRows(const data::PartitionSpec& spec,
                                      const DatasetView& all) {
   if (spec.kind == "none") return all;
-  if (all.dataset().is_regression() && core::SplitsByLabel(spec)) {
+  if (all.dataset().is_regression() && data::SplitsByLabel(spec)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", spec.kind,
                      "\" splits by label and the data has none; use iid or "
@@ -65,14 +64,14 @@ absl::StatusOr<DatasetView> TakeRows(const core::PartitionSpec& spec,
   labels.resize(static_cast<size_t>(all.dataset().rows()));
   DFL_ASSIGN_OR_RETURN(
       const std::vector<int64_t> rows,
-      core::Partition(spec, labels,
+      data::Partition(spec, labels,
                       std::max<int64_t>(1, all.dataset().classes())));
   return all.Subset(rows);
 }
 
 }  // namespace
 
-absl::StatusOr<DataFiles> ReadDataFiles(const config::DataSettings& settings,
+absl::StatusOr<DataFiles> ReadDataFiles(const DataSettings& settings,
                                         absl::string_view section) {
   DFL_ASSIGN_OR_RETURN(DatasetView train,
                        Read(settings.TrainSpec(), section, "train"));
@@ -87,9 +86,9 @@ absl::StatusOr<DataFiles> ReadDataFiles(const config::DataSettings& settings,
 }
 
 absl::StatusOr<NodeData> TakePart(const DataFiles& files,
-                                  const config::DataSettings& settings,
-                                  int64_t index, absl::string_view section) {
-  core::PartitionSpec spec = settings.partition;
+                                  const DataSettings& settings, int64_t index,
+                                  absl::string_view section) {
+  data::PartitionSpec spec = settings.partition;
   spec.index = index;
   absl::StatusOr<DatasetView> part = TakeRows(spec, files.train);
   if (!part.ok()) {
@@ -104,4 +103,4 @@ absl::StatusOr<NodeData> TakePart(const DataFiles& files,
   return NodeData{*std::move(part), files.test, *std::move(standardizer)};
 }
 
-}  // namespace dfl::node_data
+}  // namespace dfl::config

@@ -1,4 +1,4 @@
-#include "daemon/node_data/node_data.h"
+#include "daemon/config/node_data.h"
 
 #include <cstdint>
 #include <set>
@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/data/test_files.h"
 
-namespace dfl::node_data {
+namespace dfl::config {
 namespace {
 
 using data::WriteFile;
@@ -25,8 +25,8 @@ std::string Rows(int64_t count) {
   return text;
 }
 
-config::DataSettings Settings(int64_t parts = 4) {
-  config::DataSettings settings;
+DataSettings Settings(int64_t parts = 4) {
+  DataSettings settings;
   settings.common.format = data::Format::kCsv;
   settings.train_paths = {WriteFile("train", Rows(40))};
   settings.test_paths = {WriteFile("test", Rows(9))};
@@ -36,7 +36,7 @@ config::DataSettings Settings(int64_t parts = 4) {
 }
 
 TEST(NodeData, PartsShareOneDataSetAndAreAllOfIt) {
-  const config::DataSettings settings = Settings();
+  const DataSettings settings = Settings();
   const auto files = ReadDataFiles(settings, "data");
   ASSERT_TRUE(files.ok()) << files.status();
   std::set<int64_t> rows;
@@ -55,8 +55,8 @@ TEST(NodeData, PartsShareOneDataSetAndAreAllOfIt) {
 }
 
 TEST(NodeData, StandardisesByTheNodesOwnRows) {
-  config::DataSettings settings = Settings();
-  settings.standardise.per = config::StandardiseSettings::Per::kFeature;
+  DataSettings settings = Settings();
+  settings.standardise.per = StandardiseSettings::Per::kFeature;
   const auto files = ReadDataFiles(settings, "data");
   ASSERT_TRUE(files.ok()) << files.status();
   const auto first = TakePart(*files, settings, 0, "data");
@@ -69,7 +69,7 @@ TEST(NodeData, StandardisesByTheNodesOwnRows) {
 }
 
 TEST(NodeData, WithoutTestFilesThereIsNoTest) {
-  config::DataSettings settings = Settings();
+  DataSettings settings = Settings();
   settings.test_paths.clear();
   const auto files = ReadDataFiles(settings, "data");
   ASSERT_TRUE(files.ok()) << files.status();
@@ -77,7 +77,7 @@ TEST(NodeData, WithoutTestFilesThereIsNoTest) {
 }
 
 TEST(NodeData, ErrorsNameTheKeyAsTheCallerHasIt) {
-  config::DataSettings settings = Settings();
+  DataSettings settings = Settings();
   settings.train_paths = {"/nowhere/train.csv"};
   EXPECT_THAT(ReadDataFiles(settings, "network.problem").status().message(),
               HasSubstr("network.problem.train.paths: "));
@@ -110,4 +110,4 @@ TEST(NodeData, ErrorsNameTheKeyAsTheCallerHasIt) {
 }
 
 }  // namespace
-}  // namespace dfl::node_data
+}  // namespace dfl::config

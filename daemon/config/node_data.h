@@ -1,7 +1,7 @@
 // From the data section of settings to the rows of a node: the files are read
 // once, and any number of nodes take their parts of what is in memory.
-#ifndef DFL_NODE_DATA_NODE_DATA_H_
-#define DFL_NODE_DATA_NODE_DATA_H_
+#ifndef DFL_CONFIG_NODE_DATA_H_
+#define DFL_CONFIG_NODE_DATA_H_
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 #include "daemon/data/dataset.h"
 #include "daemon/data/standardizer.h"
 
-namespace dfl::node_data {
+namespace dfl::config {
 
 // All rows of the files. Copies share them.
 struct DataFiles {
@@ -23,7 +23,7 @@ struct DataFiles {
 // Reads both sets and checks them. Blocks on the disk.
 // Errors: as data::Load; `section` ("data") is the path of the settings, for
 // errors: "data.train.paths: ...".
-absl::StatusOr<DataFiles> ReadDataFiles(const config::DataSettings& settings,
+absl::StatusOr<DataFiles> ReadDataFiles(const DataSettings& settings,
                                         absl::string_view section);
 
 // What one node learns from.
@@ -36,11 +36,11 @@ struct NodeData {
 // Part `index` of settings.partition.count parts of the training rows, the whole
 // test set, and the standardisation that goes with that part. Costs an index
 // list.
-// Errors: as core::Partition and data::Standardizer, with the key in front.
+// Errors: as data::Partition and data::Standardizer, with the key in front.
 absl::StatusOr<NodeData> TakePart(const DataFiles& files,
-                                  const config::DataSettings& settings,
-                                  int64_t index, absl::string_view section);
+                                  const DataSettings& settings, int64_t index,
+                                  absl::string_view section);
 
-}  // namespace dfl::node_data
+}  // namespace dfl::config
 
-#endif  // DFL_NODE_DATA_NODE_DATA_H_
+#endif  // DFL_CONFIG_NODE_DATA_H_
