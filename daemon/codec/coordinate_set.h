@@ -35,15 +35,15 @@ class CoordinateSet {
     uint64_t bits_ = 0;  // what is left of that word
   };
 
-  // s of n uniformly without replacement, named by `seed`. Requires
+  // Draws s of n uniformly without replacement from `seed`. Requires
   // 1 <= s <= n <= kMaxVectorLength.
   //
-  // The derivation, for ever: m = s, or n - s when 2 s > n. Rng(seed) gives
-  // 64-bit words, of which the low and then the high half is used as a 32-bit
-  // x. With p = x n (64 bits), x is rejected when p mod 2^32 < 2^32 mod n,
-  // else it draws coordinate p >> 32. Coordinates are drawn until m different
-  // ones are marked; when 2 s > n the set is those not marked.
-  // Cost: at most 1.39 s draws on average, O(n/64) besides.
+  // The derivation must never change: m = s, or n - s when 2 s > n. Rng(seed)
+  // gives 64-bit words, of which the low and then the high half is used as a
+  // 32-bit x. With p = x n (64 bits), x is rejected when p mod 2^32 < 2^32 mod
+  // n, else it draws coordinate p >> 32. Coordinates are drawn until m
+  // different ones are marked; when 2 s > n the set is those not marked.
+  // Cost: at most 1.39 s draws on average, and O(n/64).
   static CoordinateSet Random(int64_t n, int64_t s, uint64_t seed);
 
   // The s coordinates with the largest |values[l] - reference[l]|, ties to the
@@ -54,11 +54,11 @@ class CoordinateSet {
                                           absl::Span<const float> reference,
                                           int64_t s);
 
-  // The members as a Rice code of their gaps (see index_code.h). At most
-  // MaxIndexBytes(n, s).
+  // The members as a Rice code of their gaps (see index_code.h), in at most
+  // MaxIndexBytes(n, s) bytes.
   std::string EncodeIndices() const;
 
-  // The inverse. Any bytes give a set or an error. Requires
+  // The inverse of EncodeIndices. Any bytes give a set or an error. Requires
   // 1 <= s <= n <= kMaxVectorLength.
   // Errors: INVALID_ARGUMENT  a coordinate is not below n, the bytes end too
   //                           early or go on after the last one.
@@ -76,12 +76,12 @@ class CoordinateSet {
   // The cursor before the first member >= l, 0 <= l <= n.
   Cursor From(int64_t l) const;
 
-  // Fills `out` with the next out.size() members; there must be so many.
+  // Fills `out` with the next out.size() members, which must exist.
   void Take(Cursor* cursor, absl::Span<uint32_t> out) const;
 
  private:
   CoordinateSet(int64_t n, int64_t s);
-  // To be called when words_ is complete.
+  // Call when words_ is complete.
   void BuildRanks();
 
   int64_t n_;

@@ -1,12 +1,13 @@
-// Bytes to a vector that an algorithm can mix with. Total: any bytes give a
-// message or an error, never a crash. Bounded: nothing is allocated before the
-// sizes have been checked against the receiver's own model.
+// From bytes to a vector that an algorithm can mix with. Decoding is total: any
+// bytes give a message or an error, never a crash. It is bounded: nothing is
+// allocated before the sizes have been checked against the receiver's own
+// model.
 //
-// The way of a message:
+// A message passes through:
 //   ParseHeader, CheckHeader (header.h)
 //   Assembler   collects the body from chunks
-//   BodyCheck   reads it, as it comes or at the end
-//   OpenMessage gives a DecodedMessage of a body that is well
+//   BodyCheck   checks it, as it arrives or at the end
+//   OpenMessage makes a DecodedMessage of a valid body
 #ifndef DFL_CODEC_DECODER_H_
 #define DFL_CODEC_DECODER_H_
 
@@ -26,27 +27,26 @@
 
 namespace dfl::codec {
 
-// Puts a body together. Chunks come in order and without gaps; where they are
-// cut makes no difference. A transfer that was interrupted goes on at
-// received(). Thread-compatible.
+// Puts a body together. Chunks come in order and without gaps, and may be cut
+// anywhere. An interrupted transfer continues at received(). Thread-compatible.
 class Assembler {
  public:
   // `header` has passed CheckHeader(): its body's size is reserved at once.
   explicit Assembler(const EncodedHeader& header);
 
-  // Errors, which leave everything as it was:
+  // Errors, which change nothing:
   //   OUT_OF_RANGE      `offset` is not received(): ask again from there.
-  //   INVALID_ARGUMENT  the body would get longer than announced.
+  //   INVALID_ARGUMENT  the body would become longer than announced.
   absl::Status Append(int64_t offset, absl::string_view bytes);
 
   int64_t received() const { return static_cast<int64_t>(body_.size()); }
   bool complete() const { return received() == header_.body_bytes(); }
   const EncodedHeader& header() const { return header_; }
-  // What is here. Append() neither moves nor changes these bytes, so they may
-  // be read on another thread meanwhile.
+  // The bytes received so far. Append() neither moves nor changes them, so
+  // another thread may read them meanwhile.
   absl::string_view body() const { return body_; }
 
-  // The body, complete or not; the Assembler is empty then.
+  // Gives the body away, complete or not. The Assembler is empty afterwards.
   std::string Take() { return std::move(body_); }
 
  private:
@@ -54,21 +54,23 @@ class Assembler {
   std::string body_;
 };
 
-// The checks of a body, which may begin while it still comes in: little is left
-// to do after its last byte, and what has just come is still in the cache.
+// Checks a body. The check may begin while the body still arrives: little is
+// left to do after the last byte, and new bytes are still in the cache.
 // Thread-compatible.
 class BodyCheck {
  public:
   // `header` has passed ParseHeader() and CheckHeader().
   explicit BodyCheck(const EncodedHeader& header);
 
-  // Goes on to the end of `body`: what is here of it, not less than before.
+  // Continues to the end of `body`: the part received so far, which must not be
+  // shorter than before.
   void Advance(absl::string_view body);
 
-  // Errors, of the whole `body`:
+  // Checks the whole `body`.
+  // Errors:
   //   DATA_LOSS         it is too short or long, or its checksum is wrong.
   //   INVALID_ARGUMENT  the checksum is right but a value or a scale is not
-  //                     finite. Not made by an honest encoder.
+  //                     finite. No honest encoder makes this.
   absl::Status Finish(absl::string_view body);
 
   const EncodedHeader& header() const { return header_; }
@@ -81,8 +83,9 @@ class BodyCheck {
   bool all_finite_ = true;
 };
 
-// A checked message. Holds the body (values are read in place), n/8 bytes
-// when it is not dense, and a copy of the buffers; of steps n floats.
+// A checked message. It holds the body, whose values are read in place, and a
+// copy of the buffers. A message that is not dense holds n/8 bytes more, and
+// one of steps n floats.
 class DecodedMessage : public core::RemoteVector {
  public:
   const EncodedHeader& header() const { return header_; }
@@ -90,8 +93,8 @@ class DecodedMessage : public core::RemoteVector {
   int64_t size() const override { return header_.n; }
   int64_t carried() const override { return header_.s; }
 
-  // See core::RemoteVector. Any order of ranges costs the same: a range starts
-  // by counting at most 4,096 bits. Thread-safe against itself.
+  // See core::RemoteVector. Ranges may come in any order at the same cost: each
+  // starts by counting at most 4,096 bits. Concurrent calls are safe.
   void AddDifference(core::CoordinateRange range, absl::Span<const float> own,
                      float weight, absl::Span<float> sum,
                      absl::Span<int32_t> counts) override;
@@ -99,7 +102,7 @@ class DecodedMessage : public core::RemoteVector {
   // The floating-point module buffers, [header().buffer_length].
   absl::Span<const float> buffers() const { return buffers_; }
 
-  // The whole model, for a node that takes its neighbour's over. `out` has n
+  // Copies the whole model, for a node that adopts its neighbour's. `out` has n
   // entries.
   // Errors: FAILED_PRECONDITION  the message is not dense; `out` is untouched.
   absl::Status CopyDense(absl::Span<float> out) const;
@@ -130,8 +133,8 @@ class DecodedMessage : public core::RemoteVector {
 };
 
 // Finishes `check` and opens the body.
-// Errors: those of BodyCheck::Finish(), and INVALID_ARGUMENT when a buffer entry
-// is not finite, a coordinate is out of range or steps are malformed.
+// Errors: those of BodyCheck::Finish(), and INVALID_ARGUMENT when a buffer
+// entry is not finite, a coordinate is out of range or steps are malformed.
 absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
                                                             std::string body);
 

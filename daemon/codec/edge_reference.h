@@ -1,7 +1,8 @@
-// What a neighbour is known to have been sent: the vector that the top-k
-// format ranks against, one for each directed edge. Values travel, not
-// differences, so a reference that lags (a message lost, an acknowledgement
-// late) costs a poorer choice of coordinates and nothing else.
+// What a neighbour is known to have received: the vector against which the
+// top-k format ranks coordinates. There is one for each directed edge. Messages
+// carry values, not differences. A reference that lags, because a message was
+// lost or an acknowledgement is late, only makes the choice of coordinates
+// poorer.
 //
 // Thread-compatible.
 #ifndef DFL_CODEC_EDGE_REFERENCE_H_

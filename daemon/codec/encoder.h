@@ -1,10 +1,13 @@
-// Vector to bytes, chunk by chunk from the caller's snapshot: a dense model of
-// 1 GB is never held a second time as bytes.
+// From a vector to bytes, chunk by chunk from the caller's snapshot: a dense
+// model of 1 GB is never held a second time as bytes.
 //
-// Memory: nothing of order n for dense; n/8 bytes for random coordinates; for
-// top-k the list of coordinates (at most 2 bytes each, see index_code.h)
-// besides, and 8 bytes a coordinate when what was sent is kept for an
-// EdgeReference; for steps the body, at most 2 bytes a coordinate and 4 a block.
+// Memory:
+//   dense    nothing of order n
+//   random   n/8 bytes
+//   top-k    n/8 bytes and the list of coordinates (at most 2 bytes each, see
+//            index_code.h); 8 bytes a coordinate more if what was sent is kept
+//            for an EdgeReference
+//   steps    the body: at most 2 bytes a coordinate and 4 a block
 #ifndef DFL_CODEC_ENCODER_H_
 #define DFL_CODEC_ENCODER_H_
 
@@ -26,7 +29,7 @@ namespace dfl::codec {
 
 struct EncoderInput {
   core::MessageFormat format;
-  // s, in [1, n]: core::SentCoordinates(rate, n). Not looked at when dense.
+  // s, in [1, n]: core::SentCoordinates(rate, n). Ignored when dense.
   int64_t sent = 0;
   // Fresh for every message; the same in both directions of an edge where
   // mixing is symmetric.
@@ -37,10 +40,10 @@ struct EncoderInput {
   absl::Span<const float> buffers;
   // Top-k only: [n], or empty for all zero. See EdgeReference.
   absl::Span<const float> reference;
-  // Whether TakeSent() is wanted: for top-k.
+  // Top-k only: whether TakeSent() will be called.
   bool keep_sent = false;
-  // Steps only, which are dense, have seed 0 and keep nothing: what `values` are.
-  // Read only by Create.
+  // Steps only: the codes of `values`. Messages of steps are dense, have seed 0
+  // and keep nothing. Read only by Create.
   const core::StepCodes* steps = nullptr;
 };
 
@@ -56,10 +59,10 @@ struct SentValues {
 class Encoder {
  public:
   // Errors: INVALID_ARGUMENT
-  //   n or `sent` out of range, a span of the wrong length;
-  //   a value or buffer entry that is infinite or not a number, or for int8
-  //   beyond 2^126: the first one is named. All n are looked at, also those
-  //   that would not be sent: such a model must not be mixed with.
+  //   n or `sent` is out of range, or a span has the wrong length;
+  //   a value or buffer entry is infinite or not a number, or beyond 2^126 for
+  //   int8. The first one is named. All n values are checked, not only those
+  //   that would be sent, because such a model must not be mixed.
   static absl::StatusOr<std::unique_ptr<Encoder>> Create(
       const EncoderInput& input);
 
@@ -69,8 +72,8 @@ class Encoder {
   // Header and body.
   int64_t total_bytes() const { return header_.total_bytes(); }
 
-  // The next `max_bytes` bytes of the body, fewer only at its end. Where
-  // chunks are cut makes no difference to the bytes. Requires max_bytes >= 1.
+  // The next `max_bytes` bytes of the body, fewer only at its end. The bytes do
+  // not depend on where chunks are cut. Requires max_bytes >= 1.
   std::string Next(int64_t max_bytes);
 
   // Bytes of the body handed out so far.
@@ -89,10 +92,10 @@ class Encoder {
 
   // Bytes of the next piece; 0 at the end.
   size_t PieceBytes() const;
-  // Writes it at `out`. The checksum must cover all before it.
+  // Writes the next piece at `out`. The checksum must cover all pieces before.
   void WritePiece(char* out);
   void WriteValues(char* out);
-  // Moves on while the current section has nothing left.
+  // Goes to the next section while the current one has nothing left.
   void SkipEmptySections();
 
   EncoderInput input_;

@@ -43,7 +43,8 @@ uint8_t Layout(const core::MessageFormat& format) {
   return static_cast<uint8_t>((format.bits - 1) | (format.vectors - 1) << 4);
 }
 
-// Of steps: dense, of equal vectors, and nothing is drawn.
+// A message of steps is dense, its vectors have equal lengths, and nothing is
+// drawn.
 absl::Status CheckSteps(const EncodedHeader& header) {
   if (header.format.coordinates == core::Coordinates::kDense &&
       header.n % header.format.vectors == 0 && header.seed == 0) {

@@ -49,7 +49,7 @@ struct EncodedHeader {
   int64_t buffer_length = 0;
   int64_t payload_bytes = 0;
 
-  // What of the payload is what.
+  // The parts of the payload.
   int64_t value_bytes() const;
   int64_t index_bytes() const;  // 0 unless top-k
   int64_t body_bytes() const { return payload_bytes + kTrailerBytes; }
@@ -68,24 +68,25 @@ struct EncodedHeader {
 // kHeaderBytes bytes. `header` is consistent, as ParseHeader() demands.
 std::string SerializeHeader(const EncodedHeader& header);
 
-// The inverse. What it returns is consistent in itself: known formats,
-// 1 <= s <= n, s = n when dense, and sizes that follow from the rest (for
-// top-k: that are possible). Allocates nothing.
+// The inverse of SerializeHeader. The result is consistent: known formats, 1 <=
+// s <= n, s = n when dense, and sizes that follow from the other fields (or are
+// possible, for top-k). Allocates nothing.
 // Errors:
 //   UNIMPLEMENTED     another codec version, or a format this one does not
 //                     know: the sender is newer.
 //   DATA_LOSS         the checksum is wrong or the bytes are not kHeaderBytes.
-//   INVALID_ARGUMENT  inconsistent: not made by an honest encoder.
+//   INVALID_ARGUMENT  inconsistent; no honest encoder makes this.
 absl::StatusOr<EncodedHeader> ParseHeader(absl::string_view bytes);
 
 // Whether a receiver whose own model has `n` parameters and `buffer_length`
-// buffer entries can take the message. To be called before anything is
-// allocated for it: body_bytes() is bounded by these two then.
-// Errors: FAILED_PRECONDITION names both lengths: another model.
+// buffer entries can take the message. Call it before allocating anything for
+// the message: afterwards these two numbers bound body_bytes().
+// Errors: FAILED_PRECONDITION when the model is another one; names both
+// lengths.
 absl::Status CheckHeader(const EncodedHeader& header, int64_t n,
                          int64_t buffer_length);
 
-// What the trailer's checksum starts from.
+// The checksum of the header, from which the trailer's checksum starts.
 uint32_t ChecksumOfHeader(const EncodedHeader& header);
 
 }  // namespace dfl::codec

@@ -32,7 +32,7 @@ class GapWriter {
  public:
   explicit GapWriter(int k) : k_(k) {}
   void Add(uint64_t gap);
-  // The bytes; the writer is empty then.
+  // Gives the bytes away. The writer is empty afterwards.
   std::string Finish();
 
  private:
@@ -44,7 +44,7 @@ class GapWriter {
   std::string bytes_;
 };
 
-// Reads them. Never reads outside `bytes`.
+// Reads gaps one after another. Never reads outside `bytes`.
 class GapReader {
  public:
   GapReader(absl::string_view bytes, int k)

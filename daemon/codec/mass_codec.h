@@ -1,5 +1,5 @@
-// Mass in a lossy format (core::MassCode): what a parcel carries is what its
-// receiver decodes, bit for bit; the giver keeps the rest.
+// Mass in a lossy format (core::MassCode). A parcel counts as what its receiver
+// decodes, bit for bit; the giver keeps the rest.
 #ifndef DFL_CODEC_MASS_CODEC_H_
 #define DFL_CODEC_MASS_CODEC_H_
 
@@ -16,14 +16,15 @@ namespace dfl::codec {
 // Thread-compatible.
 class MassCodec : public core::MassCode {
  public:
-  // From the next parcel on; fp32 is exact. `seed` should differ between nodes:
-  // roundings are drawn from it, the receiver's name and the parcel's number.
+  // Takes effect with the next parcel; fp32 is exact. `seed` should differ
+  // between nodes. Roundings are drawn from it, the receiver's name and the
+  // parcel's number.
   void Set(core::ValueType values, uint64_t seed) {
     values_ = values;
     seed_ = seed;
   }
 
-  // Cost: O(n) time, n floats and the body for a while.
+  // Cost: O(n) time. Memory during the call: n floats and the body.
   std::optional<Written> Write(const NodeId& to, uint64_t sequence,
                                absl::Span<const float> mass) const override;
 

@@ -32,7 +32,7 @@ void EncodeBlock(int bits, float step, absl::Span<const float> values,
   uint32_t waiting = 0;
   int filled = 0;
   for (const float value : values) {
-    // The value is a code's but for its rounding.
+    // The value is that of a code, except for rounding.
     const double code =
         std::nearbyint(value / static_cast<double>(step) - 0.5) + half;
     DFL_CHECK(code >= 0 && code < 2 * half);

@@ -1,10 +1,9 @@
-// core::StepCodes as bytes. For each vector, and of it for each block of up to 256
-// values:
+// core::StepCodes as bytes. Each block of up to 256 values of each vector has:
 //
 //   step   4 bytes, fp32: 0, or from 2^-100 to 2^100
 //   codes  ceil(count b / 8) bytes: code + 2^{b-1} of b bits each, the first one
-//          in the lowest bits; what is left of the last byte is 0. All 0 where
-//          the step is.
+//          in the lowest bits; the rest of the last byte is 0. All are 0 if
+//          the step is 0.
 //
 // So n values of one bit take about n/8 + n/64 bytes.
 #ifndef DFL_CODEC_STEP_CODE_H_
@@ -20,15 +19,15 @@
 
 namespace dfl::codec {
 
-// Of n values altogether, n a multiple of `vectors`.
+// The length of n values in all; n is a multiple of `vectors`.
 int64_t StepCodeBytes(int bits, int vectors, int64_t n);
 
 // Requires finite values that are whole codes of their steps.
 std::string EncodeSteps(const core::StepCodes& codes);
 
-// The values, bit for bit those that were encoded (-0 as 0). `bytes` has the
-// length that StepCodeBytes says of `out`.
-// Errors: INVALID_ARGUMENT  a step out of range, or bits where there are none.
+// Decodes the values, bit for bit as they were encoded (-0 as 0). `bytes` has
+// the length StepCodeBytes gives for `out`.
+// Errors: INVALID_ARGUMENT  a step is out of range, or unused bits are set.
 absl::Status DecodeSteps(int bits, int vectors, absl::string_view bytes,
                          absl::Span<float> out);
 

@@ -2,9 +2,9 @@
 // stochastic rounding. Works on runs of values inside one block of 256 *sent*
 // values, so any part of a message can be made or read on its own.
 //
-// Draws. The q-th sent value of a message is rounded with 32 bits that are a
-// hash of the message's rounding seed and q. Sender and receiver compute the
-// same ones, for any range, in any order.
+// Draws. The q-th sent value of a message is rounded with 32 bits: a hash of
+// the message's rounding seed and q. Sender and receiver compute the same bits,
+// for any range, in any order.
 //
 // fp16  [values of 2 bytes] The magnitude's float32 bits plus 13 random bits,
 //       the lowest 13 cut off: up with probability (what is cut) / 2^13. Below
@@ -17,16 +17,17 @@
 //       no clamping; at least 2^-126, and 0 only when all values are 0.
 //       Carries magnitudes up to 2^126.
 //
-// Difference to one's own value: dec(code) - dec(code of own), own's code with
-// the same scale and draw but never clamped, so that the mean is remote - own
-// and equal values give exactly 0. A saturated fp16 says only "beyond 65504":
-// its difference to an own value beyond it on the same side is 0. Own values
-// more than 2^22 int8 steps out stand for themselves, unrounded.
+// Difference to the receiver's own value: dec(code) - dec(code of own). The own
+// value is coded with the same scale and draw, but never clamped. So the mean
+// of the difference is remote - own, and equal values give exactly 0.
+//   - A saturated fp16 says only "beyond 65504". Its difference to an own value
+//     beyond that on the same side is 0.
+//   - An own value more than 2^22 int8 steps out is not rounded.
 //
-// Steps, the fifth type, are written as step_code.h says; no function here takes
-// them.
+// Steps, the fifth type, are written as step_code.h says. No function here
+// takes them.
 //
-// Plain IEEE + - * / only, no contraction: every platform agrees.
+// Only IEEE + - * / without contraction is used, so all platforms agree.
 #ifndef DFL_CODEC_VALUE_CODE_H_
 #define DFL_CODEC_VALUE_CODE_H_
 

@@ -20,10 +20,10 @@ inline constexpr char kDefaultConfigFile[] = "/etc/dfld/dfld.yaml";
 inline constexpr char kDefaultConfigFolder[] = "/etc/dfld/conf.d";
 
 struct DaemonCommandLine {
-  // --config or DFLD_CONFIG; "": the default one, if it is there.
+  // --config or DFLD_CONFIG; "": the default file, if it exists.
   std::string config_file;
-  // --conf-d or DFLD_CONF_D; "": the default one, if it is there and no file
-  // was named either.
+  // --conf-d or DFLD_CONF_D; "": the default folder, if it exists and no file
+  // was named.
   std::string config_folder;
   std::string ready_file;  // --ready-file or DFLD_READY_FILE; "": none
   bool check = false;      // check the configuration, then exit
@@ -33,11 +33,11 @@ struct DaemonCommandLine {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-// A flag of a list may be repeated; its values add up. A flag of an on/off
-// setting may stand alone and then means on.
+// The flag of a list may be repeated, which adds values. The flag of an on/off
+// setting may have no value and then means on. `environment` gives the paths
+// that no flag gives.
 // Errors: INVALID_ARGUMENT names an unknown flag with the nearest known one, a
 // flag without its value, or an argument that is no flag (exit code 2).
-// `environment` gives the paths that no flag gives.
 absl::StatusOr<DaemonCommandLine> ParseDaemonCommandLine(
     int argc, const char* const* argv,
     const std::map<std::string, std::string>& environment);
@@ -46,9 +46,9 @@ absl::StatusOr<DaemonCommandLine> ParseDaemonCommandLine(
 // example.
 std::string DaemonHelp();
 
-// Reads what `line` names: the configuration file, *.yaml of
-// the folder in order of names, the host's name and whether we are root.
-// Errors: NOT_FOUND when a file or folder that was named is not there;
+// Reads what `line` names: the configuration file, and *.yaml of the folder in
+// the order of their names. Finds out the host's name and whether we are root.
+// Errors: NOT_FOUND when a named file or folder does not exist;
 // PERMISSION_DENIED; INVALID_ARGUMENT when a file is larger than 1 MiB.
 absl::StatusOr<SettingsSources> GatherSources(
     const DaemonCommandLine& line,
@@ -57,7 +57,7 @@ absl::StatusOr<SettingsSources> GatherSources(
 // The process's environment as a map.
 std::map<std::string, std::string> ProcessEnvironment();
 
-// A text file of at most `max_bytes`.
+// Reads a text file of at most `max_bytes`.
 // Errors: as GatherSources.
 absl::StatusOr<std::string> ReadTextFile(const std::string& path,
                                          size_t max_bytes);

@@ -1,4 +1,4 @@
-// Where a node's files are when nothing is set: as a service, or in a person's own
+// Where a node's files are by default: for a service, and for a user's own
 // session.
 #ifndef DFL_CONFIG_DEFAULT_PLACES_H_
 #define DFL_CONFIG_DEFAULT_PLACES_H_
@@ -9,8 +9,8 @@
 
 namespace dfl::config {
 
-// What must outlive the daemon: systemd's state folder, $XDG_STATE_HOME/dfld or
-// ~/.local/state/dfld of a person, else the service's.
+// The folder of what must outlive the daemon: systemd's state folder, a user's
+// $XDG_STATE_HOME/dfld or ~/.local/state/dfld, or else the service's.
 std::string DefaultStateFolder(
     const std::map<std::string, std::string>& environment, bool is_root);
 

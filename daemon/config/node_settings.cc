@@ -150,7 +150,7 @@ class Loader {
     }
   }
 
-  // Of a data section in a larger document: keys that are not ours to read.
+  // Whether `key` of a data section belongs to the document around it.
   bool IsOthers(const std::string& key, const std::string& origin) {
     if (key == "data.partition.count" || key == "data.partition.index") {
       mistakes_.Add(absl::StrCat(origin, ": ", Shown(key),
@@ -330,7 +330,7 @@ class Loader {
     }
     const std::string text =
         absl::StrCat(origins_[key], ": ", Shown(key), ": ", message);
-    // Both sets have the format in common; one mistake is told once.
+    // Both sets share the format; report a mistake in it once.
     if (told_.insert(text).second) mistakes_.Add(text);
   }
 

@@ -1,6 +1,6 @@
 // A node's own settings: who it is, where it listens, its data, its device and
 // its limits. Everything that is the same on all nodes (model, algorithm,
-// topology, ...) is the run plan's: core/plan/run_plan.h and plan_yaml.h.
+// topology, ...) is in the run plan: core/plan/run_plan.h and plan_yaml.h.
 //
 // Every setting has a key in the configuration file, an environment variable
 // and a flag, all derived from one table (settings_table.h):
@@ -30,7 +30,7 @@ namespace dfl::config {
 
 enum class Security {
   kTls,       // mutual TLS on every network connection
-  kInsecure,  // plain text, no identity; asked for in so many words
+  kInsecure,  // plain text, no identity; only if set explicitly
 };
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
@@ -41,7 +41,7 @@ struct PeerSettings {
   // host:port to listen on; port 0: the system chooses. Empty: dial out only.
   std::vector<std::string> listen = {"0.0.0.0:7600"};
   // host:port by which others reach this node; port 0: the port it listens on.
-  // "": found out from `listen` and the host's name.
+  // "": derived from `listen` and the host's name.
   std::string advertise;
 };
 
@@ -53,21 +53,22 @@ struct ControlSettings {
   std::vector<std::string> listen;
 };
 
-// How features are shifted and scaled, bytes having been divided by 255: by
-// numbers given here or in a file, by those of this node's own training rows, or
-// not at all. At most one of the three is set.
+// How features are shifted and scaled, after bytes were divided by 255. The
+// numbers come from here, from a file, or from this node's own training rows;
+// at most one of the three is set. Without any nothing is scaled.
 struct StandardiseSettings {
   enum class Per { kNone, kAll, kChannel, kFeature };
 
   Per per = Per::kNone;  // of the node's own rows
-  // One number for all, one a channel, or one a feature; as many in both.
+  // One number for all, for each channel, or for each feature. Both have the
+  // same length.
   std::vector<float> mean;
   std::vector<float> std;
   std::string file;  // CSV with the columns mean and std, a line a feature
 };
 
 struct DataSettings {
-  // Format, labels and shape of both sets. Its `paths` and `rows` are unused.
+  // Format, labels and shape of both sets; `paths` and `rows` are not used.
   data::DataSpec common;
   std::vector<std::string> train_paths;
   int64_t train_rows = 0;  // that the training files must hold; 0: any
@@ -133,7 +134,7 @@ struct SettingsText {
   std::string text;
 };
 
-// Everything settings may come from, so that loading reads nothing by itself.
+// All sources of settings, so that loading itself reads nothing.
 struct SettingsSources {
   // Weakest first: the file, then conf.d in order of names.
   std::vector<SettingsText> files;
@@ -167,10 +168,10 @@ struct LoadedSettings {
 // known one.
 absl::StatusOr<LoadedSettings> LoadNodeSettings(const SettingsSources& sources);
 
-// The same for a caller that wants no listing.
+// As LoadNodeSettings, without the listing.
 absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources);
 
-// What a larger document has around a data section.
+// The place of a data section in a larger document.
 struct DataSurroundings {
   std::string path;               // of the section, for errors
   std::vector<std::string> keys;  // in the section, beside its own; not read
@@ -185,9 +186,9 @@ absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
                                               const std::string& file,
                                               const DataSurroundings& around);
 
-// What a daemon needs beyond well-formed settings before it may start: data to
-// train on, and `security: insecure` in so many words while a network
-// connection would be in plain text.
+// Checks what a daemon needs to start beyond well-formed settings: data to
+// train on, and an explicit `security: insecure` if a network connection would
+// be in plain text.
 // Errors: INVALID_ARGUMENT, as LoadNodeSettings.
 absl::Status CheckStartable(const LoadedSettings& loaded);
 

@@ -36,32 +36,32 @@
 
 namespace dfl::config {
 
-// A plan is no longer than this.
+// The longest plan.
 inline constexpr size_t kMaxPlanBytes = size_t{8} << 20;
 
-// Reads a plan and checks it as core::ValidatePlan does. Untrusted input is
-// welcome: any bytes give a plan or an error. `file_name` is only quoted.
+// Reads a plan and checks it as core::ValidatePlan does. The input need not be
+// trusted: any bytes give a plan or an error. `file_name` is only quoted.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes,
 //   FILE:LINE: KEY: what was found; allowed: ...
 absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
                                         absl::string_view file_name);
 
-// The same, with what the checks built. `complete` fills in what the document
-// leaves open, such as a version and a seed, before the plan is checked, so that
-// it is checked once. A mistake in it is told with the line of its key, if that
-// has one.
+// As ParsePlan, with what the checks built. Before the plan is checked,
+// `complete` fills in what the document leaves open, such as a version and a
+// seed, so that one check is enough. A mistake there is reported with the line
+// of its key, if the key has one.
 absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
     absl::string_view text, absl::string_view file_name,
     absl::FunctionRef<void(core::RunPlan&)> complete);
 
-// What a larger document has around the plan, such as a simulated network.
+// The place of a plan in a larger document, such as a simulated network.
 struct PlanSurroundings {
-  std::vector<std::string> keys;  // beside the plan's own; not looked at
-  // Of a plan that lists none itself; sorted bytewise, no doubles.
+  std::vector<std::string> keys;  // beside the plan's own; ignored
+  // The members of a plan that lists none itself; sorted bytewise, no doubles.
   std::vector<core::MemberSpec> members;
 };
 
-// The same of a document that is a tree already.
+// As ParsePlan, for a document that has been parsed to a tree.
 absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
                                        absl::string_view file_name,
                                        const PlanSurroundings& around = {});

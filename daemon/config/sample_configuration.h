@@ -6,8 +6,8 @@
 
 namespace dfl::config {
 
-// The commented sample (deploy/dfld.yaml): every key with help, unit, what is
-// allowed and default. Defaults are those of a service.
+// The commented sample (deploy/dfld.yaml): every key with its help, unit,
+// allowed values and default. Defaults are those of a service.
 std::string SampleConfiguration();
 
 }  // namespace dfl::config

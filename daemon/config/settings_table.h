@@ -1,6 +1,6 @@
 // The one declaration of every node setting. The file's parser, environment
 // variables, flags, `dfld --help`, `config show` and the sample configuration
-// all read this table, so none can get out of step with another.
+// all read this table, so they always agree.
 #ifndef DFL_CONFIG_SETTINGS_TABLE_H_
 #define DFL_CONFIG_SETTINGS_TABLE_H_
 
@@ -27,14 +27,14 @@ struct Setting {
   std::string unit;     // "bytes"; "" when it has none
   std::string allowed;  // "tls or insecure"
   std::string help;     // one sentence or more
-  // What stands for the default where it depends on the machine; else "".
+  // What is shown as the default if it depends on the machine; else "".
   std::string default_note;
   bool is_list = false;
   bool is_flag = false;  // on or off: as a flag it may stand without a value
 
   // Parses `value` into its place.
-  // Errors: INVALID_ARGUMENT; the message is "" or why this value is not
-  // allowed. The place is left as it was.
+  // Errors: INVALID_ARGUMENT, which changes nothing; the message is "" or says
+  // why this value is not allowed.
   std::function<absl::Status(const RawValue& value, NodeSettings& settings)>
       set;
   // The value as it would stand in a file.

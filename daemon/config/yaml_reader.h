@@ -1,8 +1,8 @@
-// Reads values out of a YamlNode tree and collects what is wrong with them,
-// each with its line: FILE:LINE: KEY: found VALUE; allowed: ...
+// Reads values out of a YamlNode tree and collects mistakes with their lines:
+// FILE:LINE: KEY: found VALUE; allowed: ...
 //
-// A value that is not allowed is noted and left as it was, so that later ones
-// are still looked at. Paths are written "topology.edges[2]".
+// A value that is not allowed is noted and not stored, and reading continues.
+// Paths are written "topology.edges[2]".
 #ifndef DFL_CONFIG_YAML_READER_H_
 #define DFL_CONFIG_YAML_READER_H_
 
@@ -39,18 +39,18 @@ class YamlReader {
   void Wrong(const YamlNode& node, absl::string_view path,
              absl::string_view allowed);
 
-  // Notes where a path stands, for errors that name a path later.
+  // Notes the line of a path, for later errors that name the path.
   void Remember(absl::string_view path, int line);
-  // The same for a path that may have had another line.
+  // The same, for a path whose line may have been noted before.
   void Move(absl::string_view path, int line);
-  // The line of the path that `message` begins with, or of the nearest thing
-  // around it.
+  // The line of the path with which `message` begins, or of the nearest section
+  // or list around it.
   int LineOf(absl::string_view message) const;
 
   // Whether `node` is a section or empty; else a mistake.
   bool IsSection(const YamlNode& node, absl::string_view path);
-  // Remembers every key's line and refuses those that are not in `allowed`,
-  // with the nearest that is.
+  // Remembers the line of every key, and notes a mistake for a key that is not
+  // in `allowed`, with the nearest allowed one.
   void TakeKeys(const YamlNode& section, absl::string_view path,
                 const std::vector<std::string>& allowed);
   // The section `key` with its keys taken; null when it is absent or none.
@@ -58,8 +58,8 @@ class YamlReader {
                           absl::string_view key,
                           const std::vector<std::string>& allowed);
 
-  // Each of these looks up `key`, leaves `out` alone when it is absent, and
-  // notes what is not allowed.
+  // Each of these reads `key` into `out`. If it is absent, `out` does not
+  // change; a value that is not allowed is noted as a mistake.
   void Text(const YamlNode& section, absl::string_view path,
             absl::string_view key, std::string& out);
   void Integer(const YamlNode& section, absl::string_view path,
@@ -73,7 +73,7 @@ class YamlReader {
   void Integers(const YamlNode& section, absl::string_view path,
                 absl::string_view key, absl::string_view allowed,
                 std::vector<int64_t>& out);
-  // `read` gives nullopt for what is not allowed.
+  // `read` returns nullopt for a value that is not allowed.
   template <typename T, typename Reader>
   void Scalar(const YamlNode& section, absl::string_view path,
               absl::string_view key, Reader read, absl::string_view allowed,
@@ -107,7 +107,7 @@ class YamlReader {
     }
   }
 
-  // A node's name; nullopt (and a mistake) when it can be none.
+  // A node's name; nullopt, and a mistake, if it is not a valid one.
   std::optional<NodeId> Name(const YamlNode& node, absl::string_view path);
 
  private:

@@ -1,10 +1,12 @@
-// YAML text as a plain tree that knows its lines: the only way yaml-cpp is
-// used, and the only place that meets its exceptions.
+// YAML text as a plain tree that knows its lines. Only this file uses yaml-cpp
+// and meets its exceptions.
 //
-// Taken: one document of maps, lists and scalars. Refused, with the line:
-// doubled keys, keys that are no scalars, aliases and anchors (a few lines of
-// them can stand for gigabytes), tags, a second document, nesting beyond
-// kMaxYamlDepth, texts beyond kMaxYamlText.
+// It accepts one document of maps, lists and scalars. It refuses, with the
+// line:
+//   - keys that are repeated or are no scalars;
+//   - aliases and anchors, of which a few lines can stand for gigabytes;
+//   - tags, and a second document;
+//   - nesting beyond kMaxYamlDepth, and texts beyond kMaxYamlText.
 #ifndef DFL_CONFIG_YAML_TREE_H_
 #define DFL_CONFIG_YAML_TREE_H_
 

@@ -15,25 +15,25 @@ namespace dfl::console {
 // "algorithm", "participation", "period".
 const char* NounName(core::KnobNoun noun);
 
-// The knobs of one noun: values of `plan` (null: the defaults), ranges, what
-// single nodes have instead.
+// The knobs of one noun: the values of `plan` (null: the defaults), the allowed
+// ranges, and the values of single nodes that differ.
 Json KnobsJson(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
                const core::RunPlan* plan);
 Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
                  const core::RunPlan* plan);
 
-// All algorithms: each as AlgorithmJson has it without a plan; a line each.
+// All algorithms: as AlgorithmJson without a plan; as text, a line each.
 Json CatalogueJson();
 std::string CatalogueText();
 
-// One algorithm with source, costs, caveats and all knobs. `program` is the one
-// whose commands set the knobs; "": none does.
+// One algorithm with source, costs, caveats and all knobs. `program` is the
+// program whose commands set the knobs; "": no program does.
 Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan);
 std::string AlgorithmText(const core::AlgorithmInfo& info,
                           const core::RunPlan* plan,
                           const std::string& program);
 
-// Every knob of `noun` that there is, what it may be, and whose it is.
+// Every knob of `noun`, with its allowed values and its algorithms.
 std::string KnobsHelp(core::KnobNoun noun);
 
 // The whole catalogue as a page: docs/algorithms.md.

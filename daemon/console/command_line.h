@@ -15,17 +15,17 @@ CLI::App* AddCommand(CLI::App& parent, const std::string& name,
                      const std::string& description,
                      const std::string& arguments);
 
-// The same end for the program itself, below the footer it has. Call it before
-// the first AddCommand: commands begin with the footer of what they belong to,
-// less its example.
+// Adds an example to the program itself, below its footer. Call it before the
+// first AddCommand: a command starts with the footer of its parent, without the
+// example.
 void SetExample(CLI::App& app, const std::string& arguments);
 
 // Puts `text` above the example.
 void AddHelp(CLI::App& command, const std::string& text);
 
-// Two lines for stderr: what is wrong, with the nearest command or flag there
-// is, and which --help tells more. `app` is the one at the top, named after the
-// program, after it failed to parse.
+// Two lines for stderr: what is wrong, with the nearest command or flag, and
+// which --help says more. `app` is the top one, named after the program, and
+// has failed to parse.
 std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace dfl::console

@@ -16,9 +16,10 @@ namespace dfl::console {
 
 using Json = nlohmann::ordered_json;
 
-// Two blanks of indentation, a line end; bytes that are no UTF-8 are replaced.
+// Indented by two blanks, with a line end. Bytes that are no UTF-8 are
+// replaced.
 std::string ToJson(const Json& document);
-// One line, with its end.
+// One line with its line end.
 std::string ToJsonLine(const Json& document);
 std::string ToYaml(const Json& document);
 

@@ -1,4 +1,4 @@
-// Ctrl-C as a question, for as long as one of these lives.
+// Turns Ctrl-C into a question that a command may ask while this object lives.
 #ifndef DFL_CONSOLE_INTERRUPT_H_
 #define DFL_CONSOLE_INTERRUPT_H_
 
@@ -6,8 +6,8 @@
 
 namespace dfl::console {
 
-// Takes SIGINT, SIGTERM and SIGHUP; the former handlers come back with its end.
-// One at a time.
+// Handles SIGINT, SIGTERM and SIGHUP. Its destructor restores the former
+// handlers. Only one may live at a time.
 class InterruptScope {
  public:
   InterruptScope();

@@ -1,4 +1,4 @@
-// What a command has of its surroundings, so that tests can give their own.
+// The surroundings of a command, which tests can replace.
 #ifndef DFL_CONSOLE_IO_H_
 #define DFL_CONSOLE_IO_H_
 
@@ -20,10 +20,10 @@ struct Io {
   bool is_root = false;
 };
 
-// The process's own.
+// The surroundings of this process.
 Io ProcessIo();
 
-// Columns of the terminal at stdout; 80 when it cannot be told.
+// Columns of the terminal at stdout; 80 if unknown.
 int TerminalWidth();
 
 }  // namespace dfl::console

@@ -17,8 +17,8 @@ class Table {
   void Add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
 
-  // Lines with their ends; no blanks at the end of a line. Control characters
-  // of cells are shown as '?': they come from other machines.
+  // The lines with their line ends, without trailing blanks. Control characters
+  // in cells, which come from other machines, become '?'.
   std::string ToString() const;
 
  private:

@@ -1,15 +1,15 @@
 // What the control service needs from the daemon, without gRPC or protobuf:
 // app implements it over node, store and learner; tests have a fake.
 //
-// What an implementation may rely on, and must keep
+// Rules for an implementation
 //   Threads   every method may be called from any thread, several at once, and
 //             must not block on the node's loop or on vector work: it reads a
 //             published copy, or posts and calls `done` later.
 //   done      is called exactly once, on any thread, from inside the call or
-//             later. It may be called after the caller has gone; it is quick.
+//             later, also after the caller has gone. It returns quickly.
 //   Lifetime  outlives the ControlServer. Sources, sinks and subscriptions are
-//             destroyed before the server's destructor returns, but for a sink
-//             whose Commit is still running: that one goes after its `done`.
+//             destroyed before the server's destructor returns, except a sink
+//             whose Commit is still running: it is destroyed after `done`.
 //   Errors    absl codes as listed; the text says what, why, and what to do
 //             next. They reach the caller unchanged.
 #ifndef DFL_CONTROL_BACKEND_H_
@@ -52,7 +52,7 @@ struct DaemonStatus {
   std::vector<std::string> warnings;  // for an operator
   absl::Duration uptime;
   std::vector<std::string> peer_addresses;  // bound, "host:port"
-  // As ModelFacts', of the plan that is held.
+  // As in ModelFacts, for the plan that the node holds.
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;
 };
@@ -67,7 +67,7 @@ struct PlanDocument {
 
 struct ApplyPlanOptions {
   std::string yaml;
-  // Must be the version the node holds, 0 for none; nullopt: any will do.
+  // The version that the node must hold, 0 for none; nullopt: any.
   std::optional<uint64_t> expected_version;
   bool dry_run = false;
   // The caller, for the log: "uid 1000" or "10.0.0.7:51234".
@@ -81,8 +81,8 @@ struct ModelFacts {
   int64_t parameter_count = 0;
   int64_t buffer_count = 0;
   std::vector<std::string> dtypes;
-  // Estimate of what the node needs in the worst case; 0 = not told. Its parts,
-  // and what is allowed (0: not limited).
+  // An estimate of the memory that the node needs in the worst case (0:
+  // unknown), its parts, and the limit (0: none).
   int64_t memory_bytes = 0;
   std::vector<runtime::MemoryPart> memory_parts;
   int64_t memory_limit_bytes = 0;
@@ -138,15 +138,15 @@ struct ImportResult {
   int64_t step = 0;
 };
 
-// A model file being written. One call at a time, from any thread. Destroyed
-// without a Commit (or while one runs), it leaves the model as it was or
-// wholly replaced, never between.
+// A model file being written. One call at a time, from any thread. If it is
+// destroyed without a Commit, or during one, the model is either unchanged or
+// wholly replaced.
 class ModelSink {
  public:
   virtual ~ModelSink() = default;
-  // Appends; the service has checked order and the announced length.
+  // Appends `data`. The service has checked order and announced length.
   virtual absl::Status Append(absl::string_view data) = 0;
-  // Called once, when every byte is in.
+  // Called once, after all bytes were appended.
   // Errors: INVALID_ARGUMENT when the file is no such model (says why).
   virtual void Commit(Done<ImportResult> done) = 0;
 };
@@ -156,8 +156,8 @@ struct TimedEvent {
   ports::NodeEvent event;
 };
 
-// Ends its subscription when destroyed: no call is running or will come after
-// the destructor has returned.
+// Ends its subscription when destroyed: once the destructor has returned, no
+// call runs or follows.
 class Subscription {
  public:
   virtual ~Subscription() = default;
@@ -172,35 +172,38 @@ class Backend {
   // The last published copy; never waits for the node's loop.
   virtual DaemonStatus Status() = 0;
 
-  // Calls `on_event` for every event, in order, one at a time, on any thread;
-  // it is quick and does not call back into Backend.
+  // Calls `on_event` for every event, in order, one at a time, on any thread.
+  // `on_event` returns quickly and does not call Backend.
   virtual std::unique_ptr<Subscription> Subscribe(
       std::function<void(const TimedEvent&)> on_event) = 0;
 
   virtual PlanDocument Plan() = 0;
 
-  // Checks the document as a whole and takes it over at the next boundary;
-  // a dry run only checks. An empty run id or seed is minted here.
-  // Errors: INVALID_ARGUMENT names line, key, value and what is allowed, or the
-  // memory that it may need, by part, and the limit;
-  // ABORTED when another version than expected is held, or a version not above
-  // the held one comes with another document; FAILED_PRECONDITION when the
-  // change is not possible while the run goes on.
+  // Checks the document as a whole and adopts it at the next boundary. A dry
+  // run only checks it. An empty run id or seed is filled in here.
+  // Errors:
+  //   INVALID_ARGUMENT     names line, key, value and what is allowed; or the
+  //                        memory that the plan may need, by part, and the
+  //                        limit.
+  //   ABORTED              the node does not hold the expected version; or it
+  //                        holds another document of this version or a later
+  //                        one.
+  //   FAILED_PRECONDITION  the change is not possible while the run goes on.
   virtual void ApplyPlan(ApplyPlanOptions options,
                          Done<ApplyPlanResult> done) = 0;
 
-  // Answers with the phase after the order.
+  // Calls `done` with the phase after the order.
   // Errors: FAILED_PRECONDITION names the phase it is in, or the missing plan.
   virtual void Train(TrainAction action, Done<ports::Phase> done) = 0;
 
   // Addresses dialled, sorted.
   virtual std::vector<PeerAddress> Peers() = 0;
-  // Kept over restarts; waits for the disk.
-  // Errors: ALREADY_EXISTS; INVALID_ARGUMENT for what is no "host:port"; else
-  // the disk's: it is not added then.
+  // Adds an address for good, also after restarts. Waits for the disk.
+  // Errors: ALREADY_EXISTS; INVALID_ARGUMENT if it is no "host:port"; an error
+  // of the disk, and then the address is not added.
   virtual absl::Status AddPeer(const std::string& address) = 0;
-  // Errors: NOT_FOUND with the nearest address and all that there are; else the
-  // disk's: an added one will be back after a restart.
+  // Errors: NOT_FOUND with the nearest address and all others; an error of the
+  // disk, and then an added address will be back after a restart.
   virtual absl::Status RemovePeer(const std::string& address) = 0;
 
   // Every setting in force, in the order of the sample file.
@@ -208,7 +211,7 @@ class Backend {
 
   // Takes a copy at a boundary and serialises it.
   // Errors: FAILED_PRECONDITION without a model; INVALID_ARGUMENT when the
-  // model has no such form (TorchScript of a built-in model).
+  // model cannot be written in this format (TorchScript of a built-in model).
   virtual void BeginExport(ModelFileFormat format,
                            Done<std::unique_ptr<ModelSource>> done) = 0;
 

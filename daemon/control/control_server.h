@@ -36,17 +36,18 @@ struct AuditRecord {
 struct ControlServerOptions {
   // Path of the unix socket, mode 0660; "" = none. The folder must exist.
   std::string unix_socket;
-  // "host:port" in plaintext, port 0 = chosen by the system. Only where the
-  // settings say insecure: whoever reaches them steers the node.
+  // "host:port" in plaintext, port 0 = chosen by the system. Only if the
+  // settings say insecure, because whoever reaches such an address steers the
+  // node.
   std::vector<std::string> insecure_addresses;
-  // Longest any unary call may take here; a caller's shorter deadline counts.
+  // The longest time of a unary call; a caller may set a shorter deadline.
   absl::Duration max_call_time = absl::Seconds(60);
   // Exports and imports are forgotten this long after their last use.
   absl::Duration transfer_idle_time = absl::Seconds(60);
   int max_transfers = 4;
   int max_watchers = 32;
-  // How long the destructor waits for what is answered already to get through,
-  // and for idle connections to close, before it cuts them.
+  // How long the destructor waits for answers to be sent and for idle
+  // connections to close, before it cuts them.
   absl::Duration shutdown_grace = absl::Milliseconds(500);
   // Called after every call that changes something; quick, any thread.
   std::function<void(const AuditRecord&)> audit;
@@ -59,8 +60,8 @@ class ControlServer {
   // `backend` must outlive the server.
   // Errors: ALREADY_EXISTS "address in use" names the path or address and says
   // who to stop; PERMISSION_DENIED; NOT_FOUND when the socket's folder is
-  // missing; INVALID_ARGUMENT for a path longer than the system takes or an
-  // address that is none.
+  // missing; INVALID_ARGUMENT for a path longer than the system allows or a
+  // malformed address.
   static absl::StatusOr<std::unique_ptr<ControlServer>> Start(
       ControlServerOptions options, Backend& backend);
 

@@ -8,7 +8,7 @@
 
 namespace dfl::control {
 
-// False for what a watcher is not told one by one: finished steps.
+// False for finished steps, which watchers are not told one by one.
 bool IsWatched(const ports::NodeEvent& event);
 
 // True when watchers are told at once and not at their interval: evaluations,

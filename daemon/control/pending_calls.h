@@ -1,7 +1,7 @@
 // Unary calls whose answer comes later, from another thread, or never.
 //
 // Each is finished exactly once: by its answer, by its deadline, or because the
-// server goes down; whoever is second finds it taken and touches nothing.
+// server shuts down. A second attempt finds it taken and does nothing.
 #ifndef DFL_CONTROL_PENDING_CALLS_H_
 #define DFL_CONTROL_PENDING_CALLS_H_
 
@@ -49,7 +49,7 @@ class PendingCalls {
   ~PendingCalls();
 
   // `reactor` will be finished with DEADLINE_EXCEEDED after `timeout`.
-  // `on_finish` hears of the end, whichever it is.
+  // `on_finish` is called at the end, whatever the reason.
   std::shared_ptr<Call> Add(grpc::ServerUnaryReactor* reactor,
                             absl::Duration timeout,
                             std::function<void(const absl::Status&)> on_finish);

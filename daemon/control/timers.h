@@ -1,4 +1,4 @@
-// One thread that runs functions when their time has come, by the steady clock.
+// One thread that runs functions at their times, by the steady clock.
 //
 // Thread-safe. Functions run one at a time, in the order of their times, and
 // must be quick; they may call At and Cancel.
@@ -23,7 +23,7 @@ class Timers {
   using Id = std::pair<std::chrono::steady_clock::time_point, uint64_t>;
 
   Timers();
-  // What has not run yet never will.
+  // Tasks that have not begun never run.
   ~Timers();
   Timers(const Timers&) = delete;
   Timers& operator=(const Timers&) = delete;
@@ -32,7 +32,7 @@ class Timers {
   Id After(absl::Duration delay, std::function<void()> task)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Forgets a task that has not begun; does not wait for one that has.
+  // Drops a task that has not begun. Does not wait for one that has.
   void Cancel(Id id) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,5 +1,5 @@
-// Exports and imports under way, by token. One that nobody uses for a while is
-// forgotten and its copy of the model freed.
+// Pending exports and imports, by token. A transfer that is not used for a
+// while is dropped, and its copy of the model freed.
 #ifndef DFL_CONTROL_TRANSFERS_H_
 #define DFL_CONTROL_TRANSFERS_H_
 
@@ -30,8 +30,8 @@ class Transfers {
   // As Clear.
   ~Transfers();
 
-  // RESOURCE_EXHAUSTED when no further transfer may begin; ask before making
-  // the copy. The Add that follows is sure only then.
+  // RESOURCE_EXHAUSTED when no further transfer may begin. Ask before making
+  // the copy; the Add that follows can still fail.
   absl::Status CheckRoom() const;
 
   // The token. Errors: RESOURCE_EXHAUSTED.
@@ -44,18 +44,18 @@ class Transfers {
   absl::StatusOr<std::string> Read(const std::string& token, int64_t offset,
                                    int64_t max_bytes);
 
-  // Bytes received so far. The part that came last may come again.
+  // Returns the bytes received so far. The last part may be sent again.
   // Errors: NOT_FOUND; OUT_OF_RANGE for a gap or beyond the announced length;
   // INVALID_ARGUMENT for an overlong part.
   absl::StatusOr<int64_t> Write(const std::string& token, int64_t offset,
                                 absl::string_view data);
 
-  // The sink of a complete import, which leaves the table.
+  // Removes a complete import and returns its sink.
   // Errors: NOT_FOUND; FAILED_PRECONDITION when bytes are missing.
   absl::StatusOr<std::shared_ptr<ModelSink>> TakeImport(
       const std::string& token);
 
-  // Unknown is fine.
+  // Does nothing for an unknown token.
   void End(const std::string& token);
 
   void Clear();

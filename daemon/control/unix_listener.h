@@ -1,5 +1,5 @@
 // Accepts connections on a unix socket and remembers who is at the other end,
-// which gRPC's own listener cannot tell.
+// which gRPC's own listener does not.
 //
 //   Bind     a stale file (nobody listens) is replaced, a live one is an error;
 //            the mode is set before anybody can connect
@@ -42,7 +42,7 @@ class UnixListener {
   // connected, non-blocking stream. Call once.
   void Start(std::function<void(int fd)> on_connection);
 
-  // No on_connection runs or comes after it has returned. Twice is fine.
+  // Once it has returned, no on_connection runs or follows. Idempotent.
   void Stop();
 
   // Who is at the other end of a connection that was handed on as `fd`, e.g.

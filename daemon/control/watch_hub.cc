@@ -43,7 +43,7 @@ struct WatchHub::State {
 };
 
 // One watcher. Whoever sets `writing_` owns `response_` until OnWriteDone;
-// whoever sets `ended_` calls Finish, and no write is under way then.
+// whoever sets `ended_` calls Finish, and then no write is in flight.
 class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
  public:
   Stream(std::shared_ptr<State> state, absl::Duration interval)

@@ -1,9 +1,9 @@
-// Feeds the watchers: to each the status at its interval, and at once after an
-// urgent event; events in between come with the next message.
+// Feeds the watchers. Each gets the status at its interval, and at once after
+// an urgent event. Other events come with the next message.
 //
-// The node's loop only appends events to short bounded lists here; messages are
-// made and written on the timers' thread, and a watcher that does not read
-// loses events, counted, and holds nobody up.
+// The node's loop only appends events to short bounded lists. Messages are made
+// and written on the timers' thread. A watcher that does not read loses events,
+// which are counted, and delays nobody.
 #ifndef DFL_CONTROL_WATCH_HUB_H_
 #define DFL_CONTROL_WATCH_HUB_H_
 
@@ -27,8 +27,8 @@ class WatchHub {
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;
 
-  // A new watcher; the reactor deletes itself. One too many is finished with
-  // RESOURCE_EXHAUSTED, one after Stop with UNAVAILABLE.
+  // Adds a watcher; the reactor deletes itself. It ends with RESOURCE_EXHAUSTED
+  // if there are too many, and with UNAVAILABLE after Stop.
   grpc::ServerWriteReactor<dfl::control::v1::WatchResponse>* Open(
       absl::Duration interval);
 

@@ -1,4 +1,4 @@
-// From rows of a view to what a model takes: the only place where bytes become
+// From rows of a view to the input of a model. Only here do bytes become
 // floats.
 #ifndef DFL_DATA_BATCH_H_
 #define DFL_DATA_BATCH_H_

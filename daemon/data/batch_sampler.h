@@ -1,8 +1,8 @@
 // Which rows make the next mini-batch: without replacement, reshuffled each
 // pass; the last batch of a pass is short when batch_size does not divide rows.
 //
-// The order of pass p is a function of (seed, p) alone, so a position is three
-// numbers in a checkpoint and a restored sampler goes on bit for bit.
+// The order of pass p is a function of (seed, p) alone. A position is therefore
+// three numbers in a checkpoint, and a restored sampler continues bit for bit.
 #ifndef DFL_DATA_BATCH_SAMPLER_H_
 #define DFL_DATA_BATCH_SAMPLER_H_
 
@@ -34,8 +34,8 @@ class BatchSampler {
   // any method that is not const.
   absl::Span<const int64_t> Next();
 
-  // The batch that Next gave last, valid as long. Next must have been called,
-  // and not before a Restore (checked).
+  // The last result of Next, valid as long as that. Next must have been called
+  // since the last Restore (checked).
   absl::Span<const int64_t> Again() const;
 
   // ceil(rows / batch_size).
@@ -43,15 +43,15 @@ class BatchSampler {
   int64_t rows() const { return static_cast<int64_t>(order_.size()); }
   int64_t batch_size() const { return batch_size_; }
 
-  // From the next batch on; the rest of the pass keeps its order. >= 1
-  // (checked).
+  // Takes effect with the next batch; the rest of the pass keeps its order.
+  // batch_size >= 1 (checked).
   void set_batch_size(int64_t batch_size);
 
   State state() const;
 
-  // Goes on where the sampler that gave `state` stood.
+  // Continues where the sampler that gave `state` stood.
   // Errors: INVALID_ARGUMENT when `state` is for another number of rows or its
-  // position is out of range; the sampler stays as it was.
+  // position is out of range; the sampler does not change.
   absl::Status Restore(const State& state);
 
  private:

@@ -68,8 +68,9 @@ class ByteStream {
   // Bytes delivered so far; with compression, of the decompressed data.
   uint64_t offset() const { return offset_; }
   bool compressed() const { return encoding_ != Encoding::kPlain; }
-  // No more than this can still come (deflate shrinks 1032 times at most):
-  // what a header declares is held against it before memory is taken.
+  // An upper bound of the bytes still to come (deflate shrinks 1032 times at
+  // most). Sizes that a header declares are checked against it before memory is
+  // allocated.
   uint64_t max_remaining() const;
 
   // Up to out.size() bytes; fewer only at the end, where 0 follows.
@@ -91,9 +92,9 @@ class ByteStream {
   // Errors: as Read; INVALID_ARGUMENT when something follows.
   absl::Status ExpectEnd();
 
-  // From now on the end is reported only if `bytes` were delivered and their
-  // CRC-32 (zip's) is `crc`. Call before the first Read.
-  // Then Read also fails with INVALID_ARGUMENT.
+  // Makes Read verify, at the end, that `bytes` bytes were delivered and that
+  // their CRC-32 (zip's) is `crc`; it fails with INVALID_ARGUMENT otherwise.
+  // Call before the first Read.
   void ExpectTotal(uint64_t bytes, uint32_t crc);
 
  private:

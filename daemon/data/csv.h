@@ -10,8 +10,8 @@
 namespace dfl {
 namespace data {
 
-// Splits `line` at `delimiter`. "..." quotes a field, "" inside is a quote;
-// white space around a field does not count. The fields point into `line` or
+// Splits `line` at `delimiter`. "..." quotes a field, and "" inside it is a
+// quote. White space around a field is dropped. The fields point into `line` or
 // `*scratch` and are valid until either changes.
 // Returns null, or what is wrong with the last field in `*fields`.
 const char* SplitCsvLine(absl::string_view line, char delimiter,

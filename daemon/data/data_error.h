@@ -1,4 +1,4 @@
-// The one form of every complaint about a data file:
+// The one form of every error about a data file:
 //   FILE: PLACE: what was found; allowed: what would have been right
 #ifndef DFL_DATA_DATA_ERROR_H_
 #define DFL_DATA_DATA_ERROR_H_

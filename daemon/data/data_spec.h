@@ -32,7 +32,7 @@ enum class Header {
   kAuto,  // the first line is one if a feature in it is not a number
   kYes,
   kNo,
-  kSkip,  // the first line is passed over unread
+  kSkip,  // the first line is skipped unread
 };
 
 // "auto", "yes", "no", "skip".
@@ -40,15 +40,16 @@ absl::StatusOr<Header> ParseHeader(absl::string_view name);
 
 struct DataSpec {
   Format format = Format::kIdx;
-  // Plain or gzip, told by content and not by name (an archive's members are
-  // compressed inside it).
+  // Plain or gzip, recognised by content and not by name. (The members of an
+  // archive are compressed inside it.)
   std::vector<std::string> paths;
 
   // Regression: libsvm, csv, npz, npy.
   Task task = Task::kClassification;
 
-  // Number of classes; 0: the largest label + 1 (idx, npz, npy) or as many as
-  // differ (csv, libsvm). Set it when a node's own rows may lack a class.
+  // Number of classes; 0: the largest label + 1 (idx, npz, npy) or the number
+  // of different labels (csv, libsvm). Set it when a node's own rows may lack a
+  // class.
   int64_t classes = 0;
   // csv, libsvm: the spelling of class 0, 1, ...; another spelling is refused.
   // Empty: integers 0..classes-1 stand for themselves when `classes` is given,
@@ -62,8 +63,8 @@ struct DataSpec {
   // The shape of a row, e.g. {1, 8, 8}; empty: as the format says. Its product
   // must be the number of features.
   std::vector<int64_t> shape;
-  // The number of rows that must be there; 0: any. The only way to notice that
-  // a text file or a CIFAR batch was cut between two rows.
+  // The expected number of rows; 0: any. Only this detects a text file or a
+  // CIFAR batch that was cut between two rows.
   int64_t rows = 0;
 
   // csv.

@@ -1,13 +1,14 @@
-// Labelled rows in memory, as read from files: what every format becomes.
+// Labelled rows in memory: what files of every format become.
 //
 // A Dataset holds `rows` feature vectors of one shape, row-major [rows, shape],
-// as bytes (images; they become floats only when a mini-batch is filled, so a
-// training set of 60,000 28x28 images costs 47 MB and not 188) or as float32,
-// and for each row either a class label in [0, classes) or a float target.
-// Immutable once built, so shared freely between threads.
+// as bytes or as float32. Each row has either a class label in [0, classes) or
+// a float target. Images are kept as bytes and become floats when a mini-batch
+// is filled, so a training set of 60,000 28x28 images takes 47 MB and not 188.
+// A Dataset is immutable, so threads may share it.
 //
-// A DatasetView is some rows of a Dataset, in an order of its own: the node's
-// part of a partition, a fixed test sample. It costs its index list.
+// A DatasetView is some rows of a Dataset in an order of its own, for instance
+// the node's part of a partition or a fixed test sample. It costs its list of
+// indices.
 #ifndef DFL_DATA_DATASET_H_
 #define DFL_DATA_DATASET_H_
 
@@ -24,7 +25,7 @@ namespace data {
 // Move-only. Const methods are thread-safe.
 class Dataset {
  public:
-  // What each row is to be predicted as. Exactly one of the two is filled.
+  // What is to be predicted for each row: labels or targets, never both.
   struct Answers {
     std::vector<int64_t> labels;  // [rows], in [0, classes)
     int64_t classes = 0;
@@ -45,12 +46,13 @@ class Dataset {
   Dataset& operator=(const Dataset&) = delete;
 
   int64_t rows() const { return rows_; }
-  // Of one row: {channels, height, width} for images, {d} for plain vectors.
+  // The shape of one row: {channels, height, width} for images, {d} for
+  // vectors.
   const std::vector<int64_t>& shape() const { return shape_; }
   // Values in one row: the product of shape().
   int64_t row_size() const { return row_size_; }
 
-  // Of features and answers.
+  // The memory of features and answers.
   int64_t memory_bytes() const {
     return static_cast<int64_t>(bytes_.size() + sizeof(float) * floats_.size() +
                                 sizeof(int64_t) * answers_.labels.size() +
@@ -70,8 +72,8 @@ class Dataset {
   absl::Span<const int64_t> labels() const { return answers_.labels; }
   // [rows], empty for classification.
   absl::Span<const float> targets() const { return answers_.targets; }
-  // [classes] or empty. Give it as DataSpec::label_values to read a second
-  // file (a test set) with the same numbering.
+  // [classes] or empty. Pass it as DataSpec::label_values to read a second file
+  // (a test set) with the same numbering.
   const std::vector<std::string>& class_names() const {
     return answers_.class_names;
   }

@@ -22,8 +22,8 @@ absl::Status ValidateSpec(const DataSpec& spec);
 // does not suffice.
 absl::StatusOr<Dataset> Load(const DataSpec& spec);
 
-// The four files as Debian's dataset-fashion-mnist and the original MNIST name
-// them, in `folder`.
+// The files in `folder`, with the names that Debian's dataset-fashion-mnist and
+// the original MNIST give them.
 DataSpec MnistTrainingSpec(absl::string_view folder);
 DataSpec MnistTestSpec(absl::string_view folder);
 

@@ -33,8 +33,8 @@ struct PartitionSpec {
 // Whether the split looks at class labels.
 bool SplitsByLabel(const PartitionSpec& spec);
 
-// What can be checked of `spec` before the data is there: the kind, the number
-// of sizes and ratios, and their values.
+// Checks what does not depend on the data: the kind, the number of sizes and
+// ratios, and their values.
 // Errors: INVALID_ARGUMENT "partition.KEY: what was found; what is allowed".
 absl::Status CheckPartition(const PartitionSpec& spec);
 

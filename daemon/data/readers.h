@@ -1,5 +1,5 @@
-// One function a format; load.h picks. All take a spec that ValidateSpec
-// passed and look only at what concerns their format.
+// One function for each format; load.h picks one. All take a spec that
+// ValidateSpec has passed, and read only the fields of their format.
 //
 // Errors of all of them, naming file and place (byte offset of the decompressed
 // data, or line and column), what was found and what is allowed:

@@ -1,4 +1,4 @@
-// What every reader holds against the DataSpec: sizes, shapes, row counts,
+// What every reader checks against the DataSpec: sizes, shapes, row counts and
 // class counts. All errors are INVALID_ARGUMENT and name file and place.
 #ifndef DFL_DATA_SPEC_CHECKS_H_
 #define DFL_DATA_SPEC_CHECKS_H_
@@ -16,8 +16,8 @@
 namespace dfl {
 namespace data {
 
-// No more classes than this: labels beyond are taken for a mistake (a target
-// column, an identifier).
+// The most classes. A larger label is taken for a mistake, such as a target
+// column or an identifier.
 constexpr int64_t kMaxClasses = 65536;
 
 // The product of `extents` x `value_bytes`.
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<int64_t>> ResolveShape(
 absl::Status CheckRows(const DataSpec& spec, int64_t rows,
                        absl::string_view file, absl::string_view place);
 
-// Errors: `format` does not go with `count` paths; the message says how many.
+// Errors: the number of paths is not in [least, most]; the text says how many.
 absl::Status CheckPaths(const DataSpec& spec, size_t least, size_t most);
 
 // Bounds of labels stored as numbers: [0, spec.classes), or [0, kMaxClasses)

@@ -73,8 +73,8 @@ absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
   std::vector<float> mean(groups);
   std::vector<float> std(groups);
   for (size_t g = 0; g < groups; ++g) {
-    // The rounded mean of equal values may differ from them; what does not
-    // vary is told by its extremes.
+    // The rounded mean of equal values may differ from them. So compare the
+    // extremes to see whether a feature varies.
     const bool varies = least[g] < most[g];
     mean[g] = static_cast<float>(varies ? sum[g] : least[g]);
     const float s = static_cast<float>(std::sqrt(squares[g] / count));

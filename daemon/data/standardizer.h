@@ -38,9 +38,9 @@ class Standardizer {
                                                  std::vector<float> std,
                                                  const std::string& source);
 
-  // From a CSV file (.gz too) with a header that has the columns mean and std
-  // and one line a feature, in order. A column `feature`, if there is one,
-  // counts 0, 1, 2, ... (checked); other columns are not looked at.
+  // From a CSV file (.gz too) whose header has the columns mean and std, with
+  // one line for each feature, in order. A column `feature`, if present, counts
+  // 0, 1, 2, ... (checked); other columns are ignored.
   // Errors: as the readers; INVALID_ARGUMENT when there are not `features`
   // lines.
   static absl::StatusOr<Standardizer> FromCsv(const std::string& path,

@@ -19,9 +19,9 @@
 namespace dfl {
 namespace data {
 
-// Lines of a plain or gzip file, without their end (LF or CRLF) and without a
-// leading UTF-8 byte order mark. Blank lines are passed over at the end of the
-// file and refused elsewhere.
+// Lines of a plain or gzip file, without line ends (LF or CRLF) and without a
+// leading UTF-8 byte order mark. Blank lines are ignored at the end of the file
+// and refused elsewhere.
 class LineReader {
  public:
   // Errors: as ByteStream::Open.
@@ -32,7 +32,7 @@ class LineReader {
   // kMaxLineBytes, with a zero byte, or after a blank one.
   absl::StatusOr<bool> Next(absl::string_view* line);
 
-  // Of the line last returned, from 1.
+  // The number of the line last returned, from 1.
   int64_t line_number() const { return line_number_; }
   const std::string& path() const { return stream_->name(); }
 
@@ -51,15 +51,16 @@ class LineReader {
   int64_t line_number_ = 0;
 };
 
-// A number as text files spell it ("+1", "2.5e-3"); the whole of `token`.
+// Parses the whole of `token` as a number ("+1", "2.5e-3").
 // "nan" and "inf" are numbers here; FiniteFloat refuses them.
 bool ParseNumber(absl::string_view token, double* value);
 
 // `token` as a finite float32. Returns null, or why not ("is not a number").
 const char* ParseFiniteFloat(absl::string_view token, float* value);
 
-// The one form of a label's spelling: "+1", "1" and "1.0" are "1"; a word is
-// itself. `*integer` is its value when it returns true.
+// The canonical spelling of a label: "+1", "1" and "1.0" become "1"; a word
+// stays as it is. Returns whether the label is an integer, then with its value
+// in `*integer`.
 bool CanonicalLabel(absl::string_view token, std::string* canonical,
                     int64_t* integer);
 
@@ -70,12 +71,13 @@ class LabelCollector {
   explicit LabelCollector(const DataSpec& spec);
 
   // The next row's label, found at line `line`, column `column` of `path`.
-  // Errors: INVALID_ARGUMENT for an empty one, one not in label_values, or
-  // more than kMaxClasses different ones.
+  // Errors: INVALID_ARGUMENT for an empty label, one not in label_values, or
+  // more than kMaxClasses different labels.
   absl::Status Add(absl::string_view token, const std::string& path,
                    int64_t line, int64_t column);
 
-  // Numbers them. Errors: INVALID_ARGUMENT when they do not fit spec.classes.
+  // Numbers the labels.
+  // Errors: INVALID_ARGUMENT when they do not fit spec.classes.
   absl::StatusOr<Dataset::Answers> Finish();
 
  private:

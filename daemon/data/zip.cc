@@ -61,7 +61,7 @@ absl::Status ZipArchive::ReadDirectory() {
                         absl::StrFormat("the magic number is 0x%08x", first),
                         "0x04034b50 (a zip archive, as numpy.savez writes)");
   }
-  // The end record stands last but for a comment of at most 65535 bytes.
+  // Only a comment of at most 65535 bytes may follow the end record.
   const size_t tail_bytes =
       static_cast<size_t>(std::min<uint64_t>(size, kEndBytes + 65535));
   const uint64_t tail_offset = size - tail_bytes;

@@ -31,15 +31,15 @@ class ZipArchive {
 
   // Reads the directory at the end of the file.
   // Errors: as InputFile::Open; DATA_LOSS when the end is missing;
-  // INVALID_ARGUMENT when it is no such archive or contradicts itself.
+  // INVALID_ARGUMENT when it is no such archive or is inconsistent.
   static absl::StatusOr<ZipArchive> Open(const std::string& path);
 
   const std::vector<Member>& members() const { return members_; }
 
   // The decompressed bytes of the member called `name`; size and checksum are
   // verified before its end is reported.
-  // Errors: INVALID_ARGUMENT lists the members when there is none of that name,
-  // or says what of it cannot be read.
+  // Errors: INVALID_ARGUMENT lists the members when none has that name, or says
+  // what in it cannot be read.
   absl::StatusOr<std::unique_ptr<ByteStream>> OpenMember(
       absl::string_view name) const;
 

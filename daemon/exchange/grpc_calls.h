@@ -1,6 +1,6 @@
 // The two halves of a gRPC stream as reactors: DialledCall at the node that
-// dialled, AcceptedCall at the one that listens. They convert messages, drive
-// nothing themselves and delete themselves in OnDone.
+// dialled, AcceptedCall at the one that listens. They convert messages, start
+// nothing on their own, and delete themselves in OnDone.
 #ifndef DFL_EXCHANGE_GRPC_CALLS_H_
 #define DFL_EXCHANGE_GRPC_CALLS_H_
 
@@ -20,8 +20,8 @@
 
 namespace dfl::exchange {
 
-// Every call that is alive, so that a shutdown can end them all and wait until
-// they are gone. Thread-safe.
+// All live calls, so that a shutdown can end them and wait until they are gone.
+// Thread-safe.
 class CallRegistry {
  public:
   explicit CallRegistry(int64_t max_calls) : max_calls_(max_calls) {}
@@ -34,7 +34,7 @@ class CallRegistry {
   // Then the call is not in it, and Remove does nothing.
   absl::Status Add(std::shared_ptr<Stream> stream) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(StreamId id) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Refuses new calls and ends those there are.
+  // Refuses new calls and ends the existing ones.
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitUntilEmpty() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -119,7 +119,7 @@ absl::StatusOr<Stream::Event> Open(bool first, Message* message) {
   return Stream::Event(*std::move(frame));
 }
 
-// For the inbox's bound: what a small frame takes beside its bytes.
+// What a small frame takes in the inbox beside its bytes.
 constexpr int64_t kEventBytes = 256;
 
 template <typename Message>
@@ -129,14 +129,14 @@ int64_t InboxBytes(const Message& message) {
 
 }  // namespace internal
 
-// Call on a channel of its own. Create with Start.
+// A call on a channel of its own. Create with Start.
 template <typename Out, typename In>
 class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
  public:
   using StartCall = std::function<void(grpc::ClientContext*,
                                        grpc::ClientBidiReactor<Out, In>*)>;
 
-  // Starts the call with `hello` under way. Null when the registry refuses.
+  // Starts the call and sends `hello`. Returns null if the registry refuses.
   static std::shared_ptr<Stream> Start(std::shared_ptr<CallRegistry> registry,
                                        pb::Hello hello, StartCall start,
                                        std::function<void(StreamId)> wake) {
@@ -207,13 +207,13 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
   bool greeted_ = false;  // the first message came
 };
 
-// Call that a peer made. Create with Start; gRPC's service returns it.
+// A call that a peer made. Create with Start; gRPC's service returns it.
 template <typename In, typename Out>
 class AcceptedCall final : public grpc::ServerBidiReactor<In, Out>,
                            public Call {
  public:
-  // `accepted` hears of the stream before it reads anything; it is not called
-  // when the registry refuses.
+  // `accepted` gets the stream before anything is read from it. It is not
+  // called if the registry refuses.
   static grpc::ServerBidiReactor<In, Out>* Start(
       std::shared_ptr<CallRegistry> registry,
       grpc::CallbackServerContext* context,

@@ -1,8 +1,8 @@
 // ports::Transport over gRPC: a link is one Control and one Bulk stream of
 // proto/dfl/peer/v1 on a connection of its own. See docs/protocol.md.
 //
-// Threads: loop only, but for what is said below. gRPC's threads write what is
-// queued, read and check what comes, and post to the loop.
+// Threads: loop only, unless a method says otherwise. gRPC's threads write
+// queued frames, read and check incoming ones, and post to the loop.
 #ifndef DFL_EXCHANGE_GRPC_TRANSPORT_H_
 #define DFL_EXCHANGE_GRPC_TRANSPORT_H_
 
@@ -33,16 +33,16 @@ struct GrpcTransportOptions {
       grpc::InsecureServerCredentials();
   std::shared_ptr<grpc::ChannelCredentials> channel_credentials =
       grpc::InsecureChannelCredentials();
-  // Of one link, both streams; at least one largest Chunk (1 MiB + 64 bytes)
-  // or its Send is refused for ever.
+  // The bound for both streams of one link. It must hold at least one largest
+  // Chunk (1 MiB + 64 bytes), or sending that is always refused.
   int64_t max_queued_bytes = 4 << 20;
-  // Links, dials under way included; more are refused.
+  // The most links, including pending dials. More are refused.
   int64_t max_links = 256;
   absl::Duration dial_timeout = absl::Seconds(5);
-  // Until a peer that dialled has said Hello on both streams.
+  // How long a peer that dialled may take to say Hello on both streams.
   absl::Duration hello_timeout = absl::Seconds(5);
-  // A peer that is silent is pinged after keepalive_time and given up
-  // keepalive_timeout later.
+  // A silent peer is pinged after keepalive_time and given up keepalive_timeout
+  // later.
   absl::Duration keepalive_time = absl::Seconds(10);
   absl::Duration keepalive_timeout = absl::Seconds(20);
 };
@@ -57,27 +57,27 @@ class GrpcTransport final : public ports::Transport {
   GrpcTransport& operator=(const GrpcTransport&) = delete;
 
   // Listens on every address ("host:port", port 0: the system chooses) and
-  // returns them with their ports. Once, after SetHandler; any thread, before
-  // the first Dial. On an error nothing listens.
+  // returns them with their ports. Call once, on any thread, after SetHandler
+  // and before the first Dial. On an error nothing listens.
   // Errors: INVALID_ARGUMENT: not an address; ALREADY_EXISTS: in use;
   // PERMISSION_DENIED; UNAVAILABLE: not an address of this machine, or gRPC
   // could not bind it. The text names the address.
   absl::StatusOr<std::vector<std::string>> Listen(
       const std::vector<std::string>& addresses);
 
-  // What the Hellos from now on say. "": this node cannot be dialled.
+  // The address in all later Hellos. "": this node cannot be dialled.
   void SetAdvertised(const std::string& address) {
     options_.self.advertised = address;
   }
 
-  // Ends all links and the listener within a second, even when peers are stuck;
-  // the handler hears nothing more. On the loop, or from elsewhere once the
-  // loop has stopped. Idempotent.
+  // Ends all links and the listener within a second, even if peers are stuck.
+  // The handler is not called any more. Call on the loop, or on any thread once
+  // the loop has stopped. Idempotent.
   void Shutdown();
 
   void SetHandler(Handler* handler) override { handler_ = handler; }
-  // An address that is none fails with INVALID_ARGUMENT, after Shutdown
-  // nothing comes.
+  // A malformed address fails with INVALID_ARGUMENT. After Shutdown nothing is
+  // reported.
   void Dial(const std::string& address) override;
   void Close(ports::LinkId id, const absl::Status& reason) override;
   absl::Status Send(ports::LinkId id, ports::Frame frame) override;
@@ -100,7 +100,7 @@ class GrpcTransport final : public ports::Transport {
     std::shared_ptr<grpc::Channel> channel;  // when we dialled
     ports::TimerId timer = 0;                // kDialling: of the dial
   };
-  // A stream and what it belongs to.
+  // A stream and its link.
   struct Entry {
     std::shared_ptr<Stream> stream;
     ports::LinkId link = 0;  // 0: accepted, and its link is not complete
@@ -113,8 +113,8 @@ class GrpcTransport final : public ports::Transport {
   };
 
   std::function<void(StreamId)> Waker();
-  // Posts `f` to the loop, to run unless the transport is gone by then. Any
-  // thread.
+  // Posts `f` to the loop, where it runs unless the transport is gone by then.
+  // Any thread.
   void PostSafely(std::function<void()> f);
   std::function<void()> Guarded(std::function<void()> f);
 
@@ -141,8 +141,8 @@ class GrpcTransport final : public ports::Transport {
   std::map<ports::LinkId, Link> links_;
   std::map<StreamId, Entry> streams_;
   bool shut_down_ = false;
-  // Whether posted tasks may still touch the transport; read and written on
-  // the loop.
+  // Whether posted tasks may still use the transport. Read and written on the
+  // loop.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
   const std::shared_ptr<CallRegistry> registry_;

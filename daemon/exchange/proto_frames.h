@@ -13,12 +13,12 @@ namespace dfl::exchange {
 
 namespace pb = ::dfl::peer::v1;
 
-// What this build speaks.
+// The versions that this build speaks.
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr uint32_t kOldestProtocolVersion = 1;
 
-// A message's data moves; a Chunk's bytes are not copied. In texts for people
-// bytes outside printable ASCII become '?'. `frame` is valid
+// Data is moved; the bytes of a Chunk are not copied. Bytes outside printable
+// ASCII become '?' in texts for people. `frame` is valid
 // (ports::ValidateFrame) and, for ControlFrame, not a Chunk.
 void ToProto(ports::Frame frame, pb::ControlFrame* message);
 void ToProto(ports::Chunk chunk, pb::Chunk* message);

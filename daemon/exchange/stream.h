@@ -1,13 +1,13 @@
-// One gRPC stream of a link, seen from both its sides: the node's loop queues
-// messages and takes what came; gRPC's threads write, read and only wake the
-// loop up. Each side works under one short lock that is never held across a
-// call to the other.
+// One gRPC stream of a link, between two sides. The node's loop queues messages
+// and takes received ones. gRPC's threads write, read and wake the loop. Both
+// work under one short lock, which is never held during a call to the other
+// side.
 //
 //   loop --Send--> queue --Call::Write--> gRPC        (one write in flight)
 //   loop <--Take-- inbox <--ReadDone----- gRPC        (one read in flight)
 //
-// A full inbox stops the reading, HTTP/2's flow control then stops the peer's
-// writing, and its queue fills: so back-pressure reaches the sender.
+// Back-pressure reaches the sender: a full inbox stops reading, HTTP/2's flow
+// control then stops the peer's writing, and the peer's queue fills.
 #ifndef DFL_EXCHANGE_STREAM_H_
 #define DFL_EXCHANGE_STREAM_H_
 
@@ -35,10 +35,11 @@ class SendBudget {
  public:
   explicit SendBudget(int64_t max_queued_bytes) : max_(max_queued_bytes) {}
 
-  // False when `size` more would pass the bound (twice the bound for control
-  // frames); the next Release that brings the queue below half tells so.
+  // Returns false if `size` more bytes would exceed the bound (twice the bound
+  // for control frames). The next Release that brings the queue below half of
+  // it then returns true.
   bool Reserve(int64_t size, StreamKind kind) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the caller must say that there is room again.
+  // Returns whether the caller must report that there is room again.
   bool Release(int64_t size) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -64,13 +65,13 @@ class Call {
   virtual ~Call() = default;
   virtual void Read() = 0;
   virtual void Write(Outgoing message) = 0;
-  // Called once, after which there is no Read and no Write.
+  // Called once. No Read or Write follows.
   virtual void End(const absl::Status& status, Ending ending) = 0;
 };
 
 class Stream {
  public:
-  // What the loop takes out, in the order it came.
+  // What the loop takes out, in order of arrival.
   struct Writable {};
   struct Closed {
     absl::Status reason;
@@ -92,7 +93,7 @@ class Stream {
 
   // The loop's side.
 
-  // Reads the first message, a Hello. No other is read before OpenUp.
+  // Reads the first message, a Hello. No other message is read before OpenUp.
   void ReadHello() ABSL_LOCKS_EXCLUDED(mutex_);
   void SendHello(pb::Hello hello) ABSL_LOCKS_EXCLUDED(mutex_);
   // The link is up: frames may flow. `budget` is the link's.
@@ -100,21 +101,22 @@ class Stream {
   // `size` was reserved in the budget.
   void SendFrame(ports::Frame frame, int64_t size) ABSL_LOCKS_EXCLUDED(mutex_);
   Batch Take() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The loop is through with a batch: makes room to read on.
+  // The loop has processed a batch, so there is room to read more.
   void Consumed(const Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the call; the loop hears no more of it. `reason` goes to the peer if
-  // we are the listener and nothing is being written. Idempotent; any thread.
+  // Ends the call; the loop gets no more events of it. `reason` is sent to the
+  // peer if we are the listener and nothing is being written. Idempotent; any
+  // thread.
   void Stop(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // gRPC's side.
 
   void ReadDone(Event event, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Nothing more will be read. `closed` when that is the end of it for the
-  // loop too; else the call tells the reason later, by CallEnded.
+  // Nothing more will be read. With `closed` the stream ends for the loop too;
+  // otherwise the call reports the reason later, by CallEnded.
   void ReadEnded(bool closed, const absl::Status& reason)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // What was read breaks the protocol: the call ends with `reason`, which the
-  // peer is told if we are the listener.
+  // A received message breaks the protocol. The call ends with `reason`, which
+  // is sent to the peer if we are the listener.
   void ReadRefused(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteDone(bool ok) ABSL_LOCKS_EXCLUDED(mutex_);
   void CallEnded(const absl::Status& reason) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -125,13 +127,14 @@ class Stream {
     int64_t size = 0;
   };
 
-  // Between Pin and Unpin the call is not ended, so it is alive.
+  // The call is not ended between Pin and Unpin, so it is alive.
   bool PinLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unpin() ABSL_LOCKS_EXCLUDED(mutex_);
   void Enqueue(Queued queued) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The next message to write, if none is in flight; pins when there is one.
+  // Takes the next message to write, unless one is in flight. Pins the call if
+  // it returns true.
   bool NextWriteLocked(Outgoing* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether to read on; pins when so.
+  // Whether to read the next message. Pins the call if it returns true.
   bool NextReadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether to wake the loop.
   bool PushLocked(Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

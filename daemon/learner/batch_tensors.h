@@ -1,5 +1,5 @@
-// The tensors of one mini-batch, filled in place: memory is taken once for the
-// largest batch seen.
+// The tensors of one mini-batch, filled in place. Memory is allocated once, for
+// the largest batch seen.
 #ifndef DFL_LEARNER_BATCH_TENSORS_H_
 #define DFL_LEARNER_BATCH_TENSORS_H_
 
@@ -20,8 +20,8 @@ class BatchTensors {
   // `input` is the shape of one row as the model takes it.
   BatchTensors(std::vector<int64_t> input, at::Device device);
 
-  // Rows `rows` of `view`. What the previous call filled is overwritten, so
-  // nothing may still need it.
+  // Fills in the rows `rows` of `view`. It overwrites what the previous call
+  // filled in, so nothing may still need that.
   void Fill(const data::DatasetView& view, absl::Span<const int64_t> rows,
             const data::Standardizer& standardizer);
 

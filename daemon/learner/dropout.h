@@ -13,8 +13,8 @@ namespace dfl::learner {
 // The seed of all masks of gradient number `step`.
 uint64_t DropoutSeed(uint64_t data_seed, int64_t step);
 
-// Each value becomes 0 with the given probability in [0, 1), otherwise
-// 1 / (1 - probability), so that the expectation of a unit stays.
+// Sets each value to 0 with the given probability in [0, 1), otherwise to
+// 1 / (1 - probability), so that the expectation of a unit does not change.
 // Cost: one draw of 64 bits for two values.
 void FillDropoutMask(uint64_t dropout_seed, int64_t layer, double probability,
                      absl::Span<float> mask);

@@ -23,8 +23,8 @@ class FlatBinding {
  public:
   // Lays the tensors out in the given order. A tensor that shares its memory
   // with an earlier one (tied weights) shares its place.
-  // Errors: INVALID_ARGUMENT for a tensor that is not a dense float32, or
-  // overlaps an earlier one in part; the text names it and what is allowed.
+  // Errors: INVALID_ARGUMENT for a tensor that is not dense float32, or that
+  // partly overlaps an earlier one; the text names it and what is allowed.
   static absl::StatusOr<FlatBinding> Create(
       const std::vector<NamedTensor>& parameters,
       const std::vector<NamedTensor>& buffers);
@@ -38,29 +38,30 @@ class FlatBinding {
   int64_t parameter_count() const { return parameters_.size; }
   int64_t buffer_count() const { return buffers_.size; }
 
-  // Sizes are those above (checked); the memory outlives the tensors. `staged`:
-  // the views are of vectors on the tensors' device, copied from and to the
-  // given ones as a whole. Values are not touched.
+  // Sizes are those above (checked), and the memory outlives the tensors. With
+  // `staged` the views are of vectors on the tensors' device, which are copied
+  // as a whole from and to the given ones. Values do not change.
   void Bind(absl::Span<float> parameters, absl::Span<float> gradient,
             absl::Span<float> buffers, bool staged);
 
-  // `flat` (sizes as above, checked) as tensors, one for each of Create's, in
-  // its order and shapes, to be read while `flat` lives.
+  // `flat` (sizes as above, checked) as tensors: one for each tensor of Create,
+  // in the same order and shapes. They may be read while `flat` lives.
   std::vector<at::Tensor> ParameterViews(absl::Span<const float> flat) const;
   std::vector<at::Tensor> BufferViews(absl::Span<const float> flat) const;
 
-  // The module sees the flat values; the gradient is zero.
+  // Lets the module see the flat values, and sets the gradient to zero.
   void BeginGradient();
-  // The flat gradient and buffers have what backward and forward left.
+  // Makes what backward and forward left appear in the flat gradient and
+  // buffers.
   // Errors: INTERNAL when a view was lost.
   absl::Status EndGradient();
-  // The module sees the flat values.
+  // Lets the module see the flat values.
   void BeginEvaluation();
-  // The module sees these values (sizes as above, checked), which must live and
-  // stay as they are until Return, instead of the flat ones; for evaluation.
+  // Lets the module see these values (sizes as above, checked) instead of the
+  // flat ones, for an evaluation. They must live and not change until Return.
   void Borrow(absl::Span<const float> parameters,
               absl::Span<const float> buffers);
-  // And the flat ones again.
+  // Ends Borrow.
   void Return();
 
  private:

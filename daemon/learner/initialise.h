@@ -1,6 +1,6 @@
-// The seeded initialisation: values drawn by the project's own generator, one
-// stream for each tensor's name, so that nodes with other LibTorch versions and
-// processors start from the same bits. Torch-free.
+// The seeded initialisation. The project's own generator draws the values, with
+// a stream for each tensor's name. So nodes with different versions of LibTorch
+// and different processors start from the same bits. Torch-free.
 #ifndef DFL_LEARNER_INITIALISE_H_
 #define DFL_LEARNER_INITIALISE_H_
 
@@ -17,7 +17,7 @@ struct InitRule {
   enum class Kind { kConstant, kUniform };
 
   static InitRule Constant(float value) { return {Kind::kConstant, value, 0}; }
-  // Weights before a ReLU: uniform with variance 2/fan_in, by which neither
+  // Weights before a ReLU: uniform with variance 2/fan_in, so that neither
   // signals nor gradients shrink from layer to layer (He et al. 2015, eq. 10).
   static InitRule BeforeRelu(int64_t fan_in) {
     return {Kind::kUniform, 0, 2.0 / static_cast<double>(fan_in)};
@@ -32,8 +32,8 @@ struct InitRule {
   double variance = 0;  // kUniform
 };
 
-// Writes every tensor into `flat` [sum of sizes] by the rule of the same place.
-// A tensor's values depend on (seed, its name, its rule) only.
+// Writes every tensor into `flat` [sum of sizes]; rules[i] is for tensors[i]. A
+// tensor's values depend on (seed, its name, its rule) only.
 void FillTensors(uint64_t seed, absl::Span<const ports::TensorInfo> tensors,
                  absl::Span<const InitRule> rules, absl::Span<float> flat);
 

@@ -13,13 +13,13 @@
 namespace dfl::learner {
 
 // Whether outputs of this shape for `rows` rows can be used.
-// Errors: INVALID_ARGUMENT says what is allowed. One output for two classes
-// goes with hinge, logistic and mse: its sign is the class.
+// Errors: INVALID_ARGUMENT says what is allowed. Hinge, logistic and mse also
+// take one output for two classes, whose sign is the class.
 absl::Status CheckOutputs(const ResolvedSpec& spec, int64_t rows,
                           absl::Span<const int64_t> shape);
 
-// A scalar. `answers` [rows]: labels (int64), or targets (float32) where
-// classes is 0. Of outputs f and label y of one row:
+// The mean loss, a scalar. `answers` [rows] are labels (int64), or targets
+// (float32) if classes is 0. For outputs f and label y of one row:
 //   cross-entropy  ln sum_j e^f_j - f_y
 //   hinge          sum over j != y of max(0, 1 - f_y + f_j) (Weston and
 //                  Watkins); one output: max(0, 1 - s f), s = -1 or 1

@@ -1,5 +1,5 @@
-// From the plan's model section and the shape of the data to a spec with
-// nothing left open. Torch-free.
+// From the plan's model section and the shape of the data to a complete spec.
+// Torch-free.
 #ifndef DFL_LEARNER_MODEL_SPEC_H_
 #define DFL_LEARNER_MODEL_SPEC_H_
 
@@ -46,8 +46,8 @@ struct ResolvedSpec {
 
   // Values in one example.
   int64_t input_size() const;
-  // Width of the output of a model of ours; a TorchScript model for two classes
-  // may also have one output.
+  // Width of the output of one of our models. A TorchScript model for two
+  // classes may also have one output.
   int64_t outputs() const { return classes == 0 ? 1 : classes; }
 };
 
@@ -60,8 +60,8 @@ absl::string_view LossName(LossKind loss);
 absl::StatusOr<ResolvedSpec> ResolveSpec(const core::ModelSpec& spec,
                                          const DataShape& data);
 
-// The spec as text for the fingerprint: the same for equal models, whatever the
-// path of the file and whoever wrote the plan.
+// The spec as text for the fingerprint. Equal models have equal texts, whatever
+// the path of the file and whoever wrote the plan.
 std::string CanonicalText(const ResolvedSpec& spec);
 
 }  // namespace dfl::learner

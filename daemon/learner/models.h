@@ -1,5 +1,5 @@
-// The models of our own: linear, logistic, svm, mlp, cnn, resnet20, resnet18,
-// written on LibTorch's operators.
+// Our own models, written with LibTorch's operators: linear, logistic, svm,
+// mlp, cnn, resnet20, resnet18.
 #ifndef DFL_LEARNER_MODELS_H_
 #define DFL_LEARNER_MODELS_H_
 

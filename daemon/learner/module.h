@@ -15,7 +15,7 @@
 
 namespace dfl::learner {
 
-// A handle: copies share the tensor, so what is bound once is bound everywhere.
+// A handle. Copies share the tensor, so binding one binds all.
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;

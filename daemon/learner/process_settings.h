@@ -1,17 +1,19 @@
-// Settings of the process and the calling thread that make LibTorch quick.
+// Settings of the process and the calling thread that make LibTorch fast.
 #ifndef DFL_LEARNER_PROCESS_SETTINGS_H_
 #define DFL_LEARNER_PROCESS_SETTINGS_H_
 
 namespace dfl::learner {
 
-// Once for the process: `threads` intra-op threads (>= 1), one inter-op thread,
-// OpenBLAS, where it is loaded, on one thread (LibTorch already splits batches
-// among its own, and the two pools would fight), and, with glibc, freed memory
-// kept for the next step instead of given back to the system.
+// Call once for the process. Sets:
+//   - `threads` intra-op threads (>= 1) and one inter-op thread;
+//   - one thread for OpenBLAS, if it is loaded: LibTorch already splits batches
+//     among its own threads, and the two pools would fight;
+//   - with glibc, that freed memory is kept for the next step and not returned
+//     to the system.
 void SetProcess(int threads);
 
-// For the calling thread: OpenMP keeps its number of threads for each thread
-// apart. Cheap, but not free: call when the thread changes.
+// Sets the number of threads for the calling thread, since OpenMP keeps one for
+// each thread. Cheap, but not free: call it when the thread changes.
 void SetCallingThread(int threads);
 
 }  // namespace dfl::learner

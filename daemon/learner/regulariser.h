@@ -6,12 +6,12 @@
 
 namespace dfl::learner {
 
-// gradient += l2 parameters; returns (l2/2) ||parameters||^2. Nothing, and 0,
-// where l2 is 0. Sizes are equal (checked).
+// gradient += l2 parameters; returns (l2/2) ||parameters||^2. If l2 is 0 it
+// does nothing and returns 0. Sizes are equal (checked).
 double AddRegulariser(double l2, absl::Span<const float> parameters,
                       absl::Span<float> gradient);
 
-// No infinity and no NaN. One pass, nothing else read.
+// Whether no value is infinite or NaN. One pass.
 bool AllFinite(absl::Span<const float> values);
 
 }  // namespace dfl::learner

@@ -1,4 +1,4 @@
-// Accuracy and macro F1 from predictions, counted as they come. Torch-free.
+// Accuracy and macro F1, counted from predictions batch by batch. Torch-free.
 #ifndef DFL_LEARNER_SCORES_H_
 #define DFL_LEARNER_SCORES_H_
 

@@ -1,5 +1,5 @@
-// Where LibTorch's exceptions end: every call into it from the learner's
-// interface goes through Guarded.
+// Turns LibTorch's exceptions into statuses. Every call into LibTorch from the
+// learner's interface goes through Guarded.
 #ifndef DFL_LEARNER_TORCH_ERRORS_H_
 #define DFL_LEARNER_TORCH_ERRORS_H_
 
@@ -10,8 +10,8 @@
 
 namespace dfl::learner {
 
-// Runs `body` and returns its status, or INTERNAL "`what`: the operator's
-// message" for an exception of LibTorch's (RESOURCE_EXHAUSTED for memory).
+// Runs `body` and returns its status. An exception of LibTorch becomes INTERNAL
+// "`what`: the operator's message", or RESOURCE_EXHAUSTED if memory ran out.
 absl::Status Guarded(absl::string_view what,
                      const std::function<absl::Status()>& body);
 

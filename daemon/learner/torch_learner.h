@@ -1,6 +1,5 @@
 // Learner on LibTorch: the node's models, their gradients and their evaluation.
-// This header needs no LibTorch header, and no exception of LibTorch's passes
-// it.
+// This header needs no LibTorch header, and no exception of LibTorch leaves it.
 //
 // The module's tensors are views of the flat buffers given to Bind: `backward`
 // accumulates straight into the node's gradient, and what the algorithm writes
@@ -13,11 +12,11 @@
 // limits for giving memory back (process_settings.h). The last learner created
 // wins, so one process should give all the same.
 //
-// Same bits on one machine with threads = 1, whatever else runs; no more is
-// promised (docs/architecture.md). A TorchScript model that draws random
-// numbers itself (dropout) takes them from LibTorch's global generator, which
-// is therefore seeded anew for each of its gradients; models of ours never
-// touch it.
+// With threads = 1 the bits are the same on one machine, whatever else runs; no
+// more is promised (docs/architecture.md). A TorchScript model that draws
+// random numbers itself (dropout) takes them from LibTorch's global generator,
+// which is therefore seeded anew for each of its gradients; models of ours
+// never touch it.
 #ifndef DFL_LEARNER_TORCH_LEARNER_H_
 #define DFL_LEARNER_TORCH_LEARNER_H_
 
@@ -45,33 +44,34 @@ struct LearnerData {
 
   // The node's own rows, at least one.
   data::DatasetView train;
-  // Empty: nothing to evaluate on. Its rows have the shape of `train`'s.
+  // Rows of the same shape to evaluate on; empty: no evaluation.
   absl::optional<data::DatasetView> test;
-  // Of both.
+  // Applied to both.
   data::Standardizer standardizer;
 };
 
 struct LearnerOptions {
-  // As CheckDevice takes it.
+  // See CheckDevice.
   std::string device = "cpu";
   // LibTorch's intra-op threads, >= 1.
   int threads = 1;
-  // Of mini-batches and dropout; differs between nodes.
+  // The seed of mini-batches and dropout; it differs between nodes.
   uint64_t data_seed = 1;
 };
 
-// Whether gradients can be computed there: "cpu"; "cuda", which is "cuda:0", or
-// "cuda:N" where LibTorch has it and finds that GPU.
-// Errors: INVALID_ARGUMENT for another text; FAILED_PRECONDITION where it is not
-// to be had.
+// Whether gradients can be computed on `device`: "cpu"; or "cuda" (the same as
+// "cuda:0") or "cuda:N", if LibTorch supports CUDA and finds that GPU.
+// Errors: INVALID_ARGUMENT for another text; FAILED_PRECONDITION when the
+// device is not available.
 absl::Status CheckDevice(const std::string& device);
 
 // Builds the model that `spec` names for this data. A TorchScript file is read
 // and tried on one batch of zeros.
 // Errors, naming what was found and what is allowed:
-//   INVALID_ARGUMENT     the spec, alone or against the data; a file that is no
-//                        TorchScript, has nothing to train, a trained tensor
-//                        that is not float32, or does not fit input and classes
+//   INVALID_ARGUMENT     the spec is wrong, alone or for this data; a file is
+//                        no TorchScript, has nothing to train, has a trained
+//                        tensor that is not float32, or does not fit input and
+//                        classes
 //   NOT_FOUND, PERMISSION_DENIED  the file
 //   FAILED_PRECONDITION  as CheckDevice
 //   RESOURCE_EXHAUSTED   memory
@@ -80,9 +80,8 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> CreateTorchLearner(
     const core::ModelSpec& spec, LearnerData data,
     const LearnerOptions& options);
 
-// What a learner of a TorchScript model can do besides: write the model as a
-// file that LibTorch and PyTorch load. Not concurrently with the learner's
-// other calls.
+// Writes the model of a TorchScript learner as a file that LibTorch and PyTorch
+// can load. Must not run concurrently with the learner's other calls.
 class TorchScriptExporter {
  public:
   virtual ~TorchScriptExporter() = default;
@@ -90,9 +89,9 @@ class TorchScriptExporter {
   // Takes the next bytes of the file; an error ends the export.
   using Sink = std::function<absl::Status(absl::string_view)>;
 
-  // The loaded model with `parameters` [n] and `buffers` [b] (a snapshot, or
-  // the bound ones) in place of its own; integer buffers and frozen parameters
-  // as they stand. Needs memory for one more model.
+  // Exports the loaded model with `parameters` [n] and `buffers` [b] (a
+  // snapshot, or the bound ones) in place of its own. Integer buffers and
+  // frozen parameters stay as they are. Needs memory for one more model.
   // Errors: INVALID_ARGUMENT for other sizes; the sink's; INTERNAL.
   virtual absl::Status ExportTorchScript(absl::Span<const float> parameters,
                                          absl::Span<const float> buffers,

@@ -44,8 +44,8 @@ absl::Status CheckFile(const std::string& path,
                "inference)");
 }
 
-// Hash first: a file that changes in between is noticed by whoever reads it
-// again.
+// Hashes the file before loading it. If the file changes in between, the next
+// reader notices.
 struct LoadedFile {
   torch::jit::Module module;
   std::string hash;
@@ -69,9 +69,9 @@ absl::StatusOr<LoadedFile> LoadFile(const std::string& path,
   return loaded;
 }
 
-// Gives tensors of a module other values while it lives. Each gets memory of its
-// own: module.deepcopy() takes views of one flat vector for one tensor, and a
-// file would hold all of it once a view.
+// Gives tensors of a module other values while it lives. Each gets memory of
+// its own: module.deepcopy() takes views of one flat vector for one tensor, and
+// a file would hold all of it once a view.
 class Lent {
  public:
   Lent(const std::vector<NamedTensor>& tensors,

@@ -1,5 +1,5 @@
-// Generated problems: each node has rows of its own, and its loss is over all of
-// them. Accuracy, where there are classes, is on one test set for all nodes.
+// Generated problems. Each node has rows of its own, and its loss is over all
+// of them. Accuracy, if there are classes, is on one test set for all nodes.
 #ifndef DFL_SIM_ANALYTIC_TASK_H_
 #define DFL_SIM_ANALYTIC_TASK_H_
 
@@ -11,7 +11,7 @@
 
 namespace dfl::sim {
 
-// `problem` is none of data; the nodes are the plan's members.
+// `problem` is not kData; the nodes are the plan's members.
 std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
                                        const core::RunPlan& plan);
 

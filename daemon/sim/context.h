@@ -19,7 +19,7 @@ namespace dfl::sim {
 
 class Context {
  public:
-  // All must outlive it.
+  // All arguments must outlive it.
   Context(console::Io& io, const std::function<absl::Time()>& now,
           const OpenDataLearners& learners)
       : io(io), now(now), learners(learners) {}

@@ -1,9 +1,9 @@
-// Data from files: the plan's model, learned as dfld does. What learns it is
-// brought by the program (torch_data_learners.h), so that the room needs no
+// Data from files: the plan's model is learned as dfld does it. The program
+// brings the learners (torch_data_learners.h), so that this room needs no
 // LibTorch.
 //
-// Scores are of test rows, the same for all nodes, or of training rows where
-// there is no test set.
+// Scores are on test rows, the same for all nodes, or on training rows if there
+// is no test set.
 #ifndef DFL_SIM_DATA_TASK_H_
 #define DFL_SIM_DATA_TASK_H_
 
@@ -29,21 +29,21 @@ class DataLearners {
   // Training rows of each node.
   virtual absl::Span<const int64_t> rows() const = 0;
 
-  // A learner for `spec` on node `i`'s rows; `data_seed` is of its mini-batches.
-  // Outlives this object.
+  // Makes a learner for `spec` on node `i`'s rows. `data_seed` is the seed of
+  // its mini-batches. The learner may outlive this object.
   // Errors: as learner::CreateTorchLearner.
   virtual absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       int64_t i, const core::ModelSpec& spec, uint64_t data_seed) = 0;
 };
 
-// Reads the data and splits it among partition.count nodes. Null where a program
+// Reads the data and splits it among partition.count nodes. Null if a program
 // has no learners for it.
 // Errors: as config::ReadDataFiles and TakePart.
 using OpenDataLearners =
     std::function<absl::StatusOr<std::unique_ptr<DataLearners>>(
         const config::DataSettings& settings)>;
 
-// `problem` is of data; the nodes are the plan's members.
+// `problem` is kData; the nodes are the plan's members.
 // Errors: as `open` and DataLearners::Build; UNIMPLEMENTED when `open` is null.
 absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
     const ProblemSpec& problem, const core::RunPlan& plan,

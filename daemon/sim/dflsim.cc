@@ -43,7 +43,8 @@ constexpr char kExitCodes[] =
 
 using Chosen = std::function<ExitCode(Context&)>;
 
-// ----------------------------------------------------------------- compare ----
+// ----------------------------------------------------------------- compare
+// ----
 
 struct CompareCommand {
   std::vector<std::string> runs;
@@ -69,7 +70,8 @@ ExitCode Compare(Context& context, const CompareCommand& command) {
   return kOk;
 }
 
-// ------------------------------------------------------ algorithm, topology ----
+// ------------------------------------------------------ algorithm, topology
+// ----
 
 ExitCode ShowAlgorithm(Context& context, const std::string& name) {
   const auto info = core::FindAlgorithm(name);
@@ -79,7 +81,7 @@ ExitCode ShowAlgorithm(Context& context, const std::string& name) {
   return kOk;
 }
 
-// A plan by itself, or that of a scenario.
+// Reads a plan, or the plan of a scenario.
 absl::StatusOr<core::RunPlan> ReadAnyPlan(const std::string& file) {
   DFL_ASSIGN_OR_RETURN(const std::string text,
                        config::ReadTextFile(file, config::kMaxPlanBytes));
@@ -109,7 +111,8 @@ ExitCode ShowTopology(Context& context, const TopologyCommand& command) {
   return kOk;
 }
 
-// ------------------------------------------------------------ command line ----
+// ------------------------------------------------------------ command line
+// ----
 
 void AddRun(CLI::App& app, Chosen& chosen) {
   auto run = std::make_shared<RunCommand>();

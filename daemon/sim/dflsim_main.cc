@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
   dfl::console::Io io = dfl::console::ProcessIo();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  // Of a person at the terminal; the simulated nodes never see it.
+  // The clock of the user at the terminal. The simulated nodes never see it.
   const auto now = [] { return absl::Now(); };  // NOLINT(dfl-layers)
   dfl::sim::OpenDataLearners learners;
 #ifdef DFL_HAVE_TORCH

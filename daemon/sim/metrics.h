@@ -1,4 +1,4 @@
-// What a simulated run is measured by, and its text.
+// What is measured of a simulated run, and its text form.
 #ifndef DFL_SIM_METRICS_H_
 #define DFL_SIM_METRICS_H_
 
@@ -14,8 +14,8 @@
 
 namespace dfl::sim {
 
-// One moment of a run. Means run over the nodes that are in it: up, and with a
-// model.
+// One moment of a run. Means are over the nodes in the run: those that are up
+// and have a model.
 struct MetricsRow {
   int64_t step = 0;   // finished steps of a node, the mean rounded down
   double time_s = 0;  // virtual, from the first node's training on
@@ -27,28 +27,28 @@ struct MetricsRow {
   int64_t nodes = 0;           // in the run
   int64_t lowest_step = 0;
   int64_t highest_step = 0;
-  // Of test rows, in [0, 1]: the mean of each node's own model's, and that of the
-  // mean model. None where a problem has no classes.
+  // Accuracy on test rows, in [0, 1]: the mean over the nodes' own models, and
+  // that of the mean model. None if a problem has no classes.
   std::optional<double> accuracy;
   std::optional<double> accuracy_mean_model;
-  // MassDrift; none where an algorithm conserves nothing.
+  // simports::MassDrift; none if the algorithm conserves nothing.
   std::optional<double> mass_drift;
   // The share of parameters that are exactly 0, the mean over the nodes. None
-  // where the newest plan's algorithm takes no proximal step.
+  // if the newest plan's algorithm takes no proximal step.
   std::optional<double> sparsity;
   // f + h at the mean model, f being loss_mean_model and h the newest plan's
   // penalty. [DEPOSITUM] eq. 1. None without a penalty.
   std::optional<double> phi_mean_model;
-  // What network.metrics asks for (extra_metrics.h), by name; without what there
-  // is none of.
+  // What network.metrics asks for (extra_metrics.h), by name. Values that do
+  // not exist are absent.
   std::map<std::string, double> extra;
 
   friend bool operator==(const MetricsRow&, const MetricsRow&) = default;
 };
 
-// A header line and a line a row; numbers read back as they were, and what there
-// is none of is empty. `extra` are columns between mass_drift, the twelfth, and
-// the last two: sparsity and phi_mean_model.
+// A header line and one line for each row. Numbers read back exactly; missing
+// values are empty. The columns `extra` stand between mass_drift, the twelfth,
+// and the last two, sparsity and phi_mean_model.
 std::string ToCsv(absl::Span<const MetricsRow> rows,
                   absl::Span<const std::string> extra = {});
 

@@ -42,8 +42,8 @@ YamlNode* FindIn(YamlNode& section, absl::string_view key) {
   return nullptr;
 }
 
-// The document of a plan without these members: their edges and what is said of
-// them alone go with them.
+// The document of a plan without these members, their edges and their own
+// entries.
 YamlNode WithoutMembers(YamlNode document, const std::set<std::string>& gone) {
   const auto named = [&](const YamlNode& node) {
     return NamesOneOf(gone, node);

@@ -1,10 +1,10 @@
-// The plans of a run whose plan changes while it goes on: what `dflctl plan
-// apply` and `dflctl set` do to daemons.
+// The plans of a run whose plan changes, as by `dflctl plan apply` and `dflctl
+// set`.
 //
-// Changes are merged into the scenario's document as variants are, one after the
-// other in the order of their times, and each gives a plan with the next
-// version. Run, seed and model stay. A node that leaves is no member of the plan
-// from then on, until it joins again.
+// Changes are merged into the scenario's document like variants, in the order
+// of their times. Each makes a plan with the next version. Run, seed and model
+// do not change. A node that leaves is not a member of the plan until it joins
+// again.
 #ifndef DFL_SIM_PLAN_CHANGES_H_
 #define DFL_SIM_PLAN_CHANGES_H_
 
@@ -23,10 +23,10 @@ namespace dfl::sim {
 // The keys of a plan that may change while a run goes on.
 std::vector<std::string> ChangeableKeys();
 
-// Gives each event that changes the plan the one from then on. `root` is the
-// scenario's document, `first` the plan that it begins with, complete; `around`
-// as the plan was read. A plan that is wrong is a mistake in the line of its
-// event; nothing comes after it.
+// Gives each event that changes the plan its new plan. `root` is the scenario's
+// document and `first` the complete plan with which it begins, read with
+// `around`. A wrong plan is a mistake at the line of its event, and later
+// events get none.
 void DerivePlans(const config::YamlNode& root, const core::RunPlan& first,
                  const config::PlanSurroundings& around,
                  config::YamlReader& yaml, std::vector<WrittenEvent>& events);

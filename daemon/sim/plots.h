@@ -1,7 +1,7 @@
-// Pictures of runs, drawn by gnuplot: loss, consensus error, accuracy, drift,
-// sparsity, loss with penalty and what network.metrics asks for, each against
-// steps, virtual time and bytes sent, and bytes against steps and time, as PNG
-// and SVG.
+// Pictures of runs, drawn by gnuplot as PNG and SVG. Loss, consensus error,
+// accuracy, drift, sparsity, loss with penalty and what network.metrics asks
+// for are drawn against steps, virtual time and bytes sent; bytes are drawn
+// against steps and time.
 #ifndef DFL_SIM_PLOTS_H_
 #define DFL_SIM_PLOTS_H_
 
@@ -13,13 +13,13 @@
 
 namespace dfl::sim {
 
-// What gnuplot is given: data in the script itself, pictures in the folder it
-// runs in.
+// The script for gnuplot. It contains the data, and draws the pictures in the
+// folder in which it runs.
 std::string PlotScript(absl::Span<const RecordedRun> runs);
 
-// Writes plot.gp and {loss,consensus,bytes}.{png,svg} to `folder`, which exists;
-// {accuracy,drift,sparsity,phi}.{png,svg} and those of extra metrics, by their names, where a
-// run has them. `gnuplot` is the program's name or path.
+// Writes plot.gp and {loss,consensus,bytes}.{png,svg} to `folder`, which
+// exists; {accuracy,drift,sparsity,phi}.{png,svg} and those of extra metrics,
+// by their names, if a run has them. `gnuplot` is the program's name or path.
 // Errors: NOT_FOUND when there is no such program; INTERNAL when it fails.
 absl::Status DrawPlots(const std::string& folder,
                        absl::Span<const RecordedRun> runs,

@@ -33,16 +33,15 @@ struct ProblemSpec {
   // partition.seed is the run's unless it is written.
   config::DataSettings data;
   bool partition_seed_written = false;
-  // Test rows that a row of metrics looks at; 0: all.
+  // The number of test rows for a row of metrics; 0: all.
   int64_t eval_rows = 0;
 };
 
 inline constexpr char kProblemPath[] = "network.problem";
 
-// Reads the section `problem` of `network` into `problem`, notes mistakes in
-// `yaml`, and gives `plan`, whose members are known, the model that goes with
-// it: what is generated has one of its own, which the plan's section `model` may
-// repeat.
+// Reads the section `problem` of `network` into `problem`, and notes mistakes
+// in `yaml`. Sets the model of `plan`, whose members are known: a generated
+// problem has a model of its own, which the plan's section `model` may repeat.
 // Errors: INVALID_ARGUMENT, the mistakes in the keys of a daemon's `data`.
 absl::Status ReadProblem(const config::YamlNode& root,
                          const config::YamlNode& network,

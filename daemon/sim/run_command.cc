@@ -71,7 +71,7 @@ class ProgressLine {
   void Finish(size_t run) {
     one_at_a_time_([&] { shares_[run] = 1; });
   }
-  // A line of its own.
+  // Prints a line of its own.
   void Say(const std::string& text) {
     one_at_a_time_([&] {
       Clear();
@@ -126,7 +126,7 @@ std::string DefaultFolder(const Scenario& scenario) {
                       "-seed-", scenario.plan.seed);
 }
 
-// Of this process so far, in bytes.
+// The peak of this process so far, in bytes.
 int64_t PeakMemory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

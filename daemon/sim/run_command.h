@@ -23,11 +23,11 @@ struct RunCommand {
 };
 
 // A file without variants is one run, whose results are in the folder itself.
-// Variants have a folder each in it, and it has the plots that lay them over
-// each other. One that fails does not keep the others from running.
+// Each variant has its own folder in it, and the folder has the plots that lay
+// the variants over each other. If one fails, the others still run.
 ExitCode RunScenario(Context& context, const RunCommand& command);
 
-// plots.h; what goes wrong is said and no failure.
+// Draws the plots (plots.h). An error is reported, but is no failure.
 void Draw(Context& context, const std::string& folder,
           absl::Span<const RecordedRun> runs);
 

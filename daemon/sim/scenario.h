@@ -18,7 +18,7 @@
 //
 // and, if it is several runs, a section `variants` (variants.h).
 //
-// Times count from the moment the first node trains. docs/simulator.md tells
+// Times count from the moment the first node trains. docs/simulator.md says
 // what each key means.
 #ifndef DFL_SIM_SCENARIO_H_
 #define DFL_SIM_SCENARIO_H_
@@ -39,7 +39,7 @@
 
 namespace dfl::sim {
 
-// A link that is not as the others are.
+// A link that differs from the others.
 struct PathSpec {
   int64_t a = 0;  // places of members
   int64_t b = 0;
@@ -57,8 +57,8 @@ struct ComputeSpec {
 struct Scenario {
   std::string file;  // as it was called
   std::string text;
-  std::string variant;  // which of the file\'s (variants.h); "": it has none
-  // Its seed is never 0. Of a data problem the members' rows are 1 until the
+  std::string variant;  // the name in variants.h; "": none
+  // Its seed is never 0. For a data problem the members' rows are 1 until the
   // files are read.
   core::RunPlan plan;
   ProblemSpec problem;
@@ -77,8 +77,9 @@ struct Scenario {
   absl::Duration limit = absl::Hours(1);
 };
 
-// Reads and checks a scenario, the plans that its events make included. `seed` != 0 takes the place of the plan's;
-// `variant` is one of variants.h, "" the document as it is without any.
+// Reads and checks a scenario, including the plans that its events make. `seed`
+// != 0 replaces the plan's. `variant` is one of variants.h; "": the document
+// without its variants.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes, as
 // config::ParsePlan; NOT_FOUND as ApplyVariant.
 absl::StatusOr<Scenario> ParseScenario(absl::string_view text,

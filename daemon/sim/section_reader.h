@@ -1,6 +1,5 @@
-// What the sections of a scenario are read with: values with their bounds, and
-// names of nodes as places of members. Mistakes go to the YamlReader, each with
-// its line.
+// Reads the sections of a scenario: values within bounds, and names of nodes as
+// places of members. Mistakes go to the YamlReader, each with its line.
 #ifndef DFL_SIM_SECTION_READER_H_
 #define DFL_SIM_SECTION_READER_H_
 
@@ -17,7 +16,7 @@
 
 namespace dfl::sim {
 
-// A value that is absent, or not allowed (a mistake), leaves `out` alone.
+// If a value is absent, or not allowed (a mistake), `out` does not change.
 class SectionReader {
  public:
   // `yaml` must outlive it.
@@ -25,7 +24,7 @@ class SectionReader {
                 const std::vector<core::MemberSpec>& members);
 
   config::YamlReader& yaml() { return yaml_; }
-  // Of the members, sorted.
+  // The names of the members, sorted.
   const std::vector<std::string>& names() const { return names_; }
 
   // An integer >= 1.
@@ -42,7 +41,7 @@ class SectionReader {
   void Probability(const config::YamlNode& section, absl::string_view path,
                    absl::string_view key, double& out);
 
-  // The place of the member that is named; -1 (and a mistake) when it is none.
+  // The place of the named member; -1, and a mistake, if there is none.
   int64_t Member(const config::YamlNode& node, const std::string& path);
   int64_t Place(const std::string& name, int line, const std::string& path);
   // Two different members.

@@ -1,6 +1,6 @@
-// What a simulated network learns: the nodes' learners, and what their models
-// are measured by. One object for the whole network; what nodes share (a data
-// set) is in memory once.
+// What a simulated network learns: the nodes' learners, and how their models
+// are measured. There is one object for the whole network, so what the nodes
+// share (a data set) is in memory once.
 //
 // Implementations: analytic_task.h (generated problems) and data_task.h (files
 // and the plan's model).
@@ -40,24 +40,24 @@ class Task {
   // Whether there is an accuracy.
   virtual bool classifies() const = 0;
 
-  // What node `i` trains with from a start on; `incarnation` is another one at
-  // each.
-  // Errors: of the learner.
+  // Makes the learner of node `i` for one start; `incarnation` differs between
+  // starts.
+  // Errors: those of the learner.
   virtual absl::StatusOr<std::unique_ptr<ports::Learner>> MakeLearner(
       int64_t i, uint64_t incarnation) = 0;
 
-  // Of one model for all nodes: f(w), f being the mean of all members' f_i.
-  // `members`, by place: whose, one at least.
-  // Errors: of the learner.
+  // The score of one model for all nodes: f(w), where f is the mean of the f_i
+  // of `members` (by place, at least one).
+  // Errors: those of the learner.
   virtual absl::StatusOr<Score> ScoreForAll(
       const ModelView& model, const std::vector<bool>& members) = 0;
-  // Of node i's own model: f_i(w).
+  // The score of node i's own model: f_i(w).
   virtual absl::StatusOr<Score> ScoreForNode(int64_t i,
                                              const ModelView& model) = 0;
 
-  // grad f_i(w) over all training rows of node `i`, [n]; with dropout and batch
+  // grad f_i(w) over all training rows of node `i`, [n], with dropout and batch
   // statistics as in training.
-  // Errors: of the learner.
+  // Errors: those of the learner.
   virtual absl::StatusOr<std::vector<double>> Gradient(
       int64_t i, const ModelView& model) = 0;
 };

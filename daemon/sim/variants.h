@@ -7,9 +7,9 @@
 //     nu-0.8: {algorithm: {knobs: {nu: 0.8}}}
 //     d-psgd: {algorithm: {name: d-psgd}}
 //
-// Sections are merged key by key; a section that names its `name` or `kind`
-// takes the place of the former, whose other keys belong to another thing. An
-// empty value takes the key away.
+// Sections are merged key by key. A section that sets its `name` or `kind`
+// replaces the former section, whose other keys belong to something else. An
+// empty value removes the key.
 #ifndef DFL_SIM_VARIANTS_H_
 #define DFL_SIM_VARIANTS_H_
 
@@ -24,21 +24,22 @@ namespace dfl::sim {
 
 inline constexpr char kVariants[] = "variants";
 
-// Their names, in the order of the file; none without the section.
+// The names of the variants, in the order of the file; none without the
+// section.
 // Errors: INVALID_ARGUMENT with file and line.
 absl::StatusOr<std::vector<std::string>> VariantNames(
     const config::YamlNode& root, absl::string_view file_name);
 absl::StatusOr<std::vector<std::string>> VariantNames(
     absl::string_view text, absl::string_view file_name);
 
-// The document without its section `variants`, and with what the variant says;
-// "": without any.
-// Errors: INVALID_ARGUMENT as above; NOT_FOUND names those that there are.
+// The document without its section `variants`, changed as `variant` says; "":
+// not changed.
+// Errors: INVALID_ARGUMENT as above; NOT_FOUND names the existing variants.
 absl::StatusOr<config::YamlNode> ApplyVariant(config::YamlNode root,
                                               absl::string_view file_name,
                                               absl::string_view variant);
 
-// Merges `over` into `base` in the way that is told above; both are maps.
+// Merges `over` into `base` as described above; both are maps.
 void MergeSections(const config::YamlNode& over, config::YamlNode& base);
 
 }  // namespace dfl::sim

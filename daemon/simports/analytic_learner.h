@@ -1,5 +1,5 @@
-// Learners without LibTorch, for the simulator and the tests of the node:
-// AnalyticLearner trains one of core's problems, FakeLearner trains nothing.
+// Learners without LibTorch, for the simulator and the tests of the node.
+// AnalyticLearner trains one of problems.h, FakeLearner trains nothing.
 //
 // Both are pure functions of what they were made from and the calls so far, so
 // a simulated run can be repeated bit for bit.
@@ -23,8 +23,8 @@ namespace dfl::simports {
 
 // What an AnalyticLearner evaluates on.
 struct AnalyticTest {
-  // Its loss is reported; the same n as what is trained. Null: nothing to
-  // evaluate on.
+  // The problem whose loss is reported. It has the same n as the trained one.
+  // Null: no evaluation.
   std::shared_ptr<const Problem> problem;
   // 0: regression, no accuracy. Otherwise `labels` [rows] in [0, classes) and
   // `predict`, the class that parameters `w` give `row`.
@@ -33,15 +33,16 @@ struct AnalyticTest {
   std::function<int64_t(absl::Span<const float> w, int64_t row)> predict;
 };
 
-// The test of a softmax problem: predicts the most probable class, of equal
-// ones the lowest.
+// The test of a softmax problem. It predicts the most probable class, and the
+// lowest of equally probable ones.
 AnalyticTest SoftmaxTest(std::shared_ptr<const Softmax> problem,
                          std::vector<int64_t> labels, int64_t classes);
 
 struct AnalyticLearnerOptions {
   // Names the model; part of the fingerprint.
   std::string kind = "analytic";
-  // Of the order of mini-batches and test rows: differs between nodes.
+  // The seed of the order of mini-batches and test rows; it differs between
+  // nodes.
   uint64_t seed = 1;
   // Initialise draws parameters from N(0, initial_stddev^2); 0: all zero.
   double initial_stddev = 0;
@@ -64,7 +65,7 @@ class AnalyticLearner : public ports::Learner {
   // Errors: DATA_LOSS when loss or gradient is not finite.
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override;
-  // Errors: FAILED_PRECONDITION unless it trains core's softmax problem;
+  // Errors: FAILED_PRECONDITION unless it trains the softmax problem;
   // INVALID_ARGUMENT for models of other lengths.
   absl::StatusOr<ports::Predictions> Predict(
       const ports::PredictRequest& request) override;
@@ -84,8 +85,8 @@ class AnalyticLearner : public ports::Learner {
   absl::Span<float> gradient_;
 };
 
-// A learner whose gradient is zero everywhere: what moves a model is exchange
-// alone. Thread-compatible.
+// A learner whose gradient is zero everywhere, so that only the exchange moves
+// a model. Thread-compatible.
 class FakeLearner : public ports::Learner {
  public:
   // `parameters` >= 1 and `buffers` >= 0 values; `kind` is part of the

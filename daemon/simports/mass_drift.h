@@ -1,6 +1,6 @@
-// How far the nodes of a whole network are off what they conserve together: for
-// who sees all of them, a simulator or a test. A node by itself sees its own
-// edges only (MassLedger::Imbalance).
+// How much of what the nodes of a network conserve together is missing. Only a
+// simulator or a test can compute it, because it sees all nodes. A node sees
+// its own edges only (MassLedger::Imbalance).
 #ifndef DFL_SIMPORTS_MASS_DRIFT_H_
 #define DFL_SIMPORTS_MASS_DRIFT_H_
 
@@ -14,13 +14,13 @@ namespace dfl::simports {
 
 // |sum_i z_i + what is in flight|_inf, z being MassRounds::conserved, whose sum
 // is 0 (Spod-GT: z = y - v g; DEPOSITUM: y - beta g; K-GT: c; NIDS: -alpha D;
-// BEER: V - grad); of push-sum |sum_i omega_i + in flight - m|. 0 but for
-// rounding, or mass was lost. Nullopt when the algorithm conserves nothing
-// (CHOCO-SGD) or `nodes` is empty.
+// BEER: V - grad). For push-sum it is |sum_i omega_i + in flight - m|. If it is
+// not 0, except for rounding, mass was lost. Nullopt when the algorithm
+// conserves nothing (CHOCO-SGD) or `nodes` is empty.
 //
-// `nodes` run the same algorithm and are of one tracker epoch. A parcel counts at
-// its giver until its taker has it, whatever the giver knows. Costs O(n) a node
-// and parcel in flight.
+// `nodes` run the same algorithm and are in one tracker epoch. A parcel counts
+// at its sender until its receiver has it, whatever the sender knows.
+// Cost: O(n) for each node and each parcel in flight.
 std::optional<double> MassDrift(
     const std::map<NodeId, const core::MassRounds*>& nodes);
 

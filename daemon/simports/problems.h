@@ -31,7 +31,8 @@ class Problem {
                       absl::Span<const int64_t> batch = {}) const = 0;
 
   // out[l] = df/dw[l] over `batch`, rounded to float once. `w` and `out` are
-  // [n] and may be the same memory. Returns Loss(w, batch), which falls off.
+  // [n] and may be the same memory. Returns Loss(w, batch), which is a
+  // by-product.
   virtual double Gradient(absl::Span<const float> w,
                           absl::Span<const int64_t> batch,
                           absl::Span<float> out) const = 0;
@@ -97,8 +98,7 @@ class Softmax : public Problem {
                absl::Span<double> out) const;
 
  private:
-  // The same, and ln of the sum that the logits' exponentials were divided by.
-  // Returns the cross-entropy of the row.
+  // As Predict; also returns the cross-entropy of the row.
   double Probabilities(absl::Span<const float> w, int64_t row,
                        absl::Span<double> out) const;
 
@@ -134,7 +134,7 @@ ProblemSet LinearRegressionExample(const ExampleSpec& spec);
 // lambda = 0.001.
 ProblemSet LogisticRegressionExample(const ExampleSpec& spec);
 
-// Classes of rows around one centre each, for softmax regression.
+// Classes of rows, each around a centre, for softmax regression.
 struct SoftmaxSpec {
   int64_t nodes = 4;           // m >= 1
   int64_t features = 20;       // d >= 1
@@ -147,7 +147,7 @@ struct SoftmaxSpec {
 
 struct SoftmaxSet {
   std::vector<std::unique_ptr<Softmax>> nodes;
-  // For all nodes alike: every class as probable as any other.
+  // The same for all nodes; all classes are equally probable.
   std::unique_ptr<Softmax> test;
   std::vector<int64_t> test_labels;
 };
@@ -155,8 +155,8 @@ struct SoftmaxSet {
 // A row of class c is mu_c + N(0, 1) in each of d coordinates, |mu_c| = 3 in a
 // uniformly random direction: a linear model tells most classes apart, not all.
 // With `skew` > 0 node i draws its labels from p_i ~ Dir(skew, ..., skew), else
-// uniformly. A pure function of `spec`; node i's data depends on neither `nodes`
-// nor the other nodes'.
+// uniformly. A pure function of `spec`; node i's data depends on neither
+// `nodes` nor the other nodes'.
 SoftmaxSet SoftmaxExample(const SoftmaxSpec& spec);
 
 }  // namespace dfl::simports

@@ -1,8 +1,7 @@
-// The connections of a SimNetwork: their two ends, the frames that are queued or
-// under way on them, and how they end. SimNetwork makes them by dialling, and
-// breaks them.
+// The connections of a SimNetwork: their two ends, the frames that are queued
+// or in flight on them, and how they end. SimNetwork makes and breaks them.
 //
-// Both ends may be gone at any event, so whatever is scheduled names a
+// Either end may be gone at any event. Scheduled tasks therefore name a
 // connection by its id, which is never used again. Single-threaded.
 #ifndef DFL_SIMPORTS_SIM_CONNECTIONS_H_
 #define DFL_SIMPORTS_SIM_CONNECTIONS_H_
@@ -35,7 +34,7 @@ class SimConnections {
   using ConnectionId = size_t;
   using ConnectionSet = std::set<ConnectionId>;
 
-  // What it schedules belongs to `owner`, who cancels it.
+  // Scheduled events belong to `owner`, who cancels them.
   SimConnections(SimScheduler& scheduler, SimScheduler::OwnerId owner,
                  uint64_t seed);
   // All transports must be gone.
@@ -43,43 +42,43 @@ class SimConnections {
   SimConnections(const SimConnections&) = delete;
   SimConnections& operator=(const SimConnections&) = delete;
 
-  // Processes. A second one at an address in use is a bug.
+  // Adds a process. A second one at an address in use is a bug.
   TransportId Register(SimTransport* transport);
-  // A crash: the links of `id` are reset.
+  // Removes a crashed process; its links are reset.
   void Unregister(TransportId id);
-  // Null: gone.
+  // Null if it is gone.
   SimTransport* Find(TransportId transport) const {
     return transports_[transport];
   }
-  // Who takes calls at `address`; null: nobody.
+  // Who accepts dials at `address`; null: nobody.
   SimTransport* FindListener(const std::string& address) const;
 
-  // A connection that `to` knows of at once, and `from`, which dialled
-  // `address`, at `answer` (FinishDial).
+  // Makes a connection. `to` knows of it at once; `from`, which dialled
+  // `address`, knows of it at `answer` (FinishDial).
   void Open(SimTransport& from, SimTransport& to, const std::string& address,
             SimRoute& there, SimRoute& back, absl::Time answer);
   // Tells `dialler` at `when` that nobody answered.
   void FailDial(TransportId dialler, const std::string& address,
                 absl::Time when, absl::Status status);
 
-  // As ports::Transport's, of `from`.
+  // As in ports::Transport, on behalf of `from`.
   absl::Status Send(SimTransport& from, ports::LinkId link, ports::Frame frame);
   void Close(SimTransport& from, ports::LinkId link,
              const absl::Status& reason);
 
   // Both ends lose the link at once.
   void Reset(const ConnectionSet& connections, const absl::Status& reason);
-  // The connections between two hosts, by the routes of both directions, and
-  // those that use `route`.
+  // The connections between two hosts, given the routes of both directions; and
+  // the connections that use `route`.
   ConnectionSet Between(const SimRoute& there, const SimRoute& back) const;
   ConnectionSet Over(const SimRoute& route) const;
-  // A route carries frames again: what waited leaves, and who missed that a
-  // link was closed is told.
+  // Call when a route carries frames again. Waiting frames leave, and an end
+  // that missed the close of its link is told.
   void Revive(const ConnectionSet& connections);
 
   // Frames delivered so far.
   const SimTraffic& delivered() const { return delivered_; }
-  // Frames that left a host so far, those that never arrived included.
+  // Frames that have left a host so far, including those that never arrived.
   const SimTraffic& sent() const { return sent_; }
 
  private:
@@ -119,9 +118,9 @@ class SimConnections {
   void Depart(ConnectionId id, int index, Stream stream, End& end);
   void Deliver(ConnectionId id, int index, Stream stream);
 
-  // End `index` is told; does nothing when it is closed.
+  // Closes end `index` and tells its transport; does nothing if it is closed.
   void CloseEnd(Connection& connection, int index, const absl::Status& reason);
-  // Tells the other end of a closed one, as soon as the path carries it.
+  // Tells the other end of a close, as soon as the path can carry that.
   void AnnounceClose(Connection& connection, int closed_end);
   void ResetConnection(Connection& connection, const absl::Status& reason);
   void EraseIfClosed(ConnectionId id);

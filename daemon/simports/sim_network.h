@@ -6,14 +6,14 @@
 //   Time      a frame leaves after size / rate, one after the other (control
 //             frames first), and arrives `delay` (+ jitter) later, never before
 //             an earlier frame of its stream. A dial takes two round trips.
-//   Cut       the connection is reset: both ends lose the link at once, what
-//             was queued or under way is gone; dials are refused until Heal.
-//   Black hole  nothing arrives any more and nobody is told; queues fill up.
-//             Healed in time, the connection goes on where it was (TCP sends
-//             again); else both ends give the link up after keepalive_timeout.
-//             Dials run into dial_timeout.
-//   Crash     destroying a SimTransport: its links are reset.
-//   Restart   a new SimTransport with the same address.
+//   Cut       the connection is reset. Both ends lose the link at once, and
+//             frames queued or in flight are lost. Dials fail until Heal.
+//   Black hole  nothing arrives any more and neither end is told; queues fill
+//             up. If it is healed in time, the connection continues where it
+//             was (TCP sends again). Otherwise both ends give the link up
+//             after keepalive_timeout. Dials fail after dial_timeout.
+//   Crash     a SimTransport is destroyed; its links are reset.
+//   Restart   a new SimTransport has the same address.
 // Sizes are ports::EncodedSize, so bytes counted here are bytes on the wire
 // (without HTTP/2 and TCP framing). Frames are moved, never copied.
 //
@@ -49,7 +49,7 @@ class SimNetwork {
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  // Frames that leave from now on go by it. One direction, or both.
+  // Applies to frames that leave from now on, in one direction or in both.
   void SetPath(const std::string& from, const std::string& to,
                const SimPath& path);
   void SetPathBothWays(const std::string& a, const std::string& b,
@@ -58,7 +58,7 @@ class SimNetwork {
   // Both directions; see the top of this file.
   void Cut(const std::string& a, const std::string& b);
   void BlackHole(const std::string& a, const std::string& b);
-  // Only what goes from `from` to `to` vanishes.
+  // A black hole for what goes from `from` to `to` only.
   void BlackHoleOneWay(const std::string& from, const std::string& to);
   // Ends Cut and both kinds of black hole between the two.
   void Heal(const std::string& a, const std::string& b);
@@ -70,7 +70,7 @@ class SimNetwork {
     return routes_.delivered(from, to);
   }
   const SimTraffic& delivered() const { return connections_.delivered(); }
-  // Frames that left a host so far, those that never arrived included.
+  // Frames that have left a host so far, including those that never arrived.
   const SimTraffic& sent() const { return connections_.sent(); }
 
   SimScheduler& scheduler() { return scheduler_; }

@@ -1,5 +1,5 @@
-// The directed paths between the hosts of a SimNetwork: how fast each is, what
-// is wrong with it, and what it has carried.
+// The directed paths between the hosts of a SimNetwork: their speed, their
+// faults and what they have carried.
 #ifndef DFL_SIMPORTS_SIM_ROUTES_H_
 #define DFL_SIMPORTS_SIM_ROUTES_H_
 
@@ -43,11 +43,11 @@ struct SimRoute {
 
 class SimRoutes {
  public:
-  // `path` is that of all routes until it is set otherwise.
+  // All routes have `path` until another one is set.
   explicit SimRoutes(const SimPath& path) : default_path_(path) {}
 
-  // The route, which is made when it is first asked for. The reference stays
-  // valid as long as this object lives.
+  // The route, which is made at the first call. The reference stays valid as
+  // long as this object lives.
   SimRoute& Between(const std::string& from, const std::string& to);
 
   // Frames delivered so far from one host to another.

@@ -19,7 +19,7 @@ namespace dfl::simports {
 class SimScheduler {
  public:
   using EventId = uint64_t;  // 0 is never an event
-  // Who an event belongs to, so that a crash can drop what a node had planned.
+  // The owner of an event, so that a crash can drop what a node had planned.
   using OwnerId = uint64_t;
 
   explicit SimScheduler(absl::Time start = absl::UnixEpoch()) : now_(start) {}
@@ -31,19 +31,19 @@ class SimScheduler {
   // A fresh owner, never used before.
   OwnerId NewOwner() { return ++last_owner_; }
 
-  // Runs `task` at `when`, or now when that is past; after every event
-  // scheduled earlier for the same time.
+  // Runs `task` at `when`, or now if that is past, after every event scheduled
+  // earlier for the same time.
   EventId At(absl::Time when, OwnerId owner, std::function<void()> task);
   EventId After(absl::Duration delay, OwnerId owner,
                 std::function<void()> task) {
     return At(now_ + delay, owner, std::move(task));
   }
 
-  // Drops an event; one that ran or is unknown is ignored.
+  // Drops an event. Does nothing if it has run or is unknown.
   void Cancel(EventId event);
   // Drops all events of `owner`. O(most events that were ever pending).
   void CancelOwned(OwnerId owner);
-  // Drops all events: a whole network is taken down.
+  // Drops all events, when a whole network is taken down.
   void CancelAll();
 
   // Runs the next event and moves the time to it. False when there is none.
@@ -68,13 +68,14 @@ class SimScheduler {
   const TraceDigest& trace() const { return trace_; }
 
  private:
-  // A pending event; its place is used again, with another id.
+  // A pending event. Its place is used again with another id.
   struct Event {
     EventId id = 0;  // 0: nothing is pending here
     OwnerId owner = 0;
     std::function<void()> task;
   };
-  // An id is the event's number, which orders events of one time, and its place.
+  // An id is the event's number, which orders events of one time, and its
+  // place.
   static constexpr int kPlaceBits = 24;
   static size_t PlaceOf(EventId id) {
     return static_cast<size_t>(id & ((EventId{1} << kPlaceBits) - 1));
@@ -94,7 +95,7 @@ class SimScheduler {
   }
   std::function<void()> Take(EventId id);
   void DropCancelled();
-  // The earliest event; null when there is none. Drops cancelled ones before it.
+  // The earliest event, or null. Drops cancelled ones before it.
   const Entry* Next();
 
   absl::Time now_;

@@ -16,8 +16,8 @@
 
 namespace dfl::simports {
 
-// Loop only. `loop` and `learner` must outlive it; destroying it forgets the
-// call under way.
+// Loop only. `loop` and `learner` must outlive it. Destroying it drops the
+// pending call.
 class SimTrainer final : public ports::Trainer {
  public:
   // How long a gradient takes.

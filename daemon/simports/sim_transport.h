@@ -18,8 +18,8 @@ namespace dfl::simports {
 struct SimTransportOptions {
   NodeId node;
   uint64_t incarnation = 1;
-  // The host's name on the network and where it is dialled. At any time one
-  // transport has it.
+  // The host's name on the network, by which it is dialled. Only one transport
+  // may have it at a time.
   std::string address;
   // False: it can only dial out (and advertises "").
   bool accepts_dials = true;
@@ -61,7 +61,8 @@ class SimTransport final : public ports::Transport {
   // Links that are up: their connection and which end of it they are.
   absl::btree_map<ports::LinkId, std::pair<SimConnections::ConnectionId, int>>
       links_;
-  // All that have an end here, so that a crash or a cut looks at no others.
+  // All connections with an end here, so that a crash or a cut visits no
+  // others.
   std::set<SimConnections::ConnectionId> connections_;
 };
 
