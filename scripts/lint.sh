@@ -4,7 +4,7 @@
 # Usage: scripts/lint.sh [--changed] [--minutes N] [--fix] [--no-install]
 #                        [CHECK...]
 #
-#   CHECK         without any, all of these but prose:
+#   CHECK         without any, all of:
 #     format        clang-format-19 of every .h and .cc (.clang-format)
 #     layers        rooms include lower rooms only, deterministic ones no clock,
 #                   thread or foreign randomness (scripts/lint/layers.py)
@@ -30,7 +30,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 readonly BUF_VERSION=1.75.0
-readonly ALL=(format layers proto shell yaml paths tidy)
+readonly ALL=(format layers proto shell yaml prose paths tidy)
 
 checks=()
 changed=
