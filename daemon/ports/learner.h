@@ -2,9 +2,9 @@
 // same, asynchronous, for the node's loop.
 //
 // Implementations of Learner: learner/torch_learner.h (LibTorch) and
-// runtime/analytic_learner.h (the papers' problems, and a fake with zero
-// gradients). Of Trainer: app/training_thread.h and simports/sim_trainer.h
-// (a virtual delay).
+// simports/analytic_learner.h (the papers' problems, and a fake with zero
+// gradients). Implementations of Trainer: app/async_trainer.h (a thread) and
+// simports/sim_trainer.h (a virtual delay).
 #ifndef DFL_PORTS_LEARNER_H_
 #define DFL_PORTS_LEARNER_H_
 
