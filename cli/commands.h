@@ -1,5 +1,6 @@
-// The nouns and verbs of dflctl, one file each. Each function adds its commands
-// to the parser; a parsed command line leaves what to do in `chosen`.
+// The nouns and verbs of dflctl, one file each in cli/commands. Each function
+// adds its commands to the parser; a parsed command line leaves what to do in
+// `chosen`.
 #ifndef DFL_CLI_COMMANDS_H_
 #define DFL_CLI_COMMANDS_H_
 

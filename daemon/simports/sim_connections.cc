@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/base/check.h"
 #include "daemon/simports/sim_transport.h"
 
 namespace dfl::simports {
 namespace {
+
+constexpr SimConnection::Stream kControl = SimConnection::kControl;
+constexpr SimConnection::Stream kBulk = SimConnection::kBulk;
 
 // How long `bytes` take at `rate`, in whole nanoseconds.
 absl::Duration TransmissionTime(int64_t bytes, double rate) {
@@ -26,50 +28,12 @@ absl::Duration Uniform(absl::Duration bound, Rng& rng) {
 }  // namespace
 
 SimConnections::SimConnections(SimScheduler& scheduler,
-                               SimScheduler::OwnerId owner, uint64_t seed)
-    : scheduler_(scheduler), owner_(owner), rng_(DeriveSeed(seed, "network")) {}
-
-SimConnections::~SimConnections() {
-  DFL_CHECK(std::all_of(transports_.begin(), transports_.end(),
-                        [](const SimTransport* t) { return t == nullptr; }));
-}
-
-// Processes.
-
-SimConnections::TransportId SimConnections::Register(SimTransport* transport) {
-  const TransportId id = transports_.size();
-  transports_.push_back(transport);
-  const bool fresh =
-      listeners_.emplace(transport->options().address, id).second;
-  DFL_CHECK(fresh);
-  return id;
-}
-
-void SimConnections::Unregister(TransportId id) {
-  SimTransport* transport = Find(id);
-  listeners_.erase(transport->options().address);
-  const ConnectionSet theirs = std::exchange(transport->connections_, {});
-  transports_[id] = nullptr;
-  for (const ConnectionId connection : theirs) {
-    Connection* state = FindConnection(connection);
-    for (int end = 0; end < 2; ++end) {
-      if (state->ends[end].transport != id) continue;
-      if (state->ends[end].state == EndState::kClosed) continue;
-      CloseEnd(*state, end, absl::OkStatus());  // nobody is left to be told
-      AnnounceClose(*state, end);
-    }
-    EraseIfClosed(connection);
-  }
-}
-
-SimTransport* SimConnections::FindListener(const std::string& address) const {
-  const auto found = listeners_.find(address);
-  if (found == listeners_.end()) return nullptr;
-  SimTransport* transport = Find(found->second);
-  return transport->options().accepts_dials && transport->handler() != nullptr
-             ? transport
-             : nullptr;
-}
+                               SimScheduler::OwnerId owner, SimHosts& hosts,
+                               uint64_t seed)
+    : scheduler_(scheduler),
+      owner_(owner),
+      hosts_(hosts),
+      rng_(DeriveSeed(seed, "network")) {}
 
 // Dialling.
 
@@ -100,25 +64,13 @@ void SimConnections::Open(SimTransport& from, SimTransport& to,
   to.handler()->OnLinkUp(end.link, from.identity(), "");
 }
 
-void SimConnections::FailDial(TransportId dialler, const std::string& address,
-                              absl::Time when, absl::Status status) {
-  scheduler_.At(when, owner_,
-                [this, dialler, address, status = std::move(status)] {
-                  SimTransport* transport = Find(dialler);
-                  if (transport == nullptr) return;
-                  if (ports::Transport::Handler* h = transport->handler()) {
-                    h->OnDialFailed(address, status);
-                  }
-                });
-}
-
 void SimConnections::FinishDial(ConnectionId id) {
   Connection* connection = FindConnection(id);
   if (connection == nullptr) return;
   End& end = connection->ends[0];
   if (end.state != EndState::kPending) return;
-  SimTransport* from = Find(end.transport);
-  const SimTransport* to = Find(connection->ends[1].transport);
+  SimTransport* from = hosts_.Find(end.transport);
+  const SimTransport* to = hosts_.Find(connection->ends[1].transport);
   if (from->handler() == nullptr || to == nullptr) return;
   end.state = EndState::kUp;
   from->links_.emplace(end.link, std::make_pair(id, 0));
@@ -205,7 +157,7 @@ void SimConnections::Depart(ConnectionId id, int index, Stream stream,
     Deliver(which >> 2, static_cast<int>(which >> 1 & 1),
             static_cast<Stream>(which & 1));
   });
-  const SimTransport* sender = Find(end.transport);
+  const SimTransport* sender = hosts_.Find(end.transport);
   if (!end.refused || end.queued_bytes >= sender->max_queued_bytes() / 2) {
     return;
   }
@@ -216,7 +168,7 @@ void SimConnections::Depart(ConnectionId id, int index, Stream stream,
     if (later == nullptr) return;
     const End& e = later->ends[index];
     if (e.state != EndState::kUp) return;
-    ports::Transport::Handler* h = Find(e.transport)->handler();
+    ports::Transport::Handler* h = hosts_.Find(e.transport)->handler();
     if (h != nullptr) h->OnWritable(e.link);
   });
 }
@@ -236,7 +188,7 @@ void SimConnections::Deliver(ConnectionId id, int index, Stream stream) {
     return;
   }
   if (to.state != EndState::kUp) return;
-  SimTransport* receiver = Find(to.transport);
+  SimTransport* receiver = hosts_.Find(to.transport);
   if (receiver->handler() == nullptr) return;
   ++route.delivered.frames;
   route.delivered.bytes += frame.size;
@@ -247,6 +199,22 @@ void SimConnections::Deliver(ConnectionId id, int index, Stream stream) {
 }
 
 // Ends of links.
+
+void SimConnections::Leave(SimTransport& process) {
+  const SimTransportId id = process.id_;
+  const ConnectionSet theirs = std::exchange(process.connections_, {});
+  hosts_.Remove(id);
+  for (const ConnectionId connection : theirs) {
+    Connection* state = FindConnection(connection);
+    for (int end = 0; end < 2; ++end) {
+      if (state->ends[end].transport != id) continue;
+      if (state->ends[end].state == EndState::kClosed) continue;
+      CloseEnd(*state, end, absl::OkStatus());  // nobody is left to be told
+      AnnounceClose(*state, end);
+    }
+    EraseIfClosed(connection);
+  }
+}
 
 void SimConnections::Close(SimTransport& from, ports::LinkId link,
                            const absl::Status& reason) {
@@ -266,11 +234,11 @@ void SimConnections::CloseEnd(Connection& connection, int index,
   end.state = EndState::kClosed;
   for (const Stream stream : {kControl, kBulk}) end.queue[stream].clear();
   end.queued_bytes = 0;
-  SimTransport* transport = Find(end.transport);
+  SimTransport* transport = hosts_.Find(end.transport);
   if (transport == nullptr) return;
   if (!was_up) {
     if (index == 0) {
-      FailDial(
+      hosts_.FailDial(
           end.transport, connection.dialled_address, scheduler_.Now(),
           absl::Status(reason.code(),
                        absl::StrCat("dialling ", connection.dialled_address,
@@ -281,7 +249,7 @@ void SimConnections::CloseEnd(Connection& connection, int index,
   transport->links_.erase(end.link);
   scheduler_.At(scheduler_.Now(), owner_,
                 [this, id = end.transport, link = end.link, reason] {
-                  SimTransport* t = Find(id);
+                  SimTransport* t = hosts_.Find(id);
                   if (t == nullptr || t->handler() == nullptr) return;
                   Trace("down", link, 0);
                   t->handler()->OnLinkDown(link, reason);
@@ -318,7 +286,7 @@ void SimConnections::EraseIfClosed(ConnectionId id) {
     if (end.state != EndState::kClosed) return;
   }
   for (const End& end : connection->ends) {
-    if (SimTransport* transport = Find(end.transport)) {
+    if (SimTransport* transport = hosts_.Find(end.transport)) {
       transport->connections_.erase(id);
     }
   }
@@ -337,9 +305,9 @@ SimConnections::ConnectionSet SimConnections::Between(
     const SimRoute& there, const SimRoute& back) const {
   ConnectionSet between;
   for (const std::string& host : {there.from, there.to}) {
-    const auto found = listeners_.find(host);
-    if (found == listeners_.end()) continue;
-    for (const ConnectionId id : Find(found->second)->connections_) {
+    const SimTransport* process = hosts_.FindAt(host);
+    if (process == nullptr) continue;
+    for (const ConnectionId id : process->connections_) {
       const SimRoute* route = connections_[id]->ends[0].route;
       if (route == &there || route == &back) between.insert(id);
     }

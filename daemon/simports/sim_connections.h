@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,46 +19,61 @@
 #include "daemon/base/rng.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/transport.h"
+#include "daemon/simports/sim_hosts.h"
 #include "daemon/simports/sim_routes.h"
 #include "daemon/simports/sim_scheduler.h"
 
 namespace dfl::simports {
 
-class SimTransport;
+// A place in SimConnections' list, which is never used again.
+using SimConnectionId = size_t;
+
+// A connection between two processes. Each of its two ends has a queue for
+// control frames and one for chunks, as the streams of a real link do.
+struct SimConnection {
+  enum Stream { kControl = 0, kBulk = 1 };
+  enum class EndState { kPending, kUp, kClosed };
+  struct SizedFrame {
+    ports::Frame frame;
+    int64_t size = 0;
+  };
+  // One end, and what it sends.
+  struct End {
+    SimTransportId transport = 0;
+    ports::LinkId link = 0;
+    EndState state = EndState::kPending;
+    SimRoute* route = nullptr;  // to the other end
+    Fifo<SizedFrame> queue[2];
+    Fifo<SizedFrame> in_flight[2];
+    absl::Time last_arrival[2] = {absl::InfinitePast(), absl::InfinitePast()};
+    int64_t queued_bytes = 0;
+    bool refused = false;       // a Send since the queue was last below half
+    bool transmitting = false;  // a frame is leaving
+  };
+
+  SimConnectionId id = 0;
+  std::string dialled_address;
+  End ends[2];  // dialler, listener
+};
 
 class SimConnections {
  public:
-  // Places in lists, which are never used again.
-  using TransportId = size_t;
-  using ConnectionId = size_t;
+  using ConnectionId = SimConnectionId;
   using ConnectionSet = std::set<ConnectionId>;
 
   // Scheduled events belong to `owner`, who cancels them.
   SimConnections(SimScheduler& scheduler, SimScheduler::OwnerId owner,
-                 uint64_t seed);
-  // All transports must be gone.
-  ~SimConnections();
+                 SimHosts& hosts, uint64_t seed);
   SimConnections(const SimConnections&) = delete;
   SimConnections& operator=(const SimConnections&) = delete;
 
-  // Adds a process. A second one at an address in use is a bug.
-  TransportId Register(SimTransport* transport);
   // Removes a crashed process; its links are reset.
-  void Unregister(TransportId id);
-  // Null if it is gone.
-  SimTransport* Find(TransportId transport) const {
-    return transports_[transport];
-  }
-  // Who accepts dials at `address`; null: nobody.
-  SimTransport* FindListener(const std::string& address) const;
+  void Leave(SimTransport& process);
 
   // Makes a connection. `to` knows of it at once; `from`, which dialled
   // `address`, knows of it at `answer` (FinishDial).
   void Open(SimTransport& from, SimTransport& to, const std::string& address,
             SimRoute& there, SimRoute& back, absl::Time answer);
-  // Tells `dialler` at `when` that nobody answered.
-  void FailDial(TransportId dialler, const std::string& address,
-                absl::Time when, absl::Status status);
 
   // As in ports::Transport, on behalf of `from`.
   absl::Status Send(SimTransport& from, ports::LinkId link, ports::Frame frame);
@@ -82,30 +96,11 @@ class SimConnections {
   const SimTraffic& sent() const { return sent_; }
 
  private:
-  struct SizedFrame {
-    ports::Frame frame;
-    int64_t size = 0;
-  };
-  enum Stream { kControl = 0, kBulk = 1 };
-  enum class EndState { kPending, kUp, kClosed };
-  // One end of a connection, and what it sends.
-  struct End {
-    TransportId transport = 0;
-    ports::LinkId link = 0;
-    EndState state = EndState::kPending;
-    SimRoute* route = nullptr;  // to the other end
-    Fifo<SizedFrame> queue[2];
-    Fifo<SizedFrame> in_flight[2];
-    absl::Time last_arrival[2] = {absl::InfinitePast(), absl::InfinitePast()};
-    int64_t queued_bytes = 0;
-    bool refused = false;       // a Send since the queue was last below half
-    bool transmitting = false;  // a frame is leaving
-  };
-  struct Connection {
-    ConnectionId id = 0;
-    std::string dialled_address;
-    End ends[2];  // dialler, listener
-  };
+  using Connection = SimConnection;
+  using End = SimConnection::End;
+  using EndState = SimConnection::EndState;
+  using Stream = SimConnection::Stream;
+  using SizedFrame = SimConnection::SizedFrame;
 
   Connection* FindConnection(ConnectionId id) const {
     return connections_[id].get();
@@ -128,10 +123,9 @@ class SimConnections {
 
   SimScheduler& scheduler_;
   const SimScheduler::OwnerId owner_;
+  SimHosts& hosts_;
   Rng rng_;
   ports::LinkId last_link_ = 0;
-  std::vector<SimTransport*> transports_;  // null: gone
-  std::map<std::string, TransportId> listeners_;
   std::vector<std::unique_ptr<Connection>> connections_;  // null: closed
   SimTraffic delivered_;
   SimTraffic sent_;

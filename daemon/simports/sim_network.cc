@@ -14,7 +14,8 @@ SimNetwork::SimNetwork(SimScheduler& scheduler, uint64_t seed,
       options_(options),
       owner_(scheduler.NewOwner()),
       routes_(options.path),
-      connections_(scheduler, owner_, seed) {}
+      hosts_(scheduler, owner_),
+      connections_(scheduler, owner_, hosts_, seed) {}
 
 SimNetwork::~SimNetwork() { scheduler_.CancelOwned(owner_); }
 
@@ -31,9 +32,8 @@ void SimNetwork::SetPathBothWays(const std::string& a, const std::string& b,
 
 // Dialling.
 
-void SimNetwork::Dial(SimConnections::TransportId dialler,
-                      const std::string& address) {
-  const std::string& here = connections_.Find(dialler)->options().address;
+void SimNetwork::Dial(SimTransportId dialler, const std::string& address) {
+  const std::string& here = hosts_.Find(dialler)->options().address;
   const absl::Duration there = routes_.Between(here, address).path.delay;
   const absl::Duration back = routes_.Between(address, here).path.delay;
   const absl::Time deadline = scheduler_.Now() + options_.dial_timeout;
@@ -43,36 +43,35 @@ void SimNetwork::Dial(SimConnections::TransportId dialler,
                 });
 }
 
-void SimNetwork::Accept(SimConnections::TransportId dialler,
-                        const std::string& address, absl::Time deadline) {
-  SimTransport* from = connections_.Find(dialler);
+void SimNetwork::Accept(SimTransportId dialler, const std::string& address,
+                        absl::Time deadline) {
+  SimTransport* from = hosts_.Find(dialler);
   if (from == nullptr) return;
   SimRoute& there = routes_.Between(from->options().address, address);
   SimRoute& back = routes_.Between(address, from->options().address);
   const absl::Time answer = scheduler_.Now() + back.path.delay;
   if (there.fault == SimRoute::Fault::kBlackHole ||
       back.fault == SimRoute::Fault::kBlackHole || answer > deadline) {
-    connections_.FailDial(dialler, address, deadline,
-                          absl::UnavailableError(absl::StrCat(
-                              "dialling ", address, ": no answer within ",
-                              absl::FormatDuration(options_.dial_timeout))));
+    hosts_.FailDial(dialler, address, deadline,
+                    absl::UnavailableError(absl::StrCat(
+                        "dialling ", address, ": no answer within ",
+                        absl::FormatDuration(options_.dial_timeout))));
     return;
   }
-  SimTransport* to = connections_.FindListener(address);
+  SimTransport* to = hosts_.FindListener(address);
   if (to == nullptr || there.fault == SimRoute::Fault::kCut) {
-    connections_.FailDial(dialler, address, answer,
-                          absl::UnavailableError(absl::StrCat(
-                              "dialling ", address, ": connection refused")));
+    hosts_.FailDial(dialler, address, answer,
+                    absl::UnavailableError(absl::StrCat(
+                        "dialling ", address, ": connection refused")));
     return;
   }
   if (to->options().node == from->options().node) {
-    connections_.FailDial(
-        dialler, address, answer,
-        absl::FailedPreconditionError(
-            absl::StrCat("dialling ", address, ": it is ",
-                         to == from ? "this node itself"
-                                    : "another daemon with this node's name",
-                         " (\"", to->options().node.name(), "\")")));
+    hosts_.FailDial(dialler, address, answer,
+                    absl::FailedPreconditionError(absl::StrCat(
+                        "dialling ", address, ": it is ",
+                        to == from ? "this node itself"
+                                   : "another daemon with this node's name",
+                        " (\"", to->options().node.name(), "\")")));
     return;
   }
   connections_.Open(*from, *to, address, there, back, answer);

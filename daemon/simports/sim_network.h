@@ -27,12 +27,11 @@
 
 #include "absl/time/time.h"
 #include "daemon/simports/sim_connections.h"
+#include "daemon/simports/sim_hosts.h"
 #include "daemon/simports/sim_routes.h"
 #include "daemon/simports/sim_scheduler.h"
 
 namespace dfl::simports {
-
-class SimTransport;
 
 struct SimNetworkOptions {
   SimPath path;  // between hosts that SetPath says nothing about
@@ -78,8 +77,8 @@ class SimNetwork {
  private:
   friend class SimTransport;
 
-  void Dial(SimConnections::TransportId dialler, const std::string& address);
-  void Accept(SimConnections::TransportId dialler, const std::string& address,
+  void Dial(SimTransportId dialler, const std::string& address);
+  void Accept(SimTransportId dialler, const std::string& address,
               absl::Time deadline);
   void SetFault(const std::string& from, const std::string& to,
                 SimRoute::Fault fault);
@@ -91,6 +90,7 @@ class SimNetwork {
   const SimNetworkOptions options_;
   const SimScheduler::OwnerId owner_;
   SimRoutes routes_;
+  SimHosts hosts_;
   SimConnections connections_;
 };
 

@@ -8,10 +8,10 @@ SimTransport::SimTransport(SimNetwork& network, SimLoop& loop,
                            SimTransportOptions options)
     : network_(network), loop_(loop), options_(std::move(options)) {
   DFL_CHECK(!options_.address.empty());
-  id_ = network_.connections_.Register(this);
+  id_ = network_.hosts_.Add(this);
 }
 
-SimTransport::~SimTransport() { network_.connections_.Unregister(id_); }
+SimTransport::~SimTransport() { network_.connections_.Leave(*this); }
 
 void SimTransport::Dial(const std::string& address) {
   DFL_CHECK(handler_ != nullptr);

@@ -48,6 +48,8 @@ class SimTransport final : public ports::Transport {
 
  private:
   friend class SimConnections;
+  friend class SimHosts;
+  friend class SimNetwork;
 
   // Null when the node's loop has stopped: nobody listens any more.
   Handler* handler() const { return loop_.stopped() ? nullptr : handler_; }
@@ -56,7 +58,7 @@ class SimTransport final : public ports::Transport {
   SimNetwork& network_;
   SimLoop& loop_;
   const SimTransportOptions options_;
-  SimConnections::TransportId id_ = 0;
+  SimTransportId id_ = 0;
   Handler* handler_ = nullptr;
   // Links that are up: their connection and which end of it they are.
   absl::btree_map<ports::LinkId, std::pair<SimConnections::ConnectionId, int>>

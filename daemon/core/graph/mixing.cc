@@ -27,8 +27,7 @@ std::string Entry(size_t row, size_t column) {
   return absl::StrCat("[", row, "][", column, "]");
 }
 
-absl::Status CheckExplicit(const Graph& graph, const MixingMatrix& w) {
-  const auto m = static_cast<size_t>(graph.size());
+absl::Status CheckSize(const MixingMatrix& w, size_t m) {
   if (w.size() != m) {
     return BadMatrix(absl::StrCat(": ", w.size(), " rows; one for each of the ",
                                   m, " members is needed"));
@@ -40,52 +39,68 @@ absl::Status CheckExplicit(const Graph& graph, const MixingMatrix& w) {
                                     " members is needed"));
     }
   }
+  return absl::OkStatus();
+}
+
+// Entry (i, j): a weight >= 0, above 0 just where there is an edge, and the
+// same as entry (j, i).
+absl::Status CheckEntry(const Graph& graph, const MixingMatrix& w, size_t i,
+                        size_t j) {
+  if (!std::isfinite(w[i][j]) || w[i][j] < 0) {
+    return BadMatrix(absl::StrCat(Entry(i, j), ": ", NumberText(w[i][j]),
+                                  " is not allowed; weights are numbers >= 0"));
+  }
+  if (i == j) return absl::OkStatus();
+  const bool edge =
+      graph.HasEdge(static_cast<int64_t>(i), static_cast<int64_t>(j));
+  if (!edge && w[i][j] > 0) {
+    return BadMatrix(absl::StrCat(Entry(i, j), ": ", NumberText(w[i][j]),
+                                  ", but members ", i, " and ", j,
+                                  " have no edge; make it 0 or add the edge"));
+  }
+  if (edge && w[i][j] == 0) {
+    return BadMatrix(
+        absl::StrCat(Entry(i, j), ": 0, but members ", i, " and ", j,
+                     " have an edge; give it a weight > 0 or drop the edge"));
+  }
+  if (j < i && std::fabs(w[i][j] - w[j][i]) > kSumTolerance) {
+    return BadMatrix(absl::StrCat(
+        Entry(i, j), ": ", NumberText(w[i][j]), " differs from ", Entry(j, i),
+        " = ", NumberText(w[j][i]), "; the matrix must be symmetric"));
+  }
+  return absl::OkStatus();
+}
+
+// Row and column i.
+absl::Status CheckSums(const MixingMatrix& w, size_t i) {
+  double row = 0;
+  double column = 0;
+  for (size_t j = 0; j < w.size(); ++j) {
+    row += w[i][j];
+    column += w[j][i];
+  }
+  if (std::fabs(row - 1) > kSumTolerance) {
+    return BadMatrix(absl::StrCat("[", i, "]: row ", i, " sums to ",
+                                  NumberText(row),
+                                  "; it must be 1 within 1e-6"));
+  }
+  if (std::fabs(column - 1) > kSumTolerance) {
+    return BadMatrix(absl::StrCat(": column ", i, " sums to ",
+                                  NumberText(column),
+                                  "; it must be 1 within 1e-6"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExplicit(const Graph& graph, const MixingMatrix& w) {
+  const auto m = static_cast<size_t>(graph.size());
+  DFL_RETURN_IF_ERROR(CheckSize(w, m));
   for (size_t i = 0; i < m; ++i) {
     for (size_t j = 0; j < m; ++j) {
-      if (!std::isfinite(w[i][j]) || w[i][j] < 0) {
-        return BadMatrix(
-            absl::StrCat(Entry(i, j), ": ", NumberText(w[i][j]),
-                         " is not allowed; weights are numbers >= 0"));
-      }
-      if (i == j) continue;
-      const bool edge =
-          graph.HasEdge(static_cast<int64_t>(i), static_cast<int64_t>(j));
-      if (!edge && w[i][j] > 0) {
-        return BadMatrix(absl::StrCat(
-            Entry(i, j), ": ", NumberText(w[i][j]), ", but members ", i,
-            " and ", j, " have no edge; make it 0 or add the edge"));
-      }
-      if (edge && w[i][j] == 0) {
-        return BadMatrix(absl::StrCat(
-            Entry(i, j), ": 0, but members ", i, " and ", j,
-            " have an edge; give it a weight > 0 or drop the edge"));
-      }
-      if (j < i && std::fabs(w[i][j] - w[j][i]) > kSumTolerance) {
-        return BadMatrix(absl::StrCat(Entry(i, j), ": ", NumberText(w[i][j]),
-                                      " differs from ", Entry(j, i), " = ",
-                                      NumberText(w[j][i]),
-                                      "; the matrix must be symmetric"));
-      }
+      DFL_RETURN_IF_ERROR(CheckEntry(graph, w, i, j));
     }
   }
-  for (size_t i = 0; i < m; ++i) {
-    double row = 0;
-    double column = 0;
-    for (size_t j = 0; j < m; ++j) {
-      row += w[i][j];
-      column += w[j][i];
-    }
-    if (std::fabs(row - 1) > kSumTolerance) {
-      return BadMatrix(absl::StrCat("[", i, "]: row ", i, " sums to ",
-                                    NumberText(row),
-                                    "; it must be 1 within 1e-6"));
-    }
-    if (std::fabs(column - 1) > kSumTolerance) {
-      return BadMatrix(absl::StrCat(": column ", i, " sums to ",
-                                    NumberText(column),
-                                    "; it must be 1 within 1e-6"));
-    }
-  }
+  for (size_t i = 0; i < m; ++i) DFL_RETURN_IF_ERROR(CheckSums(w, i));
   return absl::OkStatus();
 }
 
