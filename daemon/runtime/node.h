@@ -401,7 +401,6 @@ class Node : public LinkObserver,
 
   // Events that came up while one was being handled.
   std::deque<core::Event> queue_;
-  core::Actions actions_;  // of the one that is being handled
   bool handling_ = false;
   uint64_t epoch_ = 0;  // of the algorithm object
 

@@ -276,11 +276,14 @@ void Node::Handle(core::Event event) {
     queue_.push_back(std::move(event));
     return;
   }
+  struct CarryOut final : core::Actions {
+    explicit CarryOut(Node& of) : node(of) {}
+    void Do(core::Action action) override { node.Do(std::move(action)); }
+    Node& node;
+  } actions(*this);
   handling_ = true;
   while (true) {
-    algorithm_->Handle(std::move(event), actions_);
-    for (core::Action& action : actions_) Do(std::move(action));
-    actions_.clear();
+    algorithm_->Handle(std::move(event), actions);
     if (queue_.empty() || !algorithm_) break;
     event = std::move(queue_.front());
     queue_.pop_front();
@@ -308,7 +311,8 @@ void Node::Do(const core::ComputeGradient& action) {
   request.same_batch = action.same_batch && gradients_ > 0;
   request.step = request.same_batch ? gradients_ - 1 : gradients_;
   request.batch_size = plan_->batch_size;
-  CopyToLearner(action.at);
+  CopyToLearner(action.at ? absl::MakeConstSpan(*action.at)
+                          : absl::Span<const float>());
   copied_buffers_ = compute_buffers_;
   running_gradient_ = ++last_gradient_;
   trainer_->Gradient(request,

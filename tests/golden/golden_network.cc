@@ -6,6 +6,7 @@
 
 #include "daemon/base/check.h"
 #include "daemon/core/algorithms/catalogue.h"
+#include "tests/support/recorded_actions.h"
 
 namespace dfl::golden {
 
@@ -89,14 +90,14 @@ GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
 }
 
 void GoldenNode::Handle(core::Event event) {
-  core::Actions actions;
-  algorithm_->Handle(std::move(event), actions);
-  for (core::Action& action : actions) {
-    if (std::holds_alternative<core::Push>(action)) {
-      pushed_.push_back(parameters);
+  core::ActionsCarriedOut actions([this](core::Action action) {
+    if (const auto* push = std::get_if<core::Push>(&action)) {
+      pushed_.emplace_back(push->values.begin(), push->values.end());
+      if (push->values.empty()) pushed_.back() = parameters;
     }
     actions_.push_back(std::move(action));
-  }
+  });
+  algorithm_->Handle(std::move(event), actions);
 }
 
 std::vector<float> GoldenNode::TakePushed() {

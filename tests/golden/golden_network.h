@@ -94,7 +94,7 @@ class GoldenNode {
   absl::Span<const float> gradient() const { return gradient_; }
 
   std::vector<float> parameters;
-  // The parameters as they were at the first Push that was not taken yet.
+  // What the first Push sends of those for which this was not called yet.
   std::vector<float> TakePushed();
   ScriptedDecisions decisions;
   core::Algorithm& algorithm() { return *algorithm_; }

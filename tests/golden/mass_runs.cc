@@ -166,12 +166,7 @@ struct Carry {
       peer(to).Handle(core::Skipped{name(), skip.round});
     }
   }
-  void operator()(core::WakeAfter wake) const {
-    // Deadlines do not pass.
-    if (wake.delay == absl::ZeroDuration()) {
-      node().Handle(core::TimerFired{wake.timer});
-    }
-  }
+  void operator()(core::WakeAfter) const {}  // deadlines do not pass
   void operator()(core::StepDone) const { done = true; }
   void operator()(core::CancelTimer) const {}
   template <typename Other>

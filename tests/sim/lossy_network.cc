@@ -10,6 +10,7 @@
 #include "daemon/codec/mass_codec.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/rounds/replica_rounds.h"
+#include "tests/support/recorded_actions.h"
 
 namespace dfl::core {
 namespace {
@@ -159,7 +160,7 @@ void LossyNetwork::Begin(size_t node) {
 }
 
 void LossyNetwork::Handle(size_t node, Event event) {
-  Actions actions;
+  RecordedActions actions(&nodes_[node]->parameters);
   nodes_[node]->algorithm->Handle(std::move(event), actions);
   for (Action& action : actions) Do(node, std::move(action));
 }
@@ -198,9 +199,9 @@ void LossyNetwork::Do(size_t node, Action action) {
     for (const NodeId& to : push->peers) {
       const size_t j = IndexOf(to);
       if (!Arrives(node, j)) continue;
-      AddEvent(rng_.Uniform() * options_.longest_delay, j,
-               PushArrived{
-                   name, Remote(self.parameters, push->round, push->scalars)});
+      AddEvent(
+          rng_.Uniform() * options_.longest_delay, j,
+          PushArrived{name, Remote(push->values, push->round, push->scalars)});
     }
   } else if (auto* give = std::get_if<Give>(&action)) {
     const size_t j = IndexOf(give->to);

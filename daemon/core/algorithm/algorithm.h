@@ -1,8 +1,9 @@
 // The brain: one algorithm on one node as a pure state machine.
 //
-// It is handed what happened (an Event) and says what to do (Actions). It never
-// blocks, reads a clock, touches a socket, a thread, protobuf or torch. The
-// same object runs in dfld, on the simulated ports and under the golden test.
+// It is handed what happened (an Event) and says what to do (Actions), one
+// action after the other; each is carried out at once. It never blocks, reads a
+// clock, touches a socket, a thread, protobuf or torch. The same object runs in
+// dfld, on the simulated ports and under the golden test.
 //
 //   runtime                      algorithm
 //   Started{step}            ->  (nothing, or a timer)
@@ -170,11 +171,11 @@ using Event =
 // Compute the gradient at NodeVectors::parameters, of the next mini-batch or,
 // with `same_batch`, of the one that the gradient before was of. One at a time;
 // GradientReady may come in a later step (AlgorithmInfo::computes_on_copy; then
-// it may also be at `at`, [n] when not empty, which must stay as it is until
-// GradientReady).
+// the gradient may also be at `at`, [n] when not null, which nobody changes
+// before GradientReady).
 struct ComputeGradient {
   bool same_batch = false;
-  absl::Span<const float> at = {};
+  std::shared_ptr<const FlatVector> at = nullptr;
 };
 
 // Ask each of `peers` for its model.
@@ -198,8 +199,9 @@ struct Answer {
 };
 
 // Send the parameters as they are now to each of `peers`, as round `round`; or
-// `values`, [n] when not empty, which must stay as they are until the next call
-// of Handle. Coordinates come from (edge, round), the same in both directions.
+// `values`, [n] when not empty. Both are read before Actions::Do returns, so the
+// algorithm may change them right after. Coordinates come from (edge, round),
+// the same in both directions.
 struct Push {
   std::vector<NodeId> peers;
   int64_t round = 0;
@@ -264,7 +266,19 @@ struct Predict {
 using Action =
     std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push, WakeAfter,
                  CancelTimer, Missed, StepDone, Give, Skip, Predict>;
-using Actions = std::vector<Action>;
+
+// Where an algorithm's actions go: the runtime, or what stands for it in a test.
+class Actions {
+ public:
+  virtual ~Actions() = default;
+
+  // Carries `action` out, as far as it can be done at once, before it returns:
+  // actions happen in the order in which they are given, at the parameters of
+  // that moment. Never calls Handle; events that come up meanwhile are queued.
+  // It may read the algorithm's const methods, which are up to date whenever an
+  // action is given.
+  virtual void Do(Action action) = 0;
+};
 
 // ------------------------------------------------------------- interface ----
 
@@ -282,9 +296,9 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
 
-  // Takes one event and appends what to do to `actions`, in order. `event` is
-  // consumed. Events that are out of place (a late answer, an old timer) are
-  // ignored; nothing a peer sends is ever an error here.
+  // Takes one event and gives `actions` what to do. `event` is consumed. Events
+  // that are out of place (a late answer, an old timer) are ignored; nothing a
+  // peer sends is ever an error here.
   virtual void Handle(Event event, Actions& actions) = 0;
 
   // k, the number of finished steps (= the round about to be or being done).
@@ -341,7 +355,7 @@ class Algorithm {
   // Started alone. It is then at the boundary at which the state was exported; PeerUp is
   // to follow for every link that is up.
   //
-  // Appends to `actions` what had been asked of the node and was not over:
+  // Gives `actions` what had been asked of the node and was not over:
   // parcels that are not known to be taken (a repeat is harmless), timers, which
   // begin anew, and a gradient that outlives its step. A node that still has
   // these under way drops them.
@@ -354,7 +368,7 @@ class Algorithm {
  protected:
   // Names every field of the state: state_fields.h. A base class's first.
   virtual void VisitState(StateFields& fields) = 0;
-  // A state was imported: appends what ImportState says.
+  // A state was imported: gives the actions that ImportState names.
   virtual void Resume(Actions& /*actions*/) {}
 
  private:

@@ -169,7 +169,7 @@ void AsyncDsgd::VisitState(StateFields& fields) {
 }
 
 void AsyncDsgd::Resume(Actions& actions) {
-  if (running_) actions.push_back(ComputeGradient{});
+  if (running_) actions.Do(ComputeGradient{});
 }
 
 bool AsyncDsgd::Discards() const {
@@ -198,8 +198,8 @@ void AsyncDsgd::OnStepBegins(Actions& actions) {
   phase_ = Phase::kComputing;
   if (!running_ && !ready_) AskForGradient(actions);
   if (clock_ == Clock::kRounds) {
-    actions.push_back(WakeAfter{
-        kClockTimer, absl::Seconds(plan().knobs.Number("gamma_max"))});
+    actions.Do(WakeAfter{kClockTimer,
+                         absl::Seconds(plan().knobs.Number("gamma_max"))});
   }
 }
 
@@ -207,7 +207,7 @@ void AsyncDsgd::AskForGradient(Actions& actions) {
   running_ = true;
   unwanted_ = false;
   from_round_ = step();
-  actions.push_back(ComputeGradient{});
+  actions.Do(ComputeGradient{});
 }
 
 void AsyncDsgd::OnGradient(Actions& actions) {
@@ -226,10 +226,8 @@ void AsyncDsgd::OnTimer(uint64_t timer, Actions& actions) {
   if (timer == kClockTimer && phase_ == Phase::kComputing) {
     EndComputing(actions);
   } else if (timer == kDeadlineTimer && phase_ == Phase::kMixing) {
-    actions.push_back(barrier().Missing(step()));
+    actions.Do(barrier().Missing(step()));
     Mix(actions);
-  } else if (timer == kPushedTimer) {
-    MixIfComplete(actions);
   }
 }
 
@@ -264,8 +262,12 @@ void AsyncDsgd::EndComputing(Actions& actions) {
   push.scalars[kDegree] = static_cast<double>(degree_);
   push.scalars[kLeast] = heard_.least;
   push.scalars[kAge] = heard_.age;
-  actions.push_back(std::move(push));
-  StartWait(barrier().Complete(step()), plan().exchange_deadline, actions);
+  actions.Do(std::move(push));
+  if (barrier().Complete(step())) {
+    Mix(actions);
+  } else {
+    actions.Do(WakeAfter{kDeadlineTimer, plan().exchange_deadline});
+  }
 }
 
 void AsyncDsgd::OnPush(const RemoteModel& model) {
@@ -291,7 +293,7 @@ void AsyncDsgd::MixIfComplete(Actions& actions) {
 
 // Eq. (2.9), by differences; W_ij = 1/(1 + max(d_i, d_j)).
 void AsyncDsgd::Mix(Actions& actions) {
-  actions.push_back(CancelTimer{kDeadlineTimer});
+  actions.Do(CancelTimer{kDeadlineTimer});
   std::vector<PushBarrier::Arrival> arrivals = barrier().Take(step(), MaxLag());
   // A link may have come up since the push went out.
   const double own = std::max(static_cast<double>(degree_),

@@ -134,7 +134,7 @@ Draco::Draco(AlgorithmContext context, Decisions& decisions)
     : plan_(std::move(context.plan)),
       vectors_(context.vectors),
       decisions_(decisions),
-      reference_(vectors_.parameters.size()),
+      reference_(std::make_shared<FlatVector>(vectors_.parameters.size())),
       delta_(vectors_.parameters.size()),
       unsent_(vectors_.parameters.size()),
       window_(vectors_.parameters.size()) {}
@@ -153,7 +153,7 @@ void Draco::Handle(Event event, Actions& actions) {
   } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
     ChangePlan(std::move(changed->plan), actions);
   } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    actions.push_back(Answer{asked->from, asked->ask, 1, 0});
+    actions.Do(Answer{asked->from, asked->ask, 1, 0});
   }
 }
 
@@ -187,7 +187,7 @@ void Draco::Resume(Actions& actions) {
   WaitToSend(actions);
   WaitForPeriod(actions);
   if (window_open_ && !window_over_) {
-    actions.push_back(
+    actions.Do(
         WakeAfter{kWindowTimer, absl::Seconds(plan_.knobs.Number("window"))});
   }
 }
@@ -223,26 +223,21 @@ void Draco::OnStepBegins(Actions& actions) {
   at_boundary_ = false;
   if (unification_.model) Unify(std::exchange(unification_, {}), actions);
   Lead(actions);
-  if (window_over_ && actions.empty()) {
-    CloseWindow();
-  } else if (window_over_) {
-    // What is pushed is the unified model, and is carried out when we are back.
-    actions.push_back(WakeAfter{kWindowTimer, absl::ZeroDuration()});
-  }
+  if (window_over_) CloseWindow();
   batches_left_ = plan_.knobs.Integer("B");
-  reference_.assign(vectors_.parameters.begin(), vectors_.parameters.end());
+  reference_->assign(vectors_.parameters.begin(), vectors_.parameters.end());
   std::fill(delta_.begin(), delta_.end(), 0.0F);
-  actions.push_back(ComputeGradient{false, reference_});
+  actions.Do(ComputeGradient{false, reference_});
 }
 
 // Alg. 3 l. 4-9: y_{b+1} = y_b - eta g(y_b).
 void Draco::OnGradient(Actions& actions) {
   const auto step_size = static_cast<float>(-plan_.knobs.Number("eta"));
-  AddScaled(step_size, vectors_.gradient, absl::MakeSpan(reference_));
+  AddScaled(step_size, vectors_.gradient, absl::MakeSpan(*reference_));
   AddScaled(step_size, vectors_.gradient, absl::MakeSpan(delta_));
   ++gradients_;
   if (--batches_left_ > 0) {
-    actions.push_back(ComputeGradient{false, reference_});
+    actions.Do(ComputeGradient{false, reference_});
     return;
   }
   ++step_;
@@ -257,7 +252,7 @@ void Draco::OnGradient(Actions& actions) {
     unsent_.swap(delta_);
   }
   at_boundary_ = true;
-  actions.push_back(StepDone{});
+  actions.Do(StepDone{});
 }
 
 // ----------------------------------------------------------------- sending ----
@@ -273,18 +268,18 @@ void Draco::Send(absl::Span<const float> delta, Actions& actions) {
   push.scalars.resize(kScalars);
   push.scalars[kKind] = kDelta;
   push.scalars[kNumber] = 1 / static_cast<double>(push.peers.size());
-  actions.push_back(std::move(push));
+  actions.Do(std::move(push));
 }
 
 void Draco::WaitToSend(Actions& actions) {
   const std::string& schedule = plan_.knobs.Text("send");
   if (schedule == "on-update") {
-    actions.push_back(CancelTimer{kSendTimer});
+    actions.Do(CancelTimer{kSendTimer});
     return;
   }
   double wait = plan_.knobs.Number("send_every");
   if (schedule == "poisson") wait = decisions_.DrawWait("send", wait);
-  actions.push_back(WakeAfter{kSendTimer, absl::Seconds(wait)});
+  actions.Do(WakeAfter{kSendTimer, absl::Seconds(wait)});
 }
 
 // --------------------------------------------------------------- receiving ----
@@ -318,7 +313,7 @@ void Draco::Receive(const RemoteModel& model, Actions& actions) {
   ++accepted_in_period_;
   const double length = knobs.Number("window");
   if (!window_open_ && length > 0) {
-    actions.push_back(WakeAfter{kWindowTimer, absl::Seconds(length)});
+    actions.Do(WakeAfter{kWindowTimer, absl::Seconds(length)});
   }
   const bool opens = !std::exchange(window_open_, true);
   if (opens) std::fill(window_.begin(), window_.end(), 0.0F);
@@ -337,9 +332,9 @@ void Draco::CloseWindow() {
 
 void Draco::WaitForPeriod(Actions& actions) {
   if (PeriodSeconds() > 0) {
-    actions.push_back(WakeAfter{kPeriodTimer, absl::Seconds(PeriodSeconds())});
+    actions.Do(WakeAfter{kPeriodTimer, absl::Seconds(PeriodSeconds())});
   } else {
-    actions.push_back(CancelTimer{kPeriodTimer});
+    actions.Do(CancelTimer{kPeriodTimer});
   }
 }
 
@@ -365,7 +360,7 @@ void Draco::Lead(Actions& actions) {
   push.values = vectors_.parameters;
   push.scalars = {kUnification, static_cast<double>(period_)};
   push.apart = true;
-  actions.push_back(std::move(push));
+  actions.Do(std::move(push));
 }
 
 void Draco::HearUnification(PushArrived push, Actions& actions) {
@@ -377,11 +372,11 @@ void Draco::HearUnification(PushArrived push, Actions& actions) {
   if (period < unified_ && push.from == HubOf(period)) {
     // A hub that has lost count, since it restarted: nobody would hear it until
     // it is told where the others are.
-    actions.push_back(Push{{push.from},
-                           step_,
-                           vectors_.parameters,
-                           {kUnification, static_cast<double>(unified_)},
-                           true});
+    actions.Do(Push{{push.from},
+                    step_,
+                    vectors_.parameters,
+                    {kUnification, static_cast<double>(unified_)},
+                    true});
     return;
   }
   if (period <= unified_ || (unified_ > 0 && period > believed)) return;
@@ -416,7 +411,7 @@ void Draco::Unify(Unification unification, Actions& actions) {
   push.values = vectors_.parameters;
   push.scalars = {kUnification, static_cast<double>(unified_)};
   push.apart = true;
-  actions.push_back(std::move(push));
+  actions.Do(std::move(push));
 }
 
 std::map<std::string, double> Draco::Gauges() const {

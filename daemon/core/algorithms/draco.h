@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,9 +96,10 @@ class Draco : public Algorithm {
 
   // Training.
   int64_t batches_left_ = 0;
-  FlatVector reference_;  // y, [n]
-  FlatVector delta_;      // of the training under way, [n]
-  FlatVector unsent_;     // of the last one, for the sending schedule, [n]
+  // y, [n]; shared with the gradient under way.
+  std::shared_ptr<FlatVector> reference_;
+  FlatVector delta_;   // of the training under way, [n]
+  FlatVector unsent_;  // of the last one, for the sending schedule, [n]
   bool has_unsent_ = false;
 
   // Receiving.

@@ -125,7 +125,7 @@ void Fedmid::AfterMix(Actions& actions) {
   if (!IsHub()) return;
   std::vector<NodeId> spokes = barrier().peers();
   if (!spokes.empty()) {
-    actions.push_back(Push{std::move(spokes), step(), vectors().parameters});
+    actions.Do(Push{std::move(spokes), step(), vectors().parameters});
   }
 }
 

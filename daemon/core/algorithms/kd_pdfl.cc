@@ -141,8 +141,8 @@ void KdPdfl::Handle(Event event, Actions& actions) {
     FinishRound(actions);
   } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
     answered_.insert(asked->from);
-    actions.push_back(Answer{asked->from, asked->ask, 1,
-                             decisions_.NameCoordinates(asked->from)});
+    actions.Do(Answer{asked->from, asked->ask, 1,
+                      decisions_.NameCoordinates(asked->from)});
   } else if (auto* answer = std::get_if<AnswerArrived>(&event)) {
     if (!exchange_ || exchange_->ask != answer->ask ||
         exchange_->outstanding.erase(answer->from) == 0) {
@@ -231,7 +231,7 @@ bool KdPdfl::TrainsNow() const {
 
 void KdPdfl::OnStepBegins(Actions& actions) {
   if (!deliver_to_.empty()) {
-    actions.push_back(Push{std::exchange(deliver_to_, {}), r_});
+    actions.Do(Push{std::exchange(deliver_to_, {}), r_});
   }
   if (WakesAsStar()) {
     BeginStar(actions);
@@ -244,7 +244,7 @@ void KdPdfl::OnStepBegins(Actions& actions) {
     MixArrivals(taken, vectors_.parameters, vectors_.buffers);
     FinishRound(actions);
   } else if (TrainsNow()) {
-    actions.push_back(ComputeGradient{});
+    actions.Do(ComputeGradient{});
   } else {
     FinishRound(actions);
   }
@@ -263,8 +263,8 @@ void KdPdfl::BeginStar(Actions& actions) {
   exchange_->ask = ++last_ask_;
   exchange_->asked = asked;
   exchange_->outstanding.insert(peers.begin(), peers.end());
-  actions.push_back(Ask{exchange_->ask, std::move(peers)});
-  actions.push_back(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
+  actions.Do(Ask{exchange_->ask, std::move(peers)});
+  actions.Do(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
 }
 
 void KdPdfl::OnAnswerMissing(const NodeId& from, uint64_t ask,
@@ -276,11 +276,11 @@ void KdPdfl::OnAnswerMissing(const NodeId& from, uint64_t ask,
 
 void KdPdfl::OnDeadline(Actions& actions) {
   if (!exchange_ || exchange_->predicting) return;
-  actions.push_back(
+  actions.Do(
       Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
              exchange_->asked,
              static_cast<int64_t>(exchange_->answers.size())});
-  actions.push_back(CancelAsk{exchange_->ask});
+  actions.Do(CancelAsk{exchange_->ask});
   exchange_->outstanding.clear();
   PredictIfComplete(actions);
 }
@@ -288,7 +288,7 @@ void KdPdfl::OnDeadline(Actions& actions) {
 void KdPdfl::PredictIfComplete(Actions& actions) {
   if (exchange_->predicting || !exchange_->outstanding.empty()) return;
   exchange_->predicting = true;
-  actions.push_back(CancelTimer{kDeadlineTimer});
+  actions.Do(CancelTimer{kDeadlineTimer});
   if (exchange_->answers.empty()) {
     last_star_ = Star();
     exchange_.reset();
@@ -304,7 +304,7 @@ void KdPdfl::PredictIfComplete(Actions& actions) {
     model.buffers = answer.buffers;
     models->push_back(std::move(model));
   }
-  actions.push_back(Predict{std::move(models)});
+  actions.Do(Predict{std::move(models)});
 }
 
 void KdPdfl::OnPredicted(const Predicted& predicted, Actions& actions) {
@@ -392,7 +392,7 @@ void KdPdfl::Mix(Star& star) {
 
 void KdPdfl::FinishRound(Actions& actions) {
   ++r_;
-  actions.push_back(StepDone{});
+  actions.Do(StepDone{});
 }
 
 std::map<std::string, double> KdPdfl::Gauges() const {

@@ -68,13 +68,13 @@ void Local::Handle(Event event, Actions& actions) {
   } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
     plan_ = std::move(changed->plan);
   } else if (std::holds_alternative<StepBegins>(event)) {
-    actions.push_back(ComputeGradient{});
+    actions.Do(ComputeGradient{});
   } else if (std::holds_alternative<GradientReady>(event)) {
     AddScaled(static_cast<float>(-StepSize()), vectors_.gradient,
               vectors_.parameters);
     ++k_;
     decay_ *= plan_.knobs.Number("gamma");
-    actions.push_back(StepDone{});
+    actions.Do(StepDone{});
   }
 }
 

@@ -174,13 +174,13 @@ void Pame::On(StepBegins /*event*/, Actions& actions) {
   if (exchange_->complete()) {
     FinishExchange(actions);
   } else {
-    actions.push_back(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
+    actions.Do(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
   }
 }
 
 // Alg. 1 l. 3: N_i^k, uniformly.
 void Pame::AskFor(int64_t step, Actions& actions) {
-  if (exchange_.has_value()) actions.push_back(CancelAsk{exchange_->ask});
+  if (exchange_.has_value()) actions.Do(CancelAsk{exchange_->ask});
   std::vector<NodeId> candidates;
   candidates.reserve(plan_.neighbours.size());
   for (const Neighbour& neighbour : plan_.neighbours) {
@@ -195,13 +195,13 @@ void Pame::AskFor(int64_t step, Actions& actions) {
   std::vector<NodeId> peers = decisions_.ChooseNeighbours(candidates, asked);
   exchange.outstanding.insert(peers.begin(), peers.end());
   exchange_ = std::move(exchange);
-  actions.push_back(Ask{exchange_->ask, std::move(peers)});
+  actions.Do(Ask{exchange_->ask, std::move(peers)});
 }
 
 void Pame::On(const AskArrived& event, Actions& actions) {
   // Alg. 2: T_j of |T_j| = s_j coordinates, fresh for every message.
-  actions.push_back(Answer{event.from, event.ask, settings_.p,
-                           decisions_.NameCoordinates(event.from)});
+  actions.Do(Answer{event.from, event.ask, settings_.p,
+                    decisions_.NameCoordinates(event.from)});
 }
 
 void Pame::On(AnswerArrived event, Actions& actions) {
@@ -221,7 +221,7 @@ void Pame::On(const AnswerMissing& event, Actions& actions) {
 
 void Pame::On(const TimerFired& event, Actions& actions) {
   if (event.timer != kDeadlineTimer || !waiting_) return;
-  actions.push_back(
+  actions.Do(
       Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
              exchange_->need,
              static_cast<int64_t>(exchange_->answers.size())});
@@ -231,9 +231,9 @@ void Pame::On(const TimerFired& event, Actions& actions) {
 // The partial mean, eq. (5)-(7); m_i^k = the number of answers used.
 void Pame::FinishExchange(Actions& actions) {
   waiting_ = false;
-  actions.push_back(CancelTimer{kDeadlineTimer});
+  actions.Do(CancelTimer{kDeadlineTimer});
   if (!exchange_->outstanding.empty()) {
-    actions.push_back(CancelAsk{exchange_->ask});
+    actions.Do(CancelAsk{exchange_->ask});
   }
   std::vector<RemoteModel> answers = std::move(exchange_->answers);
   exchange_.reset();
@@ -268,7 +268,7 @@ void Pame::BeginGradient(Actions& actions) {
       settings_.asks_ahead) {
     AskFor(k_ + 1, actions);
   }
-  actions.push_back(ComputeGradient{});
+  actions.Do(ComputeGradient{});
 }
 
 void Pame::On(const GradientReady& /*event*/, Actions& actions) {
@@ -279,7 +279,7 @@ void Pame::On(const GradientReady& /*event*/, Actions& actions) {
   sigma_ *= settings_.gamma;
   mixed_ = false;
   ++k_;
-  actions.push_back(StepDone{});
+  actions.Do(StepDone{});
 }
 
 void Pame::On(PlanChanged event) {

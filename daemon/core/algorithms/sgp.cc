@@ -97,7 +97,7 @@ void Sgp::AfterGradient(Actions& actions) {
     for (const Neighbour& receiver : receivers) {
       skip.peers.push_back(receiver.node);
     }
-    actions.push_back(std::move(skip));
+    actions.Do(std::move(skip));
     receivers.clear();
   }
   double given = 0;

@@ -262,7 +262,7 @@ void SpodGt::Send(Actions& actions) {
     }
   }
   sent_ += static_cast<int64_t>(drawn.size());
-  if (!skip.peers.empty()) actions.push_back(std::move(skip));
+  if (!skip.peers.empty()) actions.Do(std::move(skip));
   GiveShares(drawn, Tracker(), absl::MakeSpan(z_));
   Exchange(Parts::kModelsAndMass, drawn, actions);
 }

@@ -66,7 +66,7 @@ void Swarm::AfterMix(Actions& actions) {
   if (!Leads()) return;
   std::vector<NodeId> others = Decefl::Receivers();
   if (!others.empty()) {
-    actions.push_back(Push{std::move(others), step(), mix()});
+    actions.Do(Push{std::move(others), step(), mix()});
   }
 }
 

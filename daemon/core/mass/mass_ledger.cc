@@ -94,13 +94,13 @@ void MassLedger::Send(Actions& actions) {
     }
     core::Give give;
     Write(to, giving, give);
-    actions.push_back(GiveOf(to, giving.out, std::move(give)));
+    actions.Do(GiveOf(to, giving.out, std::move(give)));
   }
 }
 
 void MassLedger::SendAgain(Actions& actions) const {
   for (const auto& [to, giving] : giving_) {
-    if (giving.out.mass) actions.push_back(GiveOf(to, giving.out));
+    if (giving.out.mass) actions.Do(GiveOf(to, giving.out));
   }
 }
 

@@ -69,11 +69,14 @@ void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,
       push.peers.push_back(neighbour.node);
     }
     push.round = step();
-    actions.push_back(std::move(push));
+    actions.Do(std::move(push));
   }
   if (WaitsForMass()) ledger_.Send(actions);
-  timer_ = StartWait(Complete(), plan().exchange_deadline, actions);
-  if (timer_ == 0) EndWait(actions);
+  if (Complete()) {
+    EndWait(actions);
+  } else {
+    actions.Do(WakeAfter{kDeadlineTimer, plan().exchange_deadline});
+  }
 }
 
 bool MassRounds::Complete() const {
@@ -97,31 +100,28 @@ bool MassRounds::Lacks(const NodeId& peer) const {
 }
 
 void MassRounds::OnTimer(uint64_t timer, Actions& actions) {
-  if (timer == kDeadlineTimer && waiting_) {
-    Missed missed;
-    for (const NodeId& peer : barrier().awaited()) {
-      if (Skips(peer)) continue;
-      ++missed.wanted;
-      if (Lacks(peer)) {
-        missed.peers.push_back(peer);
-      } else {
-        ++missed.came;
-      }
+  if (timer != kDeadlineTimer || !waiting_) return;
+  Missed missed;
+  for (const NodeId& peer : barrier().awaited()) {
+    if (Skips(peer)) continue;
+    ++missed.wanted;
+    if (Lacks(peer)) {
+      missed.peers.push_back(peer);
+    } else {
+      ++missed.came;
     }
-    if (!missed.peers.empty()) actions.push_back(std::move(missed));
-    EndWait(actions);
-  } else {
-    MixIfComplete(actions);
   }
+  if (!missed.peers.empty()) actions.Do(std::move(missed));
+  EndWait(actions);
 }
 
 void MassRounds::MixIfComplete(Actions& actions) {
-  if (waiting_ && (timer_ == kPushedTimer || Complete())) EndWait(actions);
+  if (waiting_ && Complete()) EndWait(actions);
 }
 
 void MassRounds::EndWait(Actions& actions) {
   waiting_ = false;
-  actions.push_back(CancelTimer{timer_});
+  actions.Do(CancelTimer{kDeadlineTimer});
   Arrivals arrivals;
   if (WaitsForModels()) arrivals = barrier().Take(step(), MaxLag());
   AfterExchange(std::move(arrivals), actions);

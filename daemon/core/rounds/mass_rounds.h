@@ -78,9 +78,7 @@ class MassRounds : public PushAlgorithm {
   size_t n() const { return vectors().parameters.size(); }
 
   // A gradient at the parameters.
-  static void Compute(Actions& actions) {
-    actions.push_back(ComputeGradient{});
-  }
+  static void Compute(Actions& actions) { actions.Do(ComputeGradient{}); }
   // Of `neighbours`, those whose link is up.
   std::vector<Neighbour> Up(const std::vector<Neighbour>& neighbours) const;
   // Takes `weight` of `vector` for each of `to`: conserved[l] -= the parcel, for
@@ -121,7 +119,6 @@ class MassRounds : public PushAlgorithm {
   Parts parts_ = Parts::kModels;
   bool in_round_ = false;
   bool waiting_ = false;
-  uint64_t timer_ = 0;
 };
 
 }  // namespace dfl::core

@@ -37,7 +37,7 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
     plan_ = std::move(changed->plan);
     barrier_.SetNeighbours(plan_.*heard_);
   } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    actions.push_back(Answer{asked->from, asked->ask, 1, 0});
+    actions.Do(Answer{asked->from, asked->ask, 1, 0});
   } else {
     OnOther(std::move(event), actions);
   }
@@ -49,20 +49,9 @@ void PushAlgorithm::VisitState(StateFields& fields) {
   barrier_.VisitState(fields);
 }
 
-uint64_t PushAlgorithm::StartWait(bool complete, absl::Duration deadline,
-                                  Actions& actions) {
-  if (!complete) {
-    actions.push_back(WakeAfter{kDeadlineTimer, deadline});
-    return kDeadlineTimer;
-  }
-  if (actions.empty()) return 0;
-  actions.push_back(WakeAfter{kPushedTimer, absl::ZeroDuration()});
-  return kPushedTimer;
-}
-
 void PushAlgorithm::EndRound(Actions& actions) {
   ++round_;
-  actions.push_back(StepDone{});
+  actions.Do(StepDone{});
 }
 
 }  // namespace dfl::core

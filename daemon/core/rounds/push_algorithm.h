@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/rounds/push_barrier.h"
 
@@ -41,15 +40,8 @@ class PushAlgorithm : public Algorithm {
 
   void VisitState(StateFields& fields) override;
 
-  // Timers that a round waits by until it mixes.
+  // The timer by which a round waits until it mixes.
   static constexpr uint64_t kDeadlineTimer = 1;
-  // For its own pushes: those among `actions` are carried out when we are back,
-  // and only then the parameters may change.
-  static constexpr uint64_t kPushedTimer = 2;
-  // A round has sent what it sends; `complete`: all that it waits for is here.
-  // Sets one of the two and returns it, or 0: it may mix at once.
-  static uint64_t StartWait(bool complete, absl::Duration deadline,
-                            Actions& actions);
 
   // A gradient was applied.
   void CountGradient() { ++gradients_; }

@@ -28,24 +28,24 @@ void PushRounds::OnStepBegins(Actions& actions) {
 void PushRounds::PushOut(Actions& actions) {
   std::vector<NodeId> receivers = Receivers();
   if (!receivers.empty()) {
-    actions.push_back(Push{std::move(receivers), step()});
+    actions.Do(Push{std::move(receivers), step()});
   }
 }
 
 void PushRounds::Train(Actions& actions) {
   BeforeTraining();
-  actions.push_back(ComputeGradient{});
+  actions.Do(ComputeGradient{});
 }
 
 void PushRounds::OnGradient(Actions& actions) {
   const Next next = AfterGradient();
   if (next == Next::kSameBatch) {
-    actions.push_back(ComputeGradient{/*same_batch=*/true});
+    actions.Do(ComputeGradient{/*same_batch=*/true});
     return;
   }
   CountGradient();
   if (next == Next::kNextBatch) {
-    actions.push_back(ComputeGradient{});
+    actions.Do(ComputeGradient{});
     return;
   }
   if (order_ == Order::kPushMixTrain) {
@@ -58,17 +58,17 @@ void PushRounds::OnGradient(Actions& actions) {
 
 void PushRounds::Wait(Actions& actions) {
   waiting_ = true;
-  timer_ = StartWait(barrier().Complete(step()), Deadline(), actions);
-  if (timer_ == 0) EndWait(actions);
+  if (barrier().Complete(step())) {
+    EndWait(actions);
+  } else {
+    actions.Do(WakeAfter{kDeadlineTimer, Deadline()});
+  }
 }
 
 void PushRounds::OnTimer(uint64_t timer, Actions& actions) {
-  if (timer == kDeadlineTimer && waiting_) {
-    actions.push_back(barrier().Missing(step()));
-    EndWait(actions);
-  } else {
-    MixIfComplete(actions);
-  }
+  if (timer != kDeadlineTimer || !waiting_) return;
+  actions.Do(barrier().Missing(step()));
+  EndWait(actions);
 }
 
 void PushRounds::MixIfComplete(Actions& actions) {
@@ -81,7 +81,7 @@ void PushRounds::Mix(std::vector<PushBarrier::Arrival> arrivals) {
 
 void PushRounds::EndWait(Actions& actions) {
   waiting_ = false;
-  actions.push_back(CancelTimer{timer_});
+  actions.Do(CancelTimer{kDeadlineTimer});
   Mix(barrier().Take(step(), MaxLag()));
   AfterMix(actions);
   if (order_ == Order::kPushMixTrain) {

@@ -79,7 +79,6 @@ class PushRounds : public PushAlgorithm {
 
   bool in_round_ = false;
   bool waiting_ = false;  // for neighbours, all else of the phase is done
-  uint64_t timer_ = 0;    // that is set while waiting
   Order order_ = Order::kPushTrainMix;  // of the present round
 };
 

@@ -17,6 +17,7 @@
 #include "daemon/core/vector/step_codes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/recorded_actions.h"
 #include "tests/unit/core/machine.h"
 #include "tests/unit/core/memory_network.h"
 
@@ -67,7 +68,7 @@ TEST_P(StateOf, GoesOnToTheLastBitInAnotherObject) {
   EXPECT_EQ(*parsed, state);
 
   auto fresh = network->MakeFresh(kReplaced);
-  Actions not_needed;  // the network still has all of it under way
+  RecordedActions not_needed;  // the network still has all of it under way
   const absl::Status imported = fresh->ImportState(*parsed, not_needed);
   ASSERT_TRUE(imported.ok()) << imported;
   EXPECT_EQ(fresh->ExportState(), state);
@@ -102,7 +103,7 @@ TEST_P(StateOf, IsRefusedWhenAFieldIsAmiss) {
   auto network = RunOf(GetParam());
   const AlgorithmState good = network->algorithm(kReplaced).ExportState();
   auto target = network->MakeFresh(kReplaced);
-  Actions actions;
+  RecordedActions actions;
   target->Handle(Started{3}, actions);
   const AlgorithmState before = target->ExportState();
   const auto refused = [&](const AlgorithmState& state,
@@ -164,7 +165,7 @@ TEST_P(MassStateOf, HoldsTheMassThatIsOnItsWay) {
       IsVector(state, absl::StrCat("giving/", taker.name(), "/out/mass")));
 
   auto fresh = network->MakeFresh(kReplaced);
-  Actions actions;
+  RecordedActions actions;
   ASSERT_TRUE(fresh->ImportState(state, actions).ok());
   ASSERT_EQ(actions.size(), 1U);
   const auto& give = std::get<Give>(actions[0]);
@@ -221,8 +222,8 @@ TEST(StateTest, HoldsAParcelThatIsOutOneThatWaitsAndOneThatWasTaken) {
 // ---------------------------------------------------------- what goes on ----
 
 // What a new object asks for when it is handed the state of `old`.
-Actions ResumedFrom(Machine& old, Machine& fresh) {
-  Actions actions;
+RecordedActions ResumedFrom(Machine& old, Machine& fresh) {
+  RecordedActions actions;
   EXPECT_TRUE(fresh->ImportState(old->ExportState(), actions).ok());
   return actions;
 }
@@ -273,7 +274,7 @@ TEST(StateTest, DracoLeadsAndCountsOn) {
   (void)ResumedFrom(old, fresh);
   EXPECT_EQ(fresh.Gauge("dropped_late"), 1);
   EXPECT_EQ(fresh.Gauge("dropped_full"), 1);
-  EXPECT_EQ(fresh.Handle(StepBegins{}), "push wake gradient");
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "push gradient");
   EXPECT_TRUE(fresh.Last<Push>().apart);
 }
 
@@ -297,7 +298,7 @@ TEST(StateTest, AGradientThatOutlivesItsStepIsAskedForAgain) {
   EXPECT_EQ(old.Handle(StepBegins{}), "gradient wake");
   EXPECT_EQ(old.Handle(TimerFired{kClockTimer}), "cancel done");  // it is late
   Machine fresh("async-dsgd", {}, {});
-  const Actions actions = ResumedFrom(old, fresh);
+  const RecordedActions actions = ResumedFrom(old, fresh);
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<ComputeGradient>(actions[0]));
   EXPECT_EQ(fresh.Gauge("q"), 0.02);

@@ -17,6 +17,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
+#include "tests/support/recorded_actions.h"
 #include "tests/unit/core/machine.h"
 
 namespace dfl::core {
@@ -273,7 +274,7 @@ TEST(KdPdflTest, StarsAreDrawnForAllOrWakeByThemselves) {
       KdPdfl node(std::move(context), decisions);
       int64_t own = 0;
       for (int64_t r = 0; r < 60; ++r) {
-        Actions actions;
+        RecordedActions actions;
         node.Handle(StepBegins{}, actions);
         if (const Ask* ask = std::get_if<Ask>(&actions[0])) {
           ++woken[r];

@@ -14,6 +14,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "gtest/gtest.h"
+#include "tests/support/recorded_actions.h"
 
 namespace dfl::core {
 
@@ -115,7 +116,7 @@ class Machine {
   std::vector<float> parameters;
   std::vector<float> gradient;
   std::vector<float> buffers;
-  Actions actions;
+  RecordedActions actions{&parameters};
 
  private:
   std::string name_;

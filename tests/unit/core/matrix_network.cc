@@ -11,6 +11,7 @@
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/vector/message_format.h"
+#include "tests/support/recorded_actions.h"
 
 namespace dfl::core {
 namespace {
@@ -435,18 +436,17 @@ void MatrixNetwork::SendEvent(Lane lane, Event event) {
 }
 
 void MatrixNetwork::Handle(int64_t i, Event event) {
-  Actions actions;
-  nodes_[i]->algorithm->Handle(std::move(event), actions);
-  for (const Action& action : actions) {
+  ActionsCarriedOut actions([&](const Action& action) {
     std::visit([&](const auto& a) { Do(i, a); }, action);
-  }
+  });
+  nodes_[i]->algorithm->Handle(std::move(event), actions);
 }
 
 // At the model of now; others read the last gradient until it is ready.
 void MatrixNetwork::Do(int64_t i, ComputeGradient action) {
   const std::vector<float>& at = nodes_[i]->parameters;
-  std::vector<double> w(action.at.begin(), action.at.end());
-  if (w.empty()) w.assign(at.begin(), at.end());
+  std::vector<double> w(at.begin(), at.end());
+  if (action.at) w.assign(action.at->begin(), action.at->end());
   Send({i, i, kModels}, [this, i, g = problem_.Gradient(i, w)] {
     std::transform(g.begin(), g.end(), nodes_[i]->gradient.begin(),
                    [](double value) { return static_cast<float>(value); });
@@ -509,9 +509,9 @@ void MatrixNetwork::Do(int64_t i, const Skip& action) {
 }
 
 void MatrixNetwork::Do(int64_t i, const WakeAfter& action) {
+  if (action.delay > absl::ZeroDuration()) return;  // a deadline
   const int64_t number = ++nodes_[i]->timers_set;
   nodes_[i]->timers[action.timer] = number;
-  if (action.delay > absl::ZeroDuration()) return;  // a deadline
   Send({i, i, kModels}, [this, i, timer = action.timer, number] {
     const auto it = nodes_[i]->timers.find(timer);
     if (it == nodes_[i]->timers.end() || it->second != number) return;

@@ -7,6 +7,7 @@
 #include "daemon/base/check.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithms/catalogue.h"
+#include "tests/support/recorded_actions.h"
 
 namespace dfl::core {
 namespace {
@@ -196,11 +197,10 @@ void MemoryNetwork::MayBegin(size_t node) {
 }
 
 void MemoryNetwork::Handle(size_t node, Event event) {
-  Actions actions;
-  nodes_[node]->algorithm->Handle(std::move(event), actions);
-  for (Action& action : actions) {
+  ActionsCarriedOut actions([&](Action action) {
     std::visit([&](auto& a) { Do(node, std::move(a)); }, action);
-  }
+  });
+  nodes_[node]->algorithm->Handle(std::move(event), actions);
   ServeAsks(node);
 }
 
@@ -219,8 +219,8 @@ double MemoryNetwork::Latency(size_t from, size_t to) const {
 // At the model of now; every fifth takes long, at each node another.
 void MemoryNetwork::Do(size_t node, ComputeGradient action) {
   Node& self = *nodes_[node];
-  std::vector<float> model(action.at.begin(), action.at.end());
-  if (model.empty()) model = self.parameters;
+  std::vector<float> model = self.parameters;
+  if (action.at) model.assign(action.at->begin(), action.at->end());
   if (!action.same_batch) ++self.gradients;
   std::vector<int64_t> batch;
   for (int64_t row = 0; row < kBatch; ++row) {

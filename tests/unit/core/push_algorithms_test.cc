@@ -17,6 +17,7 @@
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
+#include "tests/support/recorded_actions.h"
 #include "tests/unit/core/machine.h"
 
 namespace dfl::core {
@@ -124,7 +125,7 @@ class Net {
             first = j;
           }
         }
-        if (nodes_[first]->delay > absl::ZeroDuration()) ++deadlines;
+        ++deadlines;
         Give(first, TimerFired{std::exchange(nodes_[first]->timer, 0)});
         break;
       }
@@ -161,7 +162,7 @@ class Net {
 
   void Give(int64_t i, Event event) {
     NodeOfNet& node = *nodes_[i];
-    Actions actions;
+    RecordedActions actions(&node.parameters);
     node.algorithm->Handle(std::move(event), actions);
     for (const Action& action : actions) Do(i, action);
   }
@@ -177,10 +178,7 @@ class Net {
       }
       Give(i, GradientReady{});
     } else if (const auto* push = std::get_if<Push>(&action)) {
-      const std::vector<float> values =
-          push->values.empty()
-              ? node.parameters
-              : std::vector<float>(push->values.begin(), push->values.end());
+      const std::vector<float> values(push->values.begin(), push->values.end());
       for (const NodeId& to : push->peers) {
         ++pushes;
         const int64_t j = std::stoll(to.name().substr(1));
@@ -281,18 +279,16 @@ TEST(DfedavgmTest, PushesWhatTrainingGaveAndIsUnsettledTillTheMix) {
   EXPECT_EQ(m.parameters, (std::vector<float>{1.5, 6}));
 }
 
-// The push is carried out after Handle: mixing in the same call would send the
-// mix.
+// The push takes the model of before the mix.
 TEST(DfedavgmTest, AllThatCameBeforeIsMixedAfterThePush) {
   Machine m("dfedavgm", {{"eta", 1.0}, {"K", int64_t{1}}}, {{Id("a"), 0.5}});
   m.gradient = {-2, 0};
   m.Handle(PeerUp{Id("a")});
   m.Handle(StepBegins{});
   m.Handle(PushArrived{Id("a"), Model({8, 8}, 0, {2})});
-  EXPECT_EQ(m.Handle(GradientReady{}), "push wake");
-  EXPECT_EQ(m.parameters, (std::vector<float>{2, 0}));
-  EXPECT_EQ(m.Last<WakeAfter>().delay, absl::ZeroDuration());
-  EXPECT_EQ(m.Handle(TimerFired{m.Last<WakeAfter>().timer}), "cancel done");
+  EXPECT_EQ(m.Handle(GradientReady{}), "push cancel done");
+  EXPECT_EQ(m.Last<Push>().values,
+            absl::MakeConstSpan(std::vector<float>{2, 0}));
   EXPECT_EQ(m.parameters, (std::vector<float>{5, 4}));
 }
 
@@ -549,10 +545,8 @@ TEST(EpidemicTest, WaitsForThoseThatChoseItOnly) {
   // The lowest places: with s = 2 everybody sends to two of a, b and c.
   Machine m("epidemic", {{"eta", 1.0}, {"s", int64_t{2}}}, Three());
   for (const char* peer : {"a", "b", "c"}) m.Handle(PeerUp{Id(peer)});
-  EXPECT_EQ(m.Handle(StepBegins{}), "push wake");
+  EXPECT_EQ(m.Handle(StepBegins{}), "push cancel gradient");
   EXPECT_EQ(m.Last<Push>().peers, (std::vector<NodeId>{Id("a"), Id("b")}));
-  EXPECT_EQ(m.Last<WakeAfter>().delay, absl::ZeroDuration());
-  EXPECT_EQ(m.Handle(TimerFired{m.Last<WakeAfter>().timer}), "cancel gradient");
   EXPECT_EQ(m.Handle(GradientReady{}), "done");
 }
 
@@ -711,7 +705,7 @@ TEST(FedmidLossTest, BuffersAreAveragedWhateverTheStep) {
             "cancel push done");
   EXPECT_EQ(m.buffers[0], 1);
   EXPECT_EQ(m.parameters, (std::vector<float>{5, 10}));
-  EXPECT_EQ(m.Last<Push>().values.data(), m.parameters.data());
+  EXPECT_EQ(m.Last<Push>().values, absl::MakeConstSpan(m.parameters));
   plan.hubs = {Id("a")};
   m.Handle(PlanChanged{plan});
   m.Handle(StepBegins{});

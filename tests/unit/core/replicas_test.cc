@@ -17,6 +17,7 @@
 #include "daemon/core/rounds/replica_rounds.h"
 #include "daemon/core/vector/step_codes.h"
 #include "gtest/gtest.h"
+#include "tests/support/recorded_actions.h"
 #include "tests/unit/core/machine.h"
 
 namespace dfl::core {
@@ -101,7 +102,7 @@ TEST(CompressorTest, MasksAreDifferentCoordinatesEachAsOftenAsAnother) {
 
 TEST(ReplicaLedgerTest, ParcelsThatWaitAreOneWithTheNewestEntries) {
   MassLedger ledger(MassLedger::Merge::kReplace);
-  Actions actions;
+  RecordedActions actions;
   ledger.Give(Id("a"), 1, Share({1, 0, 0}));
   ledger.Send(actions);
   ledger.Give(Id("a"), 2, Share({2, 5, 0}));
@@ -109,7 +110,7 @@ TEST(ReplicaLedgerTest, ParcelsThatWaitAreOneWithTheNewestEntries) {
   ledger.OnDelivered(Delivered{Id("a"), 1, 0});
   actions.clear();
   ledger.Send(actions);
-  const auto& give = std::get<Give>(actions.at(0));
+  const auto& give = std::get<Give>(actions[0]);
   EXPECT_EQ(*give.mass, (FlatVector{2, 6, 0}));
   EXPECT_EQ(give.nonzeros, 2);
   EXPECT_EQ(give.round, 3);
