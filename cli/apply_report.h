@@ -1,4 +1,4 @@
-// What became of a plan on each target: printed by all that change it.
+// Prints what became of a plan on each target, for all commands that change it.
 #ifndef DFL_CLI_APPLY_REPORT_H_
 #define DFL_CLI_APPLY_REPORT_H_
 

@@ -1,4 +1,4 @@
-// What every command works with: global options, targets, output.
+// What every command uses: global options, targets and output.
 #ifndef DFL_CLI_CONTEXT_H_
 #define DFL_CLI_CONTEXT_H_
 
@@ -39,7 +39,7 @@ class Context {
  public:
   // Resolves the global options.
   // Errors: INVALID_ARGUMENT for a bad option (exit 2); NOT_FOUND when the file
-  // of targets is not there.
+  // of targets does not exist.
   static absl::StatusOr<std::unique_ptr<Context>> Create(const Globals& globals,
                                                          Io& io);
 
@@ -56,7 +56,7 @@ class Context {
   // Prints the document: `json` as JSON or YAML, or `table()`.
   void Print(const Json& json, const std::function<std::string()>& table);
 
-  // Says the error on stderr and returns its exit code.
+  // Prints the error on stderr and returns its exit code.
   ExitCode Fail(const absl::Status& status);
   ExitCode Usage(const absl::Status& status);
 
@@ -73,7 +73,7 @@ class Context {
     return answers;
   }
 
-  // {"targets": [...]} of the answers; `fill` adds what a good one says.
+  // {"targets": [...]} of the answers; `fill` adds the content of a good one.
   template <typename T>
   static Json TargetsJson(const std::vector<Answer<T>>& answers,
                           const std::function<void(const T&, Json&)>& fill) {
@@ -87,8 +87,8 @@ class Context {
   }
   static Json TargetJson(const std::string& target, const absl::Status& status);
 
-  // Says each failure on stderr. 0 when all went well, 6 when some did, the
-  // first failure's code when none did.
+  // Prints each failure on stderr. Returns 0 if all targets succeeded, 6 if
+  // some did, and the code of the first failure if none did.
   template <typename T>
   ExitCode Conclude(const std::vector<Answer<T>>& answers) {
     std::vector<std::pair<std::string, absl::Status>> ends;
@@ -100,11 +100,11 @@ class Context {
   ExitCode ConcludeAll(
       const std::vector<std::pair<std::string, absl::Status>>& ends);
 
-  // The daemon of a command that speaks to one only.
+  // The daemon of a command that takes one target only.
   // Errors: INVALID_ARGUMENT when several targets are given.
   absl::StatusOr<client::ControlClient*> OneTarget();
 
-  // The client of target `i`, with its life.
+  // The client of target `i`. It lives as long as this object.
   client::ControlClient& Client(size_t i) { return *clients_[i]; }
 
  private:

@@ -8,9 +8,9 @@
 
 namespace dfl::cli {
 
-// Lines "- old", "+ new" and up to `around` unchanged ones beside them as
-// "  same"; "  ..." stands for what is left out. "" when the texts are equal.
-// With `color`, removed lines are red and added ones green.
+// Lines "- old" and "+ new", with up to `around` unchanged lines " same" around
+// them. " ..." stands for omitted lines. "" when the texts are equal. With
+// `color`, removed lines are red and added ones green.
 std::string LineDiff(absl::string_view before, absl::string_view after,
                      bool color = false, int around = 2);
 

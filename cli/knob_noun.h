@@ -16,16 +16,16 @@
 namespace dfl::cli {
 
 // Sets "NAME=VALUE" knobs of `noun` for all nodes, or for `node` alone when it
-// is not empty. The value "default" takes a setting back.
-// Errors: INVALID_ARGUMENT for what is no NAME=VALUE, an unknown knob (with the
-// nearest, or with the noun that sets it), a value that is not allowed, a node
-// that is no member.
+// is not empty. The value "default" removes a setting.
+// Errors: INVALID_ARGUMENT for a change that is no NAME=VALUE, an unknown knob
+// (with the nearest one, or the noun that sets it), a value that is not
+// allowed, or a node that is no member.
 absl::Status SetKnobs(core::KnobNoun noun,
                       const std::vector<std::string>& changes,
                       const std::string& node, core::RunPlan& plan);
 
-// "NOUN show" and "NOUN set [--node NAME] knob=value...". `example`: knobs that
-// one may set, "nu=0.5 p=0.1".
+// "NOUN show" and "NOUN set [--node NAME] knob=value...". `example`: knobs to
+// set, such as "nu=0.5 p=0.1".
 void AddKnobNoun(CLI::App& app, const char* name, const char* help,
                  const char* example, core::KnobNoun noun, Chosen& chosen);
 

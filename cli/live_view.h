@@ -1,5 +1,5 @@
-// What `watch` draws on a terminal: a table with a progress bar a node and the
-// latest events, over its own former lines.
+// What `watch` draws on a terminal: a table with a progress bar for each node,
+// and the latest events. Each picture replaces the one before.
 #ifndef DFL_CLI_LIVE_VIEW_H_
 #define DFL_CLI_LIVE_VIEW_H_
 

@@ -14,12 +14,12 @@
 namespace dfl::cli {
 
 // The value there, as the document has it; the whole plan for "".
-// Errors: NOT_FOUND names the nearest key and all that there are.
+// Errors: NOT_FOUND names the nearest key and all existing ones.
 absl::StatusOr<Json> PlanValue(const core::RunPlan& plan,
                                absl::string_view path);
 
 // Replaces the value there by `value`, read as YAML ("0.5", "ring", "[5, 10]",
-// "5..10"), and checks the whole.
+// "5..10"), and checks the whole plan.
 // Errors: INVALID_ARGUMENT names key, value and what is allowed.
 absl::Status SetPlanValue(absl::string_view path, absl::string_view value,
                           core::RunPlan& plan);

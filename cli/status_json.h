@@ -1,4 +1,4 @@
-// What daemons answer, as JSON with raw numbers: bytes, seconds, shares.
+// The answers of daemons as JSON with raw numbers: bytes, seconds, shares.
 #ifndef DFL_CLI_STATUS_JSON_H_
 #define DFL_CLI_STATUS_JSON_H_
 

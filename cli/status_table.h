@@ -1,4 +1,4 @@
-// The table of `status` and `watch`: one row a node.
+// The table of `status` and `watch`, with one row for each node.
 #ifndef DFL_CLI_STATUS_TABLE_H_
 #define DFL_CLI_STATUS_TABLE_H_
 
@@ -18,10 +18,10 @@ std::string StepText(const client::NodeStatus& node);
 // "2", "2 (3 waits)", "-".
 std::string PlanText(const client::NodeStatus& node);
 
-// One row a peer.
+// A table with one row for each peer.
 Table PeerTable(const std::vector<client::PeerStatus>& peers);
 
-// What an operator should hear of beside the table: warnings, errors.
+// The warnings and errors that an operator should see beside the table.
 std::vector<std::string> StatusNotes(const client::DaemonStatus& status);
 
 }  // namespace dfl::cli

@@ -1,5 +1,5 @@
-// The updates of several daemons as one queue: a thread each that watches, and
-// watches again when the stream broke.
+// The updates of several daemons as one queue. Each daemon has a thread that
+// watches it, and that starts again when the stream breaks.
 #ifndef DFL_CLI_WATCH_FEED_H_
 #define DFL_CLI_WATCH_FEED_H_
 
@@ -17,7 +17,7 @@
 
 namespace dfl::cli {
 
-// What came from target `index`: an update, or why there is none.
+// An update of target `index`, or why there is none.
 struct FeedItem {
   size_t index = 0;
   std::optional<client::WatchUpdate> update;

@@ -5,15 +5,15 @@
 //   auto status = (*client)->Status();
 //   if (!status.ok()) std::cerr << status.status().message();
 //
-// Calls block until they are answered, their deadline passes, or, of calls that
-// change nothing, the retries are used up: UNAVAILABLE is tried again after
-// 50, 100, 200 ms ... while the deadline lasts. Calls that change something are
-// sent once, unless the daemon certainly never saw them.
+// Calls block until they are answered or their deadline passes. A call that
+// changes nothing is retried on UNAVAILABLE after 50, 100, 200 ms ..., until
+// its attempts are used up or the deadline passes. A call that changes
+// something is sent once, unless the daemon certainly never received it.
 //
 // Thread-safe; one client per daemon is enough. C++17, needs absl only.
 //
 // Errors, of every call
-//   INVALID_ARGUMENT    what was sent is wrong; the text says what is allowed
+//   INVALID_ARGUMENT    the request is wrong; the text says what is allowed
 //   UNAVAILABLE         nobody answers there; the text names the target
 //   DEADLINE_EXCEEDED   no answer in time
 //   PERMISSION_DENIED   the caller may not (also: the socket's mode)
@@ -42,7 +42,7 @@ namespace client {
 constexpr uint32_t kControlProtocolVersion = 1;
 
 struct ClientOptions {
-  // Of each call, retries included.
+  // For each call, including its retries.
   absl::Duration timeout = absl::Seconds(10);
   // Attempts of a call that changes nothing, >= 1.
   int max_attempts = 4;
@@ -53,20 +53,21 @@ class ControlClient {
   virtual ~ControlClient() = default;
 
   // `target` is "unix:/path", "/path", or "host:port". Does not wait for the
-  // daemon: the first call does.
-  // Errors: INVALID_ARGUMENT when `target` is none of them.
+  // daemon; the first call does.
+  // Errors: INVALID_ARGUMENT when `target` has another form.
   static absl::StatusOr<std::unique_ptr<ControlClient>> Connect(
       absl::string_view target, ClientOptions options = {});
 
-  // As given to Connect, in full form.
+  // The target of Connect, in full form.
   virtual const std::string& target() const = 0;
 
   virtual absl::StatusOr<client::Version> Version() = 0;
   virtual absl::StatusOr<DaemonStatus> Status() = 0;
 
-  // Calls `on_update` for every message, until it returns false (then OK), the
-  // stream breaks (UNAVAILABLE), or `stop_requested`, asked about every 100 ms,
-  // says true (then OK). The timeout counts for the first message only.
+  // Calls `on_update` for every message. Returns OK once `on_update` returns
+  // false or `stop_requested`, called about every 100 ms, returns true; returns
+  // UNAVAILABLE if the stream breaks. The timeout is for the first message
+  // only.
   virtual absl::Status Watch(absl::Duration interval,
                              std::function<bool(const WatchUpdate&)> on_update,
                              std::function<bool()> stop_requested) = 0;
@@ -75,25 +76,25 @@ class ControlClient {
   virtual absl::StatusOr<ApplyPlanResult> ApplyPlan(
       const ApplyPlanOptions& options) = 0;
 
-  // The phase after the order.
+  // Returns the phase after the order.
   virtual absl::StatusOr<Phase> Train(TrainAction action) = 0;
 
   virtual absl::StatusOr<client::Peers> Peers() = 0;
-  // False: it was dialled already.
+  // Returns false if the address was dialled already.
   virtual absl::StatusOr<bool> AddPeer(const std::string& address) = 0;
   virtual absl::Status RemovePeer(const std::string& address) = 0;
 
   virtual absl::StatusOr<std::vector<Setting>> Settings() = 0;
 
-  // Hands the file to `write` in order, with its total length; an error of
-  // `write` ends the export and is returned. The timeout counts for each part.
+  // Passes the file to `write` in order, with its total length. An error of
+  // `write` ends the export and is returned. The timeout is for each part.
   virtual absl::StatusOr<ExportResult> ExportModel(
       ModelFormat format,
       std::function<absl::Status(absl::string_view data, int64_t total_bytes)>
           write) = 0;
 
   // Takes `total_bytes` from `read(offset, max_bytes)`, which returns at least
-  // one byte. The timeout counts for each part and for the check at the end.
+  // one byte. The timeout is for each part, and for the check at the end.
   virtual absl::StatusOr<ImportResult> ImportModel(
       ModelFormat format, int64_t total_bytes,
       std::function<absl::StatusOr<std::string>(int64_t offset,

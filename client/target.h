@@ -20,8 +20,8 @@ struct Target {
 // Errors: INVALID_ARGUMENT says what is allowed.
 absl::StatusOr<Target> ParseTarget(absl::string_view text);
 
-// Why a call to `target` failed, in more words than gRPC has: no such socket,
-// a socket nobody listens on, one this user may not open (then the code becomes
+// Says why a call to `target` failed, which gRPC does not: there is no such
+// socket, nobody listens on it, or this user may not open it (the code is then
 // PERMISSION_DENIED). `status` has the code UNAVAILABLE.
 absl::Status ExplainUnavailable(const Target& target,
                                 const absl::Status& status);

@@ -1,4 +1,4 @@
-// What a daemon answers, as plain values. Units are in the names; text is for
+// The answers of a daemon as plain values. Units are in the names. Text is for
 // people, everything else for programs. C++17.
 #ifndef DFL_CLIENT_TYPES_H_
 #define DFL_CLIENT_TYPES_H_
@@ -68,8 +68,8 @@ struct PeerStatus {
   std::string last_error;
 };
 
-// Everything a node tells about itself; counters count since the daemon
-// started. control.proto says each field's meaning in full.
+// The status of a node. Counters count since the daemon started. control.proto
+// has the full meaning of each field.
 struct NodeStatus {
   std::string node;
   uint64_t incarnation = 0;
@@ -123,8 +123,8 @@ struct DaemonStatus {
   std::vector<std::string> warnings;
   double uptime_seconds = 0;
   std::vector<std::string> peer_addresses;
-  // What the plan it holds needs in the worst case, and what is allowed; 0: no
-  // plan, no limit.
+  // The memory that the node's plan needs in the worst case (0: no plan), and
+  // the limit (0: none).
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;
 };
@@ -154,7 +154,7 @@ struct PlanDocument {
 
 struct ApplyPlanOptions {
   std::string yaml;
-  // The version the node must hold, 0 for none; nullopt: any will do.
+  // The version that the node must hold, 0 for none; nullopt: any.
   std::optional<uint64_t> expected_version;
   bool dry_run = false;
 };
