@@ -1,5 +1,5 @@
-// What a run is measured by beside the columns that every run has, on
-// request (network.metrics):
+// What is measured on request (network.metrics), beside the columns that every
+// run has:
 //
 //   gradient_error      |mean_i grad f_i(w_i) - mean_i nu_i|^2, nu being the
 //                       vector whose mean estimates the gradient
@@ -34,15 +34,15 @@ inline constexpr char kProximalGradient[] = "proximal_gradient";
 // "nu" of "consensus_error_nu"; "" of all other names.
 absl::string_view AuxiliaryOf(absl::string_view metric);
 
-// What a plot's axis is called.
+// The label of a plot's axis.
 std::string ExtraMetricLabel(absl::string_view metric);
 
 // The names of the algorithms in a document: its own, those of its variants and
 // of changes of the plan.
 std::vector<std::string> AlgorithmsNamed(const config::YamlNode& document);
 
-// network.metrics of the section `network`, as written. A mistake: a name that
-// none of `algorithms` has, or one that is there twice.
+// Reads network.metrics of the section `network`. A name that none of
+// `algorithms` has is a mistake, and so is one that is listed twice.
 std::vector<std::string> ReadMetrics(const config::YamlNode& network,
                                      absl::Span<const std::string> algorithms,
                                      config::YamlReader& yaml);

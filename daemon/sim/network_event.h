@@ -28,7 +28,7 @@ namespace dfl::sim {
 
 // What a disk does to the state of a node (simulation_disk.cc).
 enum class DiskFault {
-  kTorn,  // a crash leaves what was written last by its first half
+  kTorn,  // a crash truncates the last write to its first half
   kFull,  // every write fails
   kLost   // the directory is empty after a restart
 };
@@ -50,7 +50,8 @@ struct NetworkEvent {
   absl::Duration at;
   // After this it is undone (a crashed node restarts); infinite: never.
   absl::Duration lasts = absl::InfiniteDuration();
-  // kCrash, kJoin, kSlow, kLeave, kDisk: the member. kCut, kBlackHole: both ends.
+  // kCrash, kJoin, kSlow, kLeave, kDisk: the member. kCut, kBlackHole: both
+  // ends.
   std::vector<int64_t> members;
   // kPartition: the group of each member.
   std::vector<int64_t> group;
@@ -58,15 +59,15 @@ struct NetworkEvent {
   // reset probability of every link, in [0, 1).
   double amount = 0;
   DiskFault fault = DiskFault::kTorn;  // kDisk
-  // kJoin: the node was not there before; else it had left.
+  // kJoin: the node joins for the first time; otherwise it had left.
   bool first = false;
-  // The plan from then on; null: it stays. Every node takes it over at a moment
-  // of its own, at most `within` later (plan_changes.h).
+  // The plan from then on; null: no change. Every node takes it at a moment of
+  // its own, at most `within` later (plan_changes.h).
   std::shared_ptr<const core::RunPlan> plan;
   absl::Duration within;
 };
 
-// An event and where it stands.
+// An event and its place in the file.
 struct WrittenEvent {
   NetworkEvent event;
   std::string path;         // "network.events[2]"
@@ -74,11 +75,12 @@ struct WrittenEvent {
   config::YamlNode change;  // kChange: what it says of the plan
 };
 
-// In the order in which they happen; those of one moment as written.
+// The events in the order in which they happen; those of one moment in the
+// order of the file.
 std::vector<WrittenEvent*> InTime(std::vector<WrittenEvent>& events);
 
-// The events of the section `network`, as written, but for the plans. Mistakes
-// go to `reader`.
+// Reads the events of the section `network`, without their plans, in the order
+// of the file. Mistakes go to `reader`.
 std::vector<WrittenEvent> ReadEvents(const config::YamlNode& network,
                                      SectionReader& reader);
 

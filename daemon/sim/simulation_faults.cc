@@ -10,13 +10,13 @@
 namespace dfl::sim {
 namespace {
 
-// Of kLoss events together with links.loss.
+// The bound of links.loss and all kLoss events together.
 constexpr double kMostLoss = 0.99;
 
 }  // namespace
 
-// In events of their own: the first node is in the middle of its own, and the
-// others begin at the same time.
+// Schedules events of their own, because the first node is in the middle of an
+// event, and the others begin at the same time.
 void Simulation::OnFirstTraining() {
   training_began_ = true;
   zero_ = scheduler_.Now();

@@ -17,7 +17,8 @@
 namespace dfl::sim {
 namespace {
 
-// What `plan` adds to the loss; none where its algorithm takes no proximal step.
+// What `plan` adds to the loss; none where its algorithm takes no proximal
+// step.
 absl::StatusOr<std::optional<core::Prox>> PlanPenalty(
     const core::RunPlan& plan) {
   DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* info,
@@ -88,8 +89,8 @@ absl::Status Simulation::Measure(MetricsRow& row) {
   return MeasureExtras({rounded, rounded_buffers}, row);
 }
 
-// Of the nodes that run the algorithm of the newest plan that any of them runs:
-// while a change is under way the others conserve something else.
+// Counts the nodes that run the algorithm of the newest plan in force anywhere.
+// During a change of the plan the others conserve something else.
 std::optional<double> Simulation::Drift() const {
   std::map<NodeId, const core::MassRounds*> nodes;
   uint64_t in_force = 0;
