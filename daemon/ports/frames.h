@@ -23,7 +23,7 @@ inline constexpr int64_t kMaxChunkBytes = 1 << 20;
 inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
 // TransferBegin::body.
 inline constexpr int64_t kMaxInlineBodyBytes = 32 << 10;
-// Of run ids, fingerprints and names of algorithms; and of texts for people.
+// For run ids, fingerprints and names of algorithms; and for texts for people.
 inline constexpr int64_t kMaxNameBytes = 256;
 inline constexpr int64_t kMaxTextBytes = 4 << 10;
 // Nobody enters that many; the next one can still be named.
@@ -42,7 +42,7 @@ enum class Phase {
   kDegraded = 7,  // training fails; still mixes and answers
 };
 
-// Who I am in which run; sent when a link comes up and when it changes.
+// The sender's state in its run. Sent when a link comes up and at each change.
 struct StateFrame {
   std::string run_id;       // "" = none
   std::string fingerprint;  // of the model; "" = none
@@ -83,7 +83,7 @@ struct RefuseFrame {
   std::string text;
 };
 
-// The asker wants no answer any more.
+// The asking node does not need an answer any more.
 struct CancelAskFrame {
   uint64_t ask = 0;
 };
@@ -131,7 +131,7 @@ struct TransferAck {
   double taken = 0;  // kMass, complete: core::Delivered::taken; finite
 };
 
-// Either side gives the transfer up.
+// One side ends the transfer.
 struct TransferCancel {
   uint64_t transfer = 0;
   // True: said by the sender of the transfer; false: by its receiver.

@@ -30,8 +30,8 @@ namespace dfl::core {
 using StateValue = std::variant<int64_t, double, std::string, FlatVector,
                                 std::vector<double>, std::vector<std::string>>;
 
-// Of what fields mean and of the bytes; raised when an old state would be
-// misunderstood.
+// The version of the fields' meaning and of the bytes. It is raised when an old
+// state would be misunderstood.
 inline constexpr uint32_t kAlgorithmStateVersion = 1;
 
 struct AlgorithmState {
@@ -50,11 +50,11 @@ struct AlgorithmState {
 // Texts and lists have fewer than 2^32 entries.
 std::string SerializeState(const AlgorithmState& state);
 
-// The state that `bytes` are of. Untrusted input: nothing is allocated that is
-// not there, and what is left of a torn or changed state is an error.
+// Reads a state from `bytes`, which need not be trusted: no more is allocated
+// than they hold, and a torn or changed state is an error.
 // Errors:
-//   DATA_LOSS         torn, changed or no such state: says where.
-//   INVALID_ARGUMENT  of another version: which, and which is allowed.
+//   DATA_LOSS         torn, changed or no such state; the text says where.
+//   INVALID_ARGUMENT  another version; the text names it and the allowed one.
 absl::StatusOr<AlgorithmState> ParseState(absl::string_view bytes);
 
 }  // namespace dfl::core

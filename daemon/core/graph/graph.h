@@ -1,5 +1,5 @@
-// Graphs over the sorted members of a run, undirected and directed. How a plan's
-// topology becomes one is topology.h's.
+// Graphs over the sorted members of a run, undirected and directed. topology.h
+// makes one of a plan's topology.
 #ifndef DFL_CORE_GRAPH_GRAPH_H_
 #define DFL_CORE_GRAPH_GRAPH_H_
 
@@ -49,9 +49,9 @@ class Digraph {
   void AddArc(int64_t from, int64_t to);
 
   int64_t size() const { return static_cast<int64_t>(out_.size()); }
-  // Who sends to `node`; sorted.
+  // The nodes that send to `node`, sorted.
   const std::vector<int64_t>& in(int64_t node) const { return in_[node]; }
-  // Whom `node` sends to; sorted.
+  // The nodes that `node` sends to, sorted.
   const std::vector<int64_t>& out(int64_t node) const { return out_[node]; }
   bool HasArc(int64_t from, int64_t to) const;
   // (from, to), sorted.

@@ -1,6 +1,6 @@
-// Mixing matrices. Of undirected graphs: W, symmetric, doubly stochastic,
-// positive only on edges and on the diagonal. Of directed ones: A, whose rows
-// sum to 1, and B, whose columns do.
+// Mixing matrices. An undirected graph has W, which is symmetric, doubly
+// stochastic, and positive only on edges and on the diagonal. A directed graph
+// has A, whose rows sum to 1, and B, whose columns do.
 #ifndef DFL_CORE_GRAPH_MIXING_H_
 #define DFL_CORE_GRAPH_MIXING_H_
 
@@ -29,7 +29,7 @@ absl::StatusOr<MixingMatrix> BuildMixing(absl::string_view rule,
                                          const Graph& graph,
                                          const MixingMatrix& matrix = {});
 
-// What BuildMixing would return an error for, without building the matrix.
+// Returns the errors of BuildMixing without building the matrix.
 absl::Status CheckMixing(absl::string_view rule, const Graph& graph,
                          const MixingMatrix& matrix = {});
 
@@ -56,7 +56,7 @@ struct DirectedWeights {
 };
 DirectedWeights BuildDirectedWeights(const Digraph& graph);
 
-// What `node` gives to itself and to each one it hears (row of A).
+// The weights that `node` gives to itself and to each node it hears (row of A).
 inline double ReceiverWeight(const Digraph& graph, int64_t node) {
   return 1 / static_cast<double>(1 + graph.in(node).size());
 }
@@ -66,10 +66,10 @@ inline double SenderWeight(const Digraph& graph, int64_t node) {
 }
 
 // How little weight a model has in push-sum while nothing fails: entry i is the
-// minimum over t of omega_i(t) min(1, omega_i(t)/omega_i(t-1)), omega(t) = B^t 1.
-// The second factor is there since of a model whose omega falls more than b_ii is
-// its own. Positive where the graph is strongly connected. Cost: as many passes
-// over the arcs as B takes to converge, at most 10,000.
+// minimum over t of omega_i(t) min(1, omega_i(t)/omega_i(t-1)), omega(t) = B^t
+// 1. The second factor accounts for a model whose omega falls: more than b_ii
+// of it is its own. Positive if the graph is strongly connected. Cost: as many
+// passes over the arcs as B needs to converge, at most 10,000.
 std::vector<double> LeastOmega(const Digraph& graph);
 
 std::vector<double> RowSums(const MixingMatrix& w);

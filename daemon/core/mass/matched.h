@@ -1,18 +1,19 @@
-// What was given to neighbours and what came from them, made equal before it
-// counts. NIDS and ANQ-NIDS move W/2 (phi_j - phi_i) over an edge: each end gives
-// W/2 phi away and gets the other's. At the optimum these are not small but
-// equal, so a node that had given and not got yet would be thrown far off. Only
-// what has a counterpart counts; the rest is kept here, for each neighbour, with
-// its weight and its sign:
+// Matches what was given to neighbours with what came from them, before it
+// counts. NIDS and ANQ-NIDS move W/2 (phi_j - phi_i) over an edge: each end
+// gives W/2 phi away and gets the other's. At the optimum these are not small
+// but equal, so a node that has given and not yet got would be thrown far off.
+// Therefore only what has a counterpart counts. The rest is kept here for each
+// neighbour, with its weight and its sign:
 //
 //   given, and nothing got for it yet    weight > 0,  vector = + what was given
 //   got, and nothing given for it yet    weight < 0,  vector = - what was got
 //
-// With u what the ledger conserves, u + the sum of these vectors is what counts:
-// a neighbour whose share is missing makes no difference. While weight > 0 the
-// neighbour is given no second share, and what is kept is of one round or two;
-// NIDS renews the first one every round (Renew), since a difference of an old
-// round that is applied late drives the network's slow modes to oscillate.
+// What counts is u + the sum of these vectors, where u is what the ledger
+// conserves. So a neighbour whose share is missing makes no difference. While
+// weight > 0 the neighbour gets no second share, and what is kept belongs to
+// one round or two. NIDS renews the first share every round (Renew): a
+// difference of an old round that is applied late makes the network's slow
+// modes oscillate.
 #ifndef DFL_CORE_MASS_MATCHED_H_
 #define DFL_CORE_MASS_MATCHED_H_
 
@@ -30,23 +31,23 @@ namespace dfl::core {
 
 class MatchedFlows {
  public:
-  // Nothing given to `to` is without its counterpart.
+  // Whether everything given to `to` has its counterpart.
   bool MayGive(const NodeId& to) const;
-  // `share`, of the weight w, was given or came. w = 0 came: a share that was
-  // given before was renewed by that much.
+  // Call when `share` with weight w was given or has come. A share that comes
+  // with w = 0 renews an earlier one: it is the change.
   void Gave(const NodeId& to, MassLedger::Share share, double w);
   void Got(const NodeId& from, absl::Span<const float> share, double w);
-  // Unless MayGive(to), after AddTo: makes what was given to `to` what it would be
-  // now that `share`, of the weight w, would be given. Returns by how much it
-  // changes: the caller gives that, of no weight.
+  // Replaces what was given to `to` by what would be given now: `share` with
+  // weight w. Returns the change, which the caller gives with weight 0. Call
+  // after AddTo, if MayGive(to) is false.
   FlatVector Renew(const NodeId& to, absl::Span<const float> share, double w);
-  // vector += what is without its counterpart, with its sign.
+  // vector += what has no counterpart, with its sign.
   void AddTo(absl::Span<float> vector);
   void Clear();
-  // After AddTo; vectors are of `length`.
+  // Call after AddTo. Vectors have `length` entries.
   void VisitState(StateFields& fields, size_t length);
 
-  // The part of the neighbours, by weight, that is up and owes nothing; 1 where
+  // The share of the neighbours, by weight, that are up and owe nothing; 1 if
   // there are none.
   double Present(const std::vector<Neighbour>& neighbours,
                  const std::vector<Neighbour>& up) const;
@@ -56,32 +57,33 @@ class MatchedFlows {
     double weight = 0;
     FlatVector vector;  // [n]
   };
-  // Not looked at yet: most are matched by what comes in the same round.
+  // Not matched yet: most shares find their counterpart in the same round.
   struct Given {
     NodeId to;
     MassLedger::Share share;
     double weight = 0;
   };
 
-  // `sign`: +1 given, -1 got. What it matches is taken out in proportion.
+  // `sign`: +1 given, -1 got. What it matches is removed in proportion.
   void Add(const NodeId& peer, float sign, absl::Span<const float> share,
            double w);
-  // Looks at what was given to `to`.
+  // Matches what was given to `to`.
   void Settle(const NodeId& to);
 
   std::vector<Given> given_;
   std::map<NodeId, Unmatched> unmatched_;  // weight is not 0
 };
 
-// Of MatchedFlows: a share given that was not looked at yet, and what is without
-// its counterpart.
+// The memory of MatchedFlows: a given share that is not matched yet, and what
+// has no counterpart.
 EdgeCost MatchedCost();
 
-// The step before the exchange: x <- x - s alpha g - (1 - s) c, c the correction
-// -alpha D as far as it counts; then phi = x + c. s = 1 is NIDS. s < 1, the part
-// of the neighbours that is present, takes only that much of the step (which is 0
-// at the optimum): a node that walks on alone for rounds, and is then corrected by
-// all of the difference at once, starts to oscillate.
+// The step before the exchange: x <- x - s alpha g - (1 - s) c, where c is the
+// correction -alpha D as far as it counts; then phi = x + c. s is the share of
+// the neighbours that are present; s = 1 is NIDS. With s < 1 only that much of
+// the step (which is 0 at the optimum) is taken. A node that walks on alone for
+// rounds, and is then corrected by the whole difference at once, would
+// oscillate.
 void TakeStep(double s, double alpha, absl::Span<const float> gradient,
               absl::Span<const float> correction, absl::Span<float> x);
 

@@ -1,11 +1,11 @@
 // The barrier of synchronous rounds: what neighbours pushed, and when a round
-// has all it can hope for. Shared by the algorithms that mix by a row of W.
+// has waited long enough. Shared by the algorithms that mix by a row of W.
 //
 // Rules (docs/rounds.md, "rounds out of step"):
-//   - a round waits for every neighbour that was up when it began and still is,
-//     else for the deadline (one that came up later does not know that it should
-//     have sent something);
-//   - a neighbour's value of the present round is used; in its place, at the
+//   - a round waits, at most to the deadline, for every neighbour that was up
+//     when it began and still is (one that came up later does not know that it
+//     should have sent something);
+//   - a neighbour's value of the present round is used; if it is missing at the
 //     deadline, one up to max_lag rounds old that was not used before;
 //   - older values are counted and dropped; values of later rounds wait;
 //   - a neighbour without a value counts as no difference.
@@ -33,15 +33,15 @@ class PushBarrier {
   void SetNeighbours(std::vector<Neighbour> neighbours);
   void SetUp(const NodeId& peer, bool up);
 
-  // A round begins: those of `senders` that are up now are waited for.
+  // Begins a round, which waits for those of `senders` that are up now.
   void BeginRound(absl::Span<const NodeId> senders);
 
   // Keeps a pushed model. `round` is the node's present round.
   void Add(const NodeId& from, RemoteModel model, int64_t round,
            int64_t max_lag);
 
-  // Every neighbour that is waited for has a value of `round` here, or is ahead
-  // of it.
+  // Whether every neighbour that is waited for has sent its value of `round`,
+  // or is ahead of it.
   bool Complete(int64_t round) const;
 
   // The neighbours that keep `round` from being complete.
@@ -54,13 +54,13 @@ class PushBarrier {
     RemoteModel model;
   };
 
-  // Takes out what `round` mixes, in the order of neighbours, and forgets what
-  // is too old for the next round.
+  // Removes and returns what `round` mixes, in the order of neighbours. Drops
+  // what is too old for the next round.
   std::vector<Arrival> Take(int64_t round, int64_t max_lag);
 
-  // `peer` is waited for and nothing of `round` or later came from it.
+  // Whether `peer` is waited for and has sent nothing of `round` or later.
   bool Awaits(const NodeId& peer, int64_t round) const;
-  // The neighbours that this round waits for, as far as they are up.
+  // The neighbours for which this round waits and that are up.
   const std::set<NodeId>& awaited() const { return awaited_; }
 
   bool IsUp(const NodeId& peer) const { return up_.count(peer) > 0; }
@@ -70,7 +70,7 @@ class PushBarrier {
   std::vector<NodeId> peers() const;
   // The neighbours that are up, in their order.
   std::vector<NodeId> up_peers() const;
-  // Values that came too late to be used.
+  // The number of values that came too late to be used.
   int64_t dropped() const { return dropped_; }
   void VisitState(StateFields& fields);
 
@@ -92,8 +92,8 @@ void MixArrivals(absl::Span<const PushBarrier::Arrival> arrivals,
 void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
                 absl::Span<float> buffers);
 
-// Of algorithms with a barrier: a model under way to a neighbour and the next one
-// behind it, and those of two rounds that came.
+// The memory of algorithms with a barrier: a model in flight to a neighbour,
+// the next one behind it, and the received models of two rounds.
 EdgeCost PushCost();
 
 // The knob max_lag, as every synchronous algorithm declares it.

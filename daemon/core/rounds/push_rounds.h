@@ -1,14 +1,14 @@
-// Synchronous rounds by pushes: what d-psgd, decefl, dfedavgm and others have in
-// common. A round pushes, trains and mixes, in one of three orders:
+// Synchronous rounds by pushes, which d-psgd, decefl, dfedavgm and others have
+// in common. A round pushes, trains and mixes, in one of three orders:
 //
-//   kPushTrainMix  w(t) travels while the node trains (d-psgd, decefl)
-//   kTrainPushMix  what training made of w(t) travels (dfedavgm, dfedsam)
-//   kPushMixTrain  w(t) travels first, and training starts from the mix
+//   kPushTrainMix  w(t) is sent while the node trains (d-psgd, decefl)
+//   kTrainPushMix  the trained model is sent (dfedavgm, dfedsam)
+//   kPushMixTrain  w(t) is sent first, and training starts from the mix
 //                  (epidemic)
 //
-// Mixing waits until all is in, or for the deadline. A subclass says whom it
-// exchanges with, how it trains and how it mixes; who is waited for and which
-// values count is push_barrier.h's.
+// Mixing waits for all models, or for the deadline. A subclass says whom it
+// exchanges with, how it trains and how it mixes. push_barrier.h decides who is
+// waited for and which values count.
 #ifndef DFL_CORE_ROUNDS_PUSH_ROUNDS_H_
 #define DFL_CORE_ROUNDS_PUSH_ROUNDS_H_
 
@@ -36,18 +36,18 @@ class PushRounds : public PushAlgorithm {
 
   explicit PushRounds(AlgorithmContext context);
 
-  // A round begins: the parameters hold w(t). What is drawn anew for each round
-  // is drawn here.
+  // Called when a round begins; the parameters hold w(t). Random choices of the
+  // round are made here.
   virtual void BeginRound() {}
   virtual Order RoundOrder() const { return Order::kPushTrainMix; }
-  // Whom this round pushes to, and whose pushes it waits for (as far as they
-  // are up).
+  // The nodes that this round pushes to, and the nodes whose pushes it waits
+  // for (if they are up).
   virtual std::vector<NodeId> Receivers() const { return barrier().peers(); }
   virtual std::vector<NodeId> Senders() const { return barrier().peers(); }
-  // How long mixing waits for them.
+  // How long mixing waits for these pushes.
   virtual absl::Duration Deadline() const { return plan().exchange_deadline; }
 
-  // A gradient at the parameters is asked for next.
+  // Called before a gradient at the parameters is requested.
   virtual void BeforeTraining() {}
   // A gradient is in NodeVectors::gradient. kNextBatch and kSameBatch: training
   // of this round goes on with another one.
@@ -56,7 +56,7 @@ class PushRounds : public PushAlgorithm {
   // and buffers, by their weights. In all orders but kPushMixTrain it leaves
   // w(t+1) in the parameters.
   virtual void Mix(std::vector<PushBarrier::Arrival> arrivals);
-  // What is to be done with the mix before the round goes on.
+  // Called when the mix is done, before the round continues.
   virtual void AfterMix(Actions& /*actions*/) {}
   virtual double StepSize() const = 0;
   virtual void AddGauges(std::map<std::string, double>& /*gauges*/) const {}
