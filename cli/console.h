@@ -2,7 +2,7 @@
 #ifndef DFL_CLI_CONSOLE_H_
 #define DFL_CLI_CONSOLE_H_
 
-#include "daemon/console/atomic_file.h"
+#include "daemon/base/atomic_file.h"
 #include "daemon/console/document.h"
 #include "daemon/console/interrupt.h"
 #include "daemon/console/io.h"
@@ -11,7 +11,6 @@
 
 namespace dfl::cli {
 
-using console::AtomicFile;
 using console::Fixed;
 using console::HumanBytes;
 using console::HumanSeconds;

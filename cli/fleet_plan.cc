@@ -31,12 +31,17 @@ bool Confirmed(Context& context) {
   return answer == "y" || answer == "yes";
 }
 
-void ShowDiff(Context& context, const FleetPlan& fleet,
-              const core::RunPlan& next) {
-  const std::string before =
-      fleet.plan.has_value() ? config::WritePlan(*fleet.plan) : "";
+void ShowDiff(Context& context, const std::string& before,
+              const std::string& next) {
   const bool color = context.color() && context.io().err_is_terminal;
-  context.io().err << LineDiff(before, config::WritePlan(next), color);
+  context.io().err << LineDiff(before, next, color);
+}
+
+// `checked` under another version: its graph stays the same.
+void SetVersion(uint64_t version, core::CheckedPlan& checked) {
+  core::RunPlan plan = *checked.plan;
+  plan.version = version;
+  checked.plan = std::make_shared<const core::RunPlan>(std::move(plan));
 }
 
 // Until every target that took the plan says it is in force.
@@ -134,7 +139,7 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options) {
 }
 
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
-                      core::RunPlan next, const ApplyOptions& options,
+                      core::CheckedPlan next, const ApplyOptions& options,
                       bool ask) {
   absl::Duration wait_timeout;
   if (!absl::ParseDuration(options.wait_timeout, &wait_timeout) ||
@@ -144,14 +149,16 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
                      "\" is no time above zero; allowed: 30s, 2m, ...")));
   }
   const uint64_t highest = fleet.plan.has_value() ? fleet.plan->version : 0;
-  next.version = highest;
-  const bool changed = !fleet.plan.has_value() || !fleet.conflict.ok() ||
-                       config::PlanHash(next) != config::PlanHash(*fleet.plan);
+  SetVersion(highest, next);
+  const std::string before =
+      fleet.plan.has_value() ? config::WritePlan(*fleet.plan) : "";
+  std::string text = config::WritePlan(*next.plan);
+  const bool changed = !fleet.conflict.ok() || text != before;
   if (changed) {
-    next.version = highest + 1;
-    ShowDiff(context, fleet, next);
-    const std::string graph = console::TopologyLine(next);
-    if (!graph.empty()) context.Say(graph);
+    SetVersion(highest + 1, next);
+    text = config::WritePlan(*next.plan);
+    ShowDiff(context, before, text);
+    context.Say(console::TopologyLine(next));
   } else {
     context.Say(absl::StrCat("nothing changes in plan version ", highest));
   }
@@ -165,7 +172,7 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   }
 
   client::ApplyPlanOptions apply;
-  apply.yaml = config::WritePlan(next);
+  apply.yaml = std::move(text);
   apply.dry_run = options.dry_run;
   std::map<std::string, const Answer<client::PlanDocument>*> held;
   for (const auto& answer : fleet.answers) held[answer.target] = &answer;
@@ -179,7 +186,7 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
         return daemon.ApplyPlan(mine);
       });
   if (options.wait && !options.dry_run) {
-    WaitInForce(context, wait_timeout, next.version, answers);
+    WaitInForce(context, wait_timeout, next.plan->version, answers);
   }
   ReportApplied(context, answers, options.dry_run);
   return context.Conclude(answers);
@@ -194,9 +201,9 @@ ExitCode EditPlan(Context& context, const ApplyOptions& options,
   const absl::Status edited = edit(next);
   if (absl::IsInvalidArgument(edited)) return context.Usage(edited);
   if (!edited.ok()) return context.Fail(edited);
-  const absl::Status valid = core::ValidatePlan(next);
-  if (!valid.ok()) return context.Fail(valid);
-  return ApplyToFleet(context, fleet, std::move(next), options);
+  absl::StatusOr<core::CheckedPlan> checked = core::CheckPlan(std::move(next));
+  if (!checked.ok()) return context.Fail(checked.status());
+  return ApplyToFleet(context, fleet, *std::move(checked), options);
 }
 
 }  // namespace dfl::cli

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::cli {
@@ -56,7 +57,7 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options);
 // them. Prints the document with each one's answer. `ask` wants a yes of a
 // person at a terminal first.
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
-                      core::RunPlan next, const ApplyOptions& options,
+                      core::CheckedPlan next, const ApplyOptions& options,
                       bool ask = false);
 
 // Reads the plan, lets `edit` change it, checks it, and applies it.

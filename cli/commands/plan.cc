@@ -25,19 +25,20 @@ struct ApplyCommand {
 };
 
 // "-" is stdin.
-absl::StatusOr<core::RunPlan> ReadPlanFile(Context& context,
-                                           const std::string& file) {
+absl::StatusOr<core::CheckedPlan> ReadPlanFile(Context& context,
+                                               const std::string& file) {
+  const auto as_it_is = [](core::RunPlan&) {};
   std::string text;
   if (file == "-") {
     text.assign(std::istreambuf_iterator<char>(context.io().in), {});
-    return config::ParsePlan(text, "stdin");
+    return config::ParseCheckedPlan(text, "stdin", as_it_is);
   }
   DFL_ASSIGN_OR_RETURN(text, config::ReadTextFile(file, config::kMaxPlanBytes));
-  return config::ParsePlan(text, file);
+  return config::ParseCheckedPlan(text, file, as_it_is);
 }
 
 ExitCode Validate(Context& context, const std::string& file) {
-  const absl::StatusOr<core::RunPlan> plan = ReadPlanFile(context, file);
+  const absl::StatusOr<core::CheckedPlan> plan = ReadPlanFile(context, file);
   const std::vector<std::string> warnings =
       plan.ok() ? core::PlanWarnings(*plan) : std::vector<std::string>();
   Json json{{"file", file},
@@ -131,14 +132,25 @@ absl::Status Identify(const FleetPlan& fleet, bool new_run,
   return absl::OkStatus();
 }
 
+// The same, with the identity in `read`. Another seed may mean another graph.
+absl::StatusOr<core::CheckedPlan> Identified(const FleetPlan& fleet,
+                                             bool new_run,
+                                             core::CheckedPlan read) {
+  core::RunPlan plan = *read.plan;
+  DFL_RETURN_IF_ERROR(Identify(fleet, new_run, plan));
+  if (plan.seed != read.plan->seed) return core::CheckPlan(std::move(plan));
+  read.plan = std::make_shared<const core::RunPlan>(std::move(plan));
+  return read;
+}
+
 ExitCode Apply(Context& context, const ApplyCommand& command) {
-  absl::StatusOr<core::RunPlan> plan = ReadPlanFile(context, command.file);
+  absl::StatusOr<core::CheckedPlan> plan = ReadPlanFile(context, command.file);
   if (!plan.ok()) return context.Fail(plan.status());
   FleetPlan fleet;
   const ExitCode read = ReadFleetPlan(context, fleet, command.replace);
   if (read != kOk) return read;
-  const absl::Status identified = Identify(fleet, command.new_run, *plan);
-  if (!identified.ok()) return context.Fail(identified);
+  plan = Identified(fleet, command.new_run, *std::move(plan));
+  if (!plan.ok()) return context.Fail(plan.status());
   return ApplyToFleet(context, fleet, *std::move(plan), command.options,
                       /*ask=*/true);
 }

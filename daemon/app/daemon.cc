@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -18,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "daemon/app/backend.h"
+#include "daemon/app/control_backend.h"
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/logger.h"
@@ -26,6 +23,7 @@
 #include "daemon/app/service_manager.h"
 #include "daemon/app/version.h"
 #include "daemon/app/worker.h"
+#include "daemon/base/atomic_file.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
@@ -34,6 +32,7 @@
 #include "daemon/control/control_server.h"
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/runtime/linked_node.h"
+#include "daemon/runtime/run_keeper.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
 #include "nlohmann/json.hpp"
@@ -117,18 +116,13 @@ std::string AdvertisedAddress(const config::NodeSettings& settings,
 
 absl::Status WriteReadyFile(const std::string& path,
                             const nlohmann::ordered_json& content) {
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  std::FILE* file = std::fopen(temporary.c_str(), "w");
-  bool written = file != nullptr;
-  if (written) {
-    const std::string text = content.dump(2) + "\n";
-    written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    written = std::fclose(file) == 0 && written;
-    written = written && std::rename(temporary.c_str(), path.c_str()) == 0;
-  }
-  if (written) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("cannot write the ready file ", path,
-                                          ": ", std::strerror(errno)));
+  absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::Create(path);
+  absl::Status written = file.status();
+  if (written.ok()) written = (*file)->Append(content.dump(2) + "\n");
+  if (written.ok()) written = (*file)->Commit();
+  if (written.ok()) return written;
+  return absl::InternalError(
+      absl::StrCat("the ready file ", written.message()));
 }
 
 // Everything that lives while the daemon runs, in the order it is built.
@@ -140,14 +134,14 @@ struct Tree {
 
   Logger log;
   std::unique_ptr<store::DiskFiles> files;
-  std::unique_ptr<store::NodeStateStore> store;
+  store::NodeStateCodec codec;
   EventLoop loop;
   EventHub events;
   std::unique_ptr<exchange::GrpcTransport> transport;
   std::unique_ptr<Worker> worker;
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<LearnerFactory> learners;
-  std::unique_ptr<Backend> backend;
+  std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<control::ControlServer> control;
   std::function<void()> tick;
 };
@@ -196,13 +190,9 @@ absl::StatusOr<std::string> ReadInitialPlan(
 
 // A plan that was stored, or the one the settings name.
 absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
-                        const std::string& initial_plan,
-                        const store::NodeStateStore::Loaded& loaded) {
-  store::NodeState state = loaded.state;
-  state.node = settings.name;
-  ++state.starts;
-  const bool stored = !state.plan.empty();
-  const absl::Status restored = tree.backend->Restore(std::move(state));
+                        const std::string& initial_plan) {
+  const bool stored = !tree.backend->Plan().yaml.empty();
+  const absl::Status restored = tree.backend->Restore();
   if (!restored.ok()) {
     if (!stored) return Annotate(restored, "state_dir");
     // A stored plan that no longer fits must not keep the box from being
@@ -228,12 +218,12 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
     return absl::InvalidArgumentError(learners.status().message());
   }
   DFL_ASSIGN_OR_RETURN(tree.learners, std::move(learners));
-  DFL_ASSIGN_OR_RETURN(tree.files, store::DiskFiles::Open(settings.state_dir));
-  tree.store = std::make_unique<store::NodeStateStore>(*tree.files);
-  auto found = tree.store->Load();
-  if (!found.ok()) return Annotate(found.status(), settings.state_dir);
-  const store::NodeStateStore::Loaded loaded = *std::move(found);
-  if (!loaded.note.empty()) tree.log.Warning("store", loaded.note);
+  DFL_ASSIGN_OR_RETURN(tree.files,
+                       store::DiskFiles::OpenFolder(settings.state_dir));
+  runtime::RunKeeper keeper(*tree.files, tree.codec, settings.name);
+  const auto begun = keeper.Begin();
+  if (!begun.ok()) return Annotate(begun.status(), settings.state_dir);
+  if (!begun->note.empty()) tree.log.Warning("store", begun->note);
 
   const bool insecure = settings.security == config::Security::kInsecure;
   if (insecure) {
@@ -243,7 +233,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   }
   exchange::GrpcTransportOptions transport;
   transport.self.node = NodeId(settings.name);
-  transport.self.incarnation = DrawIncarnation(loaded.state.starts);
+  transport.self.incarnation = DrawIncarnation(keeper.starts());
   runtime::NodeOptions node;
   node.self = transport.self.node;
   node.incarnation = transport.self.incarnation;
@@ -266,20 +256,20 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   BackendOptions backend;
   backend.self = NodeId(settings.name);
   backend.insecure = insecure;
-  backend.max_model_bytes = settings.limits.max_model_bytes;
-  backend.memory_limit = FindMemoryLimit(settings.compute.memory_limit);
+  backend.limits.max_model_bytes = settings.limits.max_model_bytes;
+  backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
   backend.settings = options.loaded.effective;
   backend.peer_addresses = bound;
   backend.peers = settings.peers;
-  tree.backend = std::make_unique<Backend>(std::move(backend), tree.loop,
-                                           tree.node->node(), *tree.learners,
-                                           *tree.store, tree.events, tree.log);
+  tree.backend = std::make_unique<ControlBackend>(
+      std::move(backend), tree.loop, tree.node->node(), *tree.learners,
+      std::move(keeper), tree.events, tree.log);
   tree.loop.RunAndWait([&] {
     for (const std::string& peer : settings.peers) {
       (void)tree.node->links().AddAddress(peer);
     }
   });
-  DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan, loaded));
+  DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
   StartTicking(tree);
 
   control::ControlServerOptions control;

@@ -91,14 +91,14 @@ std::string GraphLine(const core::RunPlan& plan, bool directed, size_t edges,
 }
 
 // Of a graph too large for its matrices.
-std::string LargeGraphLine(const core::RunPlan& plan) {
-  const absl::StatusOr<core::AnyGraph> graph = core::PlanGraph(plan);
-  if (!graph.ok()) return "";
-  if (const auto* directed = std::get_if<core::Digraph>(&*graph)) {
-    return GraphLine(plan, true, directed->Arcs().size(), IsConnected(*graph));
+std::string LargeGraphLine(const core::CheckedPlan& checked) {
+  const core::RunPlan& plan = *checked.plan;
+  const core::AnyGraph& graph = *checked.graph;
+  if (const auto* directed = std::get_if<core::Digraph>(&graph)) {
+    return GraphLine(plan, true, directed->Arcs().size(), IsConnected(graph));
   }
-  return GraphLine(plan, false, std::get<core::Graph>(*graph).Edges().size(),
-                   IsConnected(*graph));
+  return GraphLine(plan, false, std::get<core::Graph>(graph).Edges().size(),
+                   IsConnected(graph));
 }
 
 std::string UndirectedTable(const core::PlanTopology& topology) {
@@ -132,13 +132,13 @@ std::string DirectedTable(const core::PlanTopology& topology) {
   return table.ToString();
 }
 
-}  // namespace
-
-absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
-                                              int64_t round) {
+// `graph`: of the round.
+absl::StatusOr<TopologyReport> Report(const core::RunPlan& plan, int64_t round,
+                                      core::AnyGraph graph) {
   TopologyReport report;
   report.round = round;
-  DFL_ASSIGN_OR_RETURN(report.topology, core::DeriveTopology(plan, round));
+  DFL_ASSIGN_OR_RETURN(report.topology,
+                       core::DeriveTopology(plan, std::move(graph)));
   const core::PlanTopology& topology = report.topology;
   if (topology.directed) {
     report.connected = topology.digraph.IsStronglyConnected();
@@ -150,9 +150,20 @@ absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
     report.edges = topology.graph.Edges().size();
   }
   report.varies = core::TopologyVaries(plan.topology);
-  DFL_ASSIGN_OR_RETURN(const core::AnyGraph window, core::PlanWindow(plan));
-  report.window_connected = IsConnected(window);
+  report.window_connected = report.connected;
+  if (report.varies) {
+    DFL_ASSIGN_OR_RETURN(const core::AnyGraph window, core::PlanWindow(plan));
+    report.window_connected = IsConnected(window);
+  }
   return report;
+}
+
+}  // namespace
+
+absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
+                                              int64_t round) {
+  DFL_ASSIGN_OR_RETURN(core::AnyGraph graph, core::PlanGraph(plan, round));
+  return Report(plan, round, std::move(graph));
 }
 
 Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report) {
@@ -240,10 +251,11 @@ std::string TopologyText(const core::RunPlan& plan,
   return absl::StrCat(KeyValueLines(lines), "\n", DirectedTable(topology));
 }
 
-std::string TopologyLine(const core::RunPlan& plan) {
+std::string TopologyLine(const core::CheckedPlan& checked) {
   constexpr size_t kMostNodes = 1000;
-  if (plan.members.size() > kMostNodes) return LargeGraphLine(plan);
-  const absl::StatusOr<TopologyReport> report = ReportTopology(plan, 0);
+  const core::RunPlan& plan = *checked.plan;
+  if (plan.members.size() > kMostNodes) return LargeGraphLine(checked);
+  const absl::StatusOr<TopologyReport> report = Report(plan, 0, *checked.graph);
   if (!report.ok()) return "";
   const core::PlanTopology& topology = report->topology;
   const bool directed = topology.directed;

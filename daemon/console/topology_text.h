@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/console/document.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/plan/run_plan.h"
 
@@ -39,8 +40,8 @@ std::string TopologyText(const core::RunPlan& plan,
 // What somebody should know of a plan's graph before accepting it, in a line:
 // "graph: ring of 4, 4 edges, connected, bipartite, metropolis weights, spectral
 // gap 0.6667"; of more than 1,000 nodes, whose matrices would take too long, up
-// to "connected". "" for a plan whose graph cannot be made.
-std::string TopologyLine(const core::RunPlan& plan);
+// to "connected".
+std::string TopologyLine(const core::CheckedPlan& plan);
 
 }  // namespace dfl::console
 

@@ -90,14 +90,14 @@ Service::Service(Backend& backend, Timers& timers,
       options_(options),
       name_peer_(std::move(name_peer)),
       pending_(timers),
-      transfers_(std::make_shared<Transfers>(timers, options.transfer_idle_time,
-                                             options.max_transfers)),
+      token_files_(std::make_shared<TokenFiles>(
+          timers, options.transfer_idle_time, options.max_transfers)),
       watches_(backend, timers, options.max_watchers) {}
 
 void Service::Close() {
   watches_.Stop();
   pending_.Close();
-  transfers_->Clear();
+  token_files_->Clear();
 }
 
 std::string Service::Who(Context* context) const {
@@ -275,12 +275,12 @@ Service::Reactor* Service::BeginExport(Context* context,
                                        pb::BeginExportResponse* response) {
   const absl::StatusOr<ModelFileFormat> format = FromProto(request->format());
   if (!format.ok()) return Now(context, format.status());
-  const absl::Status room = transfers_->CheckRoom();
+  const absl::Status room = token_files_->CheckRoom();
   if (!room.ok()) return Now(context, room);
   Reactor* reactor = context->DefaultReactor();
   auto call = Later(context, reactor, "");
   backend_.BeginExport(
-      *format, [call, response, transfers = transfers_](
+      *format, [call, response, files = token_files_](
                    absl::StatusOr<std::unique_ptr<ModelSource>> source) {
         // Whoever gave up before the copy was ready does not want it.
         if (!call->Take()) return;
@@ -288,7 +288,7 @@ Service::Reactor* Service::BeginExport(Context* context,
         response->set_total_bytes((*source)->total_bytes());
         response->set_step((*source)->step());
         absl::StatusOr<std::string> token =
-            transfers->AddExport(*std::move(source));
+            files->AddExport(*std::move(source));
         if (token.ok()) response->set_token(*token);
         call->Finish(token.status());
       });
@@ -298,7 +298,7 @@ Service::Reactor* Service::BeginExport(Context* context,
 Service::Reactor* Service::ReadExport(Context* context,
                                       const pb::ReadExportRequest* request,
                                       pb::ReadExportResponse* response) {
-  absl::StatusOr<std::string> data = transfers_->Read(
+  absl::StatusOr<std::string> data = token_files_->Read(
       request->token(), request->offset(), request->max_bytes());
   if (!data.ok()) return Now(context, data.status());
   response->set_data(*std::move(data));
@@ -321,13 +321,13 @@ Service::Reactor* Service::BeginImport(Context* context,
           absl::StrCat("total_bytes: ", request->total_bytes(),
                        " is not allowed; a model file has at least 1 byte"));
     }
-    absl::Status room = transfers_->CheckRoom();
+    absl::Status room = token_files_->CheckRoom();
     if (!room.ok()) return room;
     absl::StatusOr<std::unique_ptr<ModelSink>> sink =
         backend_.BeginImport(*format, request->total_bytes());
     if (!sink.ok()) return sink.status();
     absl::StatusOr<std::string> token =
-        transfers_->AddImport(*std::move(sink), request->total_bytes());
+        token_files_->AddImport(*std::move(sink), request->total_bytes());
     if (token.ok()) response->set_token(*token);
     return token.status();
   };
@@ -341,7 +341,7 @@ Service::Reactor* Service::WriteImport(Context* context,
                                        const pb::WriteImportRequest* request,
                                        pb::WriteImportResponse* response) {
   const absl::StatusOr<int64_t> received =
-      transfers_->Write(request->token(), request->offset(), request->data());
+      token_files_->Write(request->token(), request->offset(), request->data());
   if (received.ok()) response->set_received_bytes(*received);
   return Now(context, received.status());
 }
@@ -350,7 +350,7 @@ Service::Reactor* Service::CommitImport(Context* context,
                                         const pb::CommitImportRequest* request,
                                         pb::CommitImportResponse* response) {
   absl::StatusOr<std::shared_ptr<ModelSink>> sink =
-      transfers_->TakeImport(request->token());
+      token_files_->TakeImport(request->token());
   if (!sink.ok()) return NowAudited(context, "import a model", sink.status());
   Reactor* reactor = context->DefaultReactor();
   auto call = Later(context, reactor, "import a model");
@@ -370,7 +370,7 @@ Service::Reactor* Service::CommitImport(Context* context,
 Service::Reactor* Service::EndTransfer(Context* context,
                                        const pb::EndTransferRequest* request,
                                        pb::EndTransferResponse*) {
-  transfers_->End(request->token());
+  token_files_->End(request->token());
   return Now(context, absl::OkStatus());
 }
 

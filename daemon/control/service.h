@@ -12,7 +12,7 @@
 #include "daemon/control/backend.h"
 #include "daemon/control/control_server.h"
 #include "daemon/control/pending_calls.h"
-#include "daemon/control/transfers.h"
+#include "daemon/control/token_files.h"
 #include "daemon/control/watch_hub.h"
 #include "dfl/control/v1/control.grpc.pb.h"
 
@@ -79,7 +79,7 @@ class Service final : public dfl::control::v1::ControlService::CallbackService {
   const std::function<std::string(const std::string& peer)> name_peer_;
   PendingCalls pending_;
   // Shared with answers that come after the end.
-  std::shared_ptr<Transfers> transfers_;
+  std::shared_ptr<TokenFiles> token_files_;
   WatchHub watches_;
 };
 

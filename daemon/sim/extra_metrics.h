@@ -11,7 +11,7 @@
 //   consensus_error_V   mean of |v_i - mean v|^2, V being one of
 //                       core::AlgorithmInfo::auxiliary
 //
-// Simulation measures them (simulation_extra_metrics.cc).
+// ModelMetrics measures them (model_metrics.h).
 #ifndef DFL_SIM_EXTRA_METRICS_H_
 #define DFL_SIM_EXTRA_METRICS_H_
 

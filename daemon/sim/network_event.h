@@ -26,7 +26,7 @@
 
 namespace dfl::sim {
 
-// What a disk does to the state of a node (simulation_disk.cc).
+// What a disk does to the state of a node (node_disk.h).
 enum class DiskFault {
   kTorn,  // a crash truncates the last write to its first half
   kFull,  // every write fails

@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "daemon/base/atomic_file.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/console/atomic_file.h"
 #include "daemon/sim/extra_metrics.h"
 
 extern char** environ;
@@ -224,8 +224,8 @@ absl::Status DrawPlots(const std::string& folder,
                        const std::string& gnuplot) {
   {
     DFL_ASSIGN_OR_RETURN(
-        const std::unique_ptr<console::AtomicFile> script,
-        console::AtomicFile::Create(
+        const std::unique_ptr<AtomicFile> script,
+        AtomicFile::Create(
             (std::filesystem::path(folder) / kScriptFile).string()));
     DFL_RETURN_IF_ERROR(script->Append(PlotScript(runs)));
     DFL_RETURN_IF_ERROR(script->Commit());

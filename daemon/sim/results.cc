@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "daemon/base/atomic_file.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
-#include "daemon/console/atomic_file.h"
 #include "daemon/console/table.h"
 #include "daemon/console/units.h"
 
@@ -32,8 +32,8 @@ std::string InFolder(const std::string& folder, const char* name) {
 }
 
 absl::Status Write(const std::string& path, absl::string_view text) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<console::AtomicFile> file,
-                       console::AtomicFile::Create(path));
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
+                       AtomicFile::Create(path));
   DFL_RETURN_IF_ERROR(file->Append(text));
   return file->Commit();
 }

@@ -34,7 +34,7 @@ std::string ReplayCommand(const Scenario& scenario);
 console::Json SummaryJson(const Scenario& scenario, const Result& result);
 
 // Makes `folder` if it is not there, and writes the first three files.
-// Errors: as console::AtomicFile; FAILED_PRECONDITION when `folder` is none.
+// Errors: as AtomicFile; FAILED_PRECONDITION when `folder` is none.
 absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
                           const Result& result);
 

@@ -1,12 +1,11 @@
 #include "daemon/sim/simulation.h"
 
-#include <algorithm>
-#include <cmath>
+#include <cstring>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
-#include "daemon/base/distributions.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
 #include "daemon/core/graph/topology.h"
@@ -36,6 +35,12 @@ int64_t CountEdges(const core::AnyGraph& graph) {
   return static_cast<int64_t>(std::get<core::Graph>(graph).Edges().size());
 }
 
+simports::SimNetworkOptions NetworkOptions(const Scenario& scenario) {
+  simports::SimNetworkOptions options;
+  options.path = scenario.links;
+  return options;
+}
+
 }  // namespace
 
 const char* Name(End end) {
@@ -56,33 +61,41 @@ const char* Name(End end) {
   return "finished";
 }
 
-uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
-                       int64_t start) {
-  return DeriveSeed(DeriveSeed(plan.seed, name), "incarnation",
-                    static_cast<uint64_t>(start)) |
-         1;
-}
+// Hears what one node reports.
+class Simulation::Ear final : public ports::EventSink {
+ public:
+  Ear(Simulation& simulation, int64_t place)
+      : simulation_(simulation), place_(place) {}
+  void Report(const ports::NodeEvent& event) override {
+    simulation_.OnReport(place_, event);
+  }
 
-bool Simulation::Slot::in_run() const {
-  return up() && (phase == Phase::kTraining || phase == Phase::kDegraded ||
-                  phase == Phase::kFinished || phase == Phase::kStopped);
-}
-
-bool Simulation::Slot::done() const {
-  return up() && (phase == Phase::kFinished || phase == Phase::kStopped);
-}
+ private:
+  Simulation& simulation_;
+  const int64_t place_;
+};
 
 // ------------------------------------------------------------------- setup ----
 
-Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task)
+Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task,
+                       PlanVersions versions)
     : scenario_(std::move(scenario)),
       task_(std::move(task)),
-      plan_(std::make_shared<const core::RunPlan>(scenario_.plan)),
-      owner_(scheduler_.NewOwner()) {
-  simports::SimNetworkOptions options;
-  options.path = scenario_.links;
-  network_ =
-      std::make_unique<simports::SimNetwork>(scheduler_, plan_->seed, options);
+      versions_(std::move(versions)),
+      owner_(scheduler_.NewOwner()),
+      network_(scheduler_, scenario_.plan.seed, NetworkOptions(scenario_)),
+      members_(scenario_.plan),
+      processes_(scenario_, *task_, versions_, members_, scheduler_, network_),
+      rollout_(versions_, members_, scheduler_, owner_),
+      rows_(scenario_, members_, network_,
+            ModelMetrics(scenario_.metrics, *task_, members_, versions_)) {
+  for (int64_t i = 0; i < size(); ++i) {
+    members_[i].ear = std::make_unique<Ear>(*this, i);
+    members_[i].contacts = versions_.contacts()[static_cast<size_t>(i)];
+  }
+  faults_ = std::make_unique<LinkFaults>(scenario_, members_, network_);
+  result_.parameters = task_->parameters();
+  result_.edges = CountEdges(*versions_[0].nodes.front().checked.graph);
 }
 
 absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
@@ -93,157 +106,68 @@ absl::StatusOr<std::unique_ptr<Simulation>> Simulation::Create(
   for (size_t i = 0; i < rows.size(); ++i) {
     scenario.plan.members[i].rows = rows[i];
   }
-  std::unique_ptr<Simulation> made(
-      new Simulation(std::move(scenario), std::move(task)));
-  Simulation& self = *made;
-  self.result_.parameters = self.task_->parameters();
-  self.slots_.resize(rows.size());
-  DFL_RETURN_IF_ERROR(self.MakeVersions());
-  self.result_.edges =
-      CountEdges(*self.versions_.front().nodes.front().checked.graph);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    Slot& slot = self.slots_[i];
-    slot.self = self.plan_->members[i].node;
-    slot.ear = std::make_unique<Ear>(self, static_cast<int64_t>(i));
-    slot.compute = Rng(DeriveSeed(self.plan_->seed, "compute", i));
-  }
-  for (const PathSpec& spec : self.scenario_.paths) {
-    if (!self.AreContacts(spec.a, spec.b)) {
-      self.notes_.push_back(absl::StrCat("network.paths: ", self.name(spec.a),
-                                         " and ", self.name(spec.b),
-                                         " are no neighbours"));
-      continue;
-    }
-  }
-  self.SetPaths();
-  for (const NetworkEvent& event : self.scenario_.events) {
-    const bool pair = event.kind == NetworkEvent::Kind::kCut ||
-                      event.kind == NetworkEvent::Kind::kBlackHole;
-    if (pair && !self.AreContacts(event.members[0], event.members[1])) {
-      self.notes_.push_back(
-          absl::StrCat("network.events: ", self.name(event.members[0]), " and ",
-                       self.name(event.members[1]), " are no neighbours"));
-    }
-  }
+  DFL_ASSIGN_OR_RETURN(PlanVersions versions, PlanVersions::Make(scenario));
+  std::unique_ptr<Simulation> made(new Simulation(
+      std::move(scenario), std::move(task), std::move(versions)));
+  made->NoteWithoutEffect();
   return made;
 }
 
-Simulation::~Simulation() {
-  scheduler_.CancelAll();
-  for (Slot& slot : slots_) {
-    if (slot.up()) slot.loop->Stop();
-  }
-  for (Slot& slot : slots_) {
-    slot.node = nullptr;
-    slot.linked.reset();
-    slot.transport.reset();
+void Simulation::NoteWithoutEffect() {
+  const auto note = [this](const char* where, int64_t a, int64_t b) {
+    if (members_.AreContacts(a, b)) return;
+    notes_.push_back(absl::StrCat("network.", where, ": ", members_.name(a),
+                                  " and ", members_.name(b),
+                                  " are no neighbours"));
+  };
+  for (const PathSpec& spec : scenario_.paths) note("paths", spec.a, spec.b);
+  for (const NetworkEvent& event : scenario_.events) {
+    if (event.kind == NetworkEvent::Kind::kCut ||
+        event.kind == NetworkEvent::Kind::kBlackHole) {
+      note("events", event.members[0], event.members[1]);
+    }
   }
 }
 
-const std::string& Simulation::name(int64_t i) const {
-  return plan_->members[static_cast<size_t>(i)].node.name();
-}
+Simulation::~Simulation() { scheduler_.CancelAll(); }
 
 absl::Span<const float> Simulation::parameters(int64_t i) const {
-  const Slot& slot = slots_[static_cast<size_t>(i)];
-  return slot.up() ? slot.node->parameters() : absl::Span<const float>();
+  const Member& member = members_[i];
+  return member.up() ? member.node->parameters() : absl::Span<const float>();
 }
 
-bool Simulation::AreContacts(int64_t a, int64_t b) const {
-  const std::vector<int64_t>& all = slots_[static_cast<size_t>(a)].contacts;
-  return std::binary_search(all.begin(), all.end(), b);
+void Simulation::BootFirst() {
+  std::vector<bool> late(static_cast<size_t>(size()), false);
+  for (const NetworkEvent& event : scenario_.events) {
+    const bool joins = event.kind == NetworkEvent::Kind::kJoin;
+    const bool restarts = event.kind == NetworkEvent::Kind::kCrash &&
+                          event.lasts < absl::InfiniteDuration();
+    if (joins || restarts) ++returns_;
+    if (joins && event.first) {
+      late[static_cast<size_t>(event.members[0])] = true;
+    }
+  }
+  for (int64_t i = 0; i < size(); ++i) {
+    if (!late[static_cast<size_t>(i)]) Boot(i);
+  }
 }
 
-// A host's address is its member's name; of two contacts the later dials.
 void Simulation::Boot(int64_t i) {
-  Slot& slot = slots_[static_cast<size_t>(i)];
-  ++slot.boots;
-  const int64_t start = ReadDisk(i);
-  slot.loop = std::make_unique<simports::SimLoop>(scheduler_);
-  simports::SimTransportOptions transport;
-  transport.node = slot.self;
-  transport.incarnation = IncarnationOf(*plan_, name(i), start);
-  transport.address = name(i);
-  slot.incarnations.push_back(transport.incarnation);
-  slot.transport = std::make_unique<simports::SimTransport>(
-      *network_, *slot.loop, transport);
-  runtime::NodeOptions options;
-  options.self = slot.self;
-  options.incarnation = transport.incarnation;
-  absl::StatusOr<std::unique_ptr<ports::Learner>> learner =
-      task_->MakeLearner(i, transport.incarnation);
-  if (!learner.ok()) {
-    EndBy(End::kStalled,
-          absl::StrCat(name(i), " cannot start: ", learner.status().message()));
-    return;
+  const absl::Status booted = processes_.Boot(i);
+  if (booted.ok()) {
+    rollout_.GiveNewest(i);
+  } else {
+    EndBy(End::kStalled, std::string(booted.message()));
   }
-  auto trainer = std::make_unique<simports::SimTrainer>(
-      *slot.loop, *std::move(learner),
-      [this, i](const ports::GradientRequest&) { return GradientTime(i); },
-      absl::ZeroDuration());
-  Update(i, [&] {
-    slot.phase = Phase::kIdle;
-    slot.step = 0;
-    slot.plan_in_force = 0;
-    slot.linked = std::make_unique<runtime::LinkedNode>(
-        options, *slot.loop, *slot.transport, *slot.loop, *slot.ear);
-    slot.node = &slot.linked->node();
-  });
-  for (const int64_t other : slot.contacts) {
-    if (other > i) break;
-    DFL_CHECK(slot.node->links().AddAddress(name(other)).ok());
-  }
-  const Version& held = versions_[slot.version];
-  DFL_CHECK(
-      slot.node->SetPlan(held.nodes[static_cast<size_t>(i)], std::move(trainer))
-          .ok());
-  DFL_CHECK(slot.node->Start().ok());
-  if (slot.version < newest_) GiveNewest(i);
 }
 
-void Simulation::TakeDown(int64_t i) {
-  Slot& slot = slots_[static_cast<size_t>(i)];
-  if (!slot.up()) return;
-  result_.models_received += slot.node->models_received();
-  if (slot.phase == Phase::kTraining) NoteStepGap(slot);
-  slot.loop->Stop();
-  Update(i, [&] { slot.node = nullptr; });
-  slot.linked.reset();
-  slot.transport.reset();
-  slot.loop.reset();
-}
-
-// A shifted exponential, in whole nanoseconds.
-absl::Duration Simulation::GradientTime(int64_t i) {
-  const ComputeSpec& compute = scenario_.compute;
-  auto nanos = static_cast<double>(absl::ToInt64Nanoseconds(compute.time));
-  if (compute.extra > absl::ZeroDuration()) {
-    nanos += static_cast<double>(absl::ToInt64Nanoseconds(compute.extra)) *
-             Exponential(slots_[static_cast<size_t>(i)].compute);
-  }
-  const auto factor = compute.factor.find(i);
-  if (factor != compute.factor.end()) nanos *= factor->second;
-  nanos *= slots_[static_cast<size_t>(i)].slowness;
-  return absl::Nanoseconds(
-      std::max<int64_t>(1, static_cast<int64_t>(std::floor(nanos))));
+void Simulation::Return(int64_t i) {
+  --returns_;
+  const Member& member = members_[i];
+  if (!member.up() && !member.left) Boot(i);
 }
 
 // --------------------------------------------------------------- the nodes ----
-
-template <typename Change>
-void Simulation::Update(int64_t i, Change change) {
-  Slot& slot = slots_[static_cast<size_t>(i)];
-  const auto count = [&](int64_t sign) {
-    if (slot.up()) up_ += sign;
-    if (slot.done()) done_ += sign;
-    if (!slot.in_run()) return;
-    in_run_ += sign;
-    step_sum_ += sign * slot.step;
-  };
-  count(-1);
-  change();
-  count(+1);
-}
 
 void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   simports::TraceDigest& trace = scheduler_.trace();
@@ -251,64 +175,140 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   trace.Add(static_cast<uint64_t>(i));
   trace.Add(static_cast<uint64_t>(
       absl::ToInt64Nanoseconds(scheduler_.Now() - absl::UnixEpoch())));
-  Slot& slot = slots_[static_cast<size_t>(i)];
   if (const auto* step = std::get_if<ports::StepFinished>(&event)) {
     trace.Add(static_cast<uint64_t>(step->step));
     ++result_.steps;
-    NoteStepGap(slot);
-    result_.reachable += Reachable(i);
-    Update(i, [&] { slot.step = step->step; });
-    if (in_run_ > 0 && step_sum_ / in_run_ >= next_row_step_) TakeRow();
+    processes_.NoteStepGap(i);
+    result_.reachable += faults_->Reachable(i);
+    members_.Update(i, [&](Member& member) { member.step = step->step; });
+    if (rows_.Due()) TakeRow();
   } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
-    trace.Add(static_cast<uint64_t>(phase->to));
-    if (phase->to == Phase::kTraining) {
-      slot.step_began = scheduler_.Now();
-    } else if (phase->from == Phase::kTraining) {
-      NoteStepGap(slot);
-    }
-    Update(i, [&] { slot.phase = phase->to; });
-    if (phase->to == Phase::kTraining && !training_began_) OnFirstTraining();
+    OnPhase(i, *phase);
   } else if (const auto* taken = std::get_if<ports::StateTaken>(&event)) {
-    Update(i, [&] { slot.step = taken->step; });
+    members_.Update(i, [&](Member& member) { member.step = taken->step; });
   } else if (const auto* missed =
                  std::get_if<ports::NeighboursMissed>(&event)) {
     result_.neighbours_missed += missed->wanted - missed->came;
   } else if (const auto* adopted = std::get_if<ports::PlanAdopted>(&event)) {
-    slot.plan_in_force = adopted->version;
-    NotePlanInForce();
+    rollout_.NoteInForce(i, adopted->version);
   } else if (std::holds_alternative<ports::LinkDown>(event)) {
     ++result_.links_lost;
   } else if (std::holds_alternative<ports::MessageRejected>(event)) {
     ++result_.messages_rejected;
   } else if (const auto* failed = std::get_if<ports::LearnerFailed>(&event)) {
-    EndBy(End::kDiverged, absl::StrCat(name(i), ", step ", failed->step, ": ",
-                                       failed->status.message()));
+    EndBy(End::kDiverged,
+          absl::StrCat(members_.name(i), ", step ", failed->step, ": ",
+                       failed->status.message()));
   }
 }
 
-int64_t Simulation::Reachable(int64_t i) const {
-  const std::vector<int64_t>& contacts =
-      slots_[static_cast<size_t>(i)].contacts;
-  if (troubles_.empty() && in_run_ == size()) {
-    return static_cast<int64_t>(contacts.size());
+void Simulation::OnPhase(int64_t i, const ports::PhaseChanged& phase) {
+  scheduler_.trace().Add(static_cast<uint64_t>(phase.to));
+  if (phase.to == Phase::kTraining) {
+    members_[i].step_began = scheduler_.Now();
+  } else if (phase.from == Phase::kTraining) {
+    processes_.NoteStepGap(i);
   }
-  int64_t count = 0;
-  for (const int64_t j : contacts) {
-    if (!slots_[static_cast<size_t>(j)].in_run()) continue;
-    const auto trouble = troubles_.find(std::minmax(i, j));
-    if (trouble == troubles_.end() ||
-        (trouble->second.cuts == 0 && trouble->second.holes == 0)) {
-      ++count;
-    }
-  }
-  return count;
+  members_.Update(i, [&](Member& member) { member.phase = phase.to; });
+  if (phase.to == Phase::kTraining && !training_began_) OnFirstTraining();
 }
 
-void Simulation::NoteStepGap(Slot& slot) {
-  result_.longest_step_gap_s =
-      std::max(result_.longest_step_gap_s,
-               absl::ToDoubleSeconds(scheduler_.Now() - slot.step_began));
-  slot.step_began = scheduler_.Now();
+// In events of their own: the first node is in the middle of its own, and the
+// others begin at the same time.
+void Simulation::OnFirstTraining() {
+  training_began_ = true;
+  zero_ = scheduler_.Now();
+  rollout_.SetZero(zero_);
+  scheduler_.At(zero_, owner_, [this] { TakeRow(); });
+  ScheduleEvents();
+  scheduler_.At(zero_ + scenario_.limit, owner_, [this] {
+    EndBy(End::kLimit,
+          absl::StrCat("network.limit, ",
+                       config::WriteDuration(scenario_.limit), ", has passed"));
+  });
+}
+
+// ------------------------------------------------------------------ events ----
+
+void Simulation::ScheduleEvents() {
+  for (const NetworkEvent& event : scenario_.events) {
+    scheduler_.At(zero_ + event.at, owner_, [this, &event] {
+      if (event.plan != nullptr) {
+        rollout_.Begin(versions_.PlaceOf(event.plan->version));
+      }
+      Begin(event);
+    });
+    if (event.lasts == absl::InfiniteDuration()) continue;
+    scheduler_.At(zero_ + event.at + event.lasts, owner_,
+                  [this, &event] { Undo(event); });
+  }
+}
+
+void Simulation::Begin(const NetworkEvent& event) {
+  faults_->Change(event, +1);
+  switch (event.kind) {
+    case NetworkEvent::Kind::kCrash:
+      if (members_[event.members[0]].up()) {
+        ++result_.crashes;
+        processes_.TakeDown(event.members[0]);
+        members_[event.members[0]].disk.Crash();
+      }
+      return;
+    case NetworkEvent::Kind::kJoin:
+      members_[event.members[0]].left = false;
+      Return(event.members[0]);
+      return;
+    case NetworkEvent::Kind::kSlow:
+      members_[event.members[0]].slowness *= event.amount;
+      return;
+    case NetworkEvent::Kind::kDisk:
+      SetDiskFault(event, 1);
+      return;
+    case NetworkEvent::Kind::kLeave:
+      // As a dfld that gets SIGTERM: it says nothing, its links are closed.
+      members_[event.members[0]].left = true;
+      processes_.TakeDown(event.members[0]);
+      return;
+    default:
+      return;
+  }
+}
+
+void Simulation::Undo(const NetworkEvent& event) {
+  faults_->Change(event, -1);
+  switch (event.kind) {
+    case NetworkEvent::Kind::kCrash:
+      Return(event.members[0]);
+      return;
+    case NetworkEvent::Kind::kDisk:
+      SetDiskFault(event, -1);
+      return;
+    case NetworkEvent::Kind::kSlow:
+      members_[event.members[0]].slowness /= event.amount;
+      return;
+    default:
+      return;
+  }
+}
+
+void Simulation::SetDiskFault(const NetworkEvent& event, int64_t change) {
+  const int64_t i = event.members[0];
+  const bool has_room = members_[i].disk.SetFault(event.fault, change);
+  if (has_room && members_[i].up()) rollout_.GiveNewest(i);
+}
+
+// --------------------------------------------------------------------- run ----
+
+void Simulation::TakeRow() {
+  const absl::Status taken = rows_.Take(scheduler_.Now() - zero_);
+  if (!taken.ok()) {
+    EndBy(End::kDiverged, std::string(taken.message()));
+  } else if (rows_.HasSettled()) {
+    EndBy(End::kSettled,
+          absl::StrCat("f(mean w) moved by less than ",
+                       config::WriteNumber(scenario_.settled_below),
+                       " over the last three rows"));
+  }
 }
 
 void Simulation::EndBy(End end, std::string why) {
@@ -318,51 +318,72 @@ void Simulation::EndBy(End end, std::string why) {
   result_.why = std::move(why);
 }
 
-// --------------------------------------------------------------------- run ----
+void Simulation::EndIfAllAreDone() {
+  if (members_.up() > 0) {
+    EndBy(End::kFinished, "every node has met the plan's stop rule");
+  } else {
+    EndBy(End::kStalled, "every node has crashed and none comes back");
+  }
+}
 
-Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
-  std::vector<bool> late(slots_.size(), false);
-  for (const NetworkEvent& event : scenario_.events) {
-    const bool joins = event.kind == NetworkEvent::Kind::kJoin;
-    const bool first = joins && event.first;
-    const bool restarts = event.kind == NetworkEvent::Kind::kCrash &&
-                          event.lasts < absl::InfiniteDuration();
-    if (joins || restarts) ++returns_;
-    if (first) late[static_cast<size_t>(event.members[0])] = true;
-  }
+Progress Simulation::MakeProgress() const {
+  if (!training_began_) return rows_.MakeProgress(result_.steps);
+  return rows_.MakeProgress(result_.steps, scheduler_.Now() - zero_,
+                            versions_.newest_plan().stop);
+}
+
+uint64_t Simulation::Digest() const {
+  simports::TraceDigest digest;
+  digest.Add(scheduler_.trace().value());
   for (int64_t i = 0; i < size(); ++i) {
-    if (!late[static_cast<size_t>(i)]) Boot(i);
-  }
-  while (!ended_) {
-    if (!scheduler_.Step()) {
-      EndBy(End::kStalled, "nothing is left to happen");
-      break;
-    }
-    if (done_ == up_ && returns_ == 0 && takes_ == 0) {
-      if (up_ > 0) {
-        EndBy(End::kFinished, "every node has met the plan's stop rule");
-      } else {
-        EndBy(End::kStalled, "every node has crashed and none comes back");
-      }
-    } else if (scheduler_.events_run() % kEventsAtOnce == 0 &&
-               !go_on(MakeProgress())) {
-      EndBy(End::kInterrupted, "interrupted");
+    for (const float value : parameters(i)) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, &value, sizeof(bits));
+      digest.Add(bits);
     }
   }
-  if (training_began_) TakeRow();
-  for (const Slot& slot : slots_) {
-    if (slot.up()) result_.models_received += slot.node->models_received();
+  return digest.value();
+}
+
+void Simulation::FinishResult() {
+  result_.rows = rows_.rows();
+  result_.nodes = rows_.nodes();
+  result_.changes = rollout_.changes();
+  result_.drawn = versions_.Drawn();
+  result_.models_received = processes_.models_received();
+  result_.states_lost = processes_.states_lost();
+  result_.longest_step_gap_s = processes_.longest_step_gap_s();
+  for (const Member& member : members_) {
+    result_.writes_failed += member.disk.writes_failed();
   }
-  NoteDrawn();
   result_.events = scheduler_.events_run();
   result_.digest = Digest();
-  const core::StopRule& stop = newest_plan().stop;
+  const core::StopRule& stop = versions_.newest_plan().stop;
   const bool has_rule = stop.steps > 0 || stop.loss_below > 0 ||
                         stop.time < absl::InfiniteDuration() ||
                         scenario_.settled_below > 0;
   result_.failed = result_.end == End::kDiverged ||
                    result_.end == End::kStalled ||
                    (result_.end == End::kLimit && has_rule);
+}
+
+Result Simulation::Run(const std::function<bool(const Progress&)>& go_on) {
+  BootFirst();
+  while (!ended_) {
+    if (!scheduler_.Step()) {
+      EndBy(End::kStalled, "nothing is left to happen");
+      break;
+    }
+    if (members_.done() == members_.up() && returns_ == 0 &&
+        rollout_.under_way() == 0) {
+      EndIfAllAreDone();
+    } else if (scheduler_.events_run() % kEventsAtOnce == 0 &&
+               !go_on(MakeProgress())) {
+      EndBy(End::kInterrupted, "interrupted");
+    }
+  }
+  if (training_began_) TakeRow();
+  FinishResult();
   return std::move(result_);
 }
 

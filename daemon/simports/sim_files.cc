@@ -1,6 +1,7 @@
 #include "daemon/simports/sim_files.h"
 
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,28 +18,86 @@ void CheckName(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::string> SimFiles::Read(const std::string& name) {
+class SimFiles::Reader final : public ports::FileReader {
+ public:
+  Reader(const SimFiles& files, std::string content)
+      : files_(files), content_(std::move(content)) {}
+
+  int64_t size() const override {
+    return static_cast<int64_t>(content_.size());
+  }
+
+  absl::Status Read(int64_t offset, absl::Span<char> out) override {
+    DFL_RETURN_IF_ERROR(files_.failure_);
+    if (offset < 0 || offset > size() ||
+        static_cast<int64_t>(out.size()) > size() - offset) {
+      return absl::OutOfRangeError(
+          absl::StrCat("the file ends after ", size(), " bytes"));
+    }
+    content_.copy(out.data(), out.size(), static_cast<size_t>(offset));
+    return absl::OkStatus();
+  }
+
+ private:
+  const SimFiles& files_;
+  const std::string content_;
+};
+
+class SimFiles::Writer final : public ports::FileWriter {
+ public:
+  Writer(SimFiles& files, std::string name)
+      : files_(files), name_(std::move(name)) {}
+
+  absl::Status Append(absl::string_view piece) override {
+    if (!status_.ok()) return status_;
+    status_ = files_.CheckRoom(name_, content_.size() + piece.size());
+    if (status_.ok()) content_.append(piece.data(), piece.size());
+    return status_;
+  }
+  absl::Status Commit() override {
+    DFL_RETURN_IF_ERROR(status_);
+    return files_.Put(name_, std::move(content_));
+  }
+
+ private:
+  SimFiles& files_;
+  const std::string name_;
+  std::string content_;
+  absl::Status status_;
+};
+
+absl::StatusOr<std::unique_ptr<ports::FileReader>> SimFiles::Open(
+    const std::string& name) {
   CheckName(name);
   DFL_RETURN_IF_ERROR(failure_);
   const auto found = contents_.find(name);
   if (found == contents_.end()) {
     return absl::NotFoundError(absl::StrCat("no file \"", name, "\""));
   }
-  return found->second;
+  return std::make_unique<Reader>(*this, found->second);
 }
 
-absl::Status SimFiles::WriteAtomically(const std::string& name,
-                                       absl::string_view content) {
+absl::StatusOr<std::unique_ptr<ports::FileWriter>> SimFiles::Replace(
+    const std::string& name) {
   CheckName(name);
   DFL_RETURN_IF_ERROR(failure_);
-  int64_t used = static_cast<int64_t>(content.size());
-  for (const auto& [other, bytes] : contents_) used += bytes.size();
-  if (capacity_ >= 0 && used > capacity_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("writing \"", name, "\" (", content.size(),
-                     " bytes): no space left on the disk"));
+  return std::make_unique<Writer>(*this, name);
+}
+
+absl::Status SimFiles::CheckRoom(const std::string& name, size_t bytes) const {
+  DFL_RETURN_IF_ERROR(failure_);
+  auto used = static_cast<int64_t>(bytes);
+  for (const auto& [other, content] : contents_) {
+    used += static_cast<int64_t>(content.size());
   }
-  contents_[name] = std::string(content);
+  if (capacity_ < 0 || used <= capacity_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "writing \"", name, "\" (", bytes, " bytes): no space left on the disk"));
+}
+
+absl::Status SimFiles::Put(const std::string& name, std::string content) {
+  DFL_RETURN_IF_ERROR(CheckRoom(name, content.size()));
+  contents_[name] = std::move(content);
   last_written_ = name;
   ++writes_;
   if (!lies_) durable_ = contents_;

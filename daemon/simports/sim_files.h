@@ -5,8 +5,10 @@
 #ifndef DFL_SIMPORTS_SIM_FILES_H_
 #define DFL_SIMPORTS_SIM_FILES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,10 @@ namespace dfl::simports {
 
 class SimFiles final : public ports::Files {
  public:
-  absl::StatusOr<std::string> Read(const std::string& name) override;
-  absl::Status WriteAtomically(const std::string& name,
-                               absl::string_view content) override;
+  absl::StatusOr<std::unique_ptr<ports::FileReader>> Open(
+      const std::string& name) override;
+  absl::StatusOr<std::unique_ptr<ports::FileWriter>> Replace(
+      const std::string& name) override;
   absl::Status Remove(const std::string& name) override;
 
   // Room for all contents together, old and new one of a file that is being
@@ -57,7 +60,13 @@ class SimFiles final : public ports::Files {
   int64_t writes() const { return writes_; }
 
  private:
+  class Reader;
+  class Writer;
   using Contents = std::map<std::string, std::string>;
+
+  // Whether `bytes` more fit for a file that is being written.
+  absl::Status CheckRoom(const std::string& name, size_t bytes) const;
+  absl::Status Put(const std::string& name, std::string content);
 
   Contents contents_;
   Contents durable_;

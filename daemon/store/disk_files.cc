@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/base/atomic_file.h"
 #include "daemon/base/status_macros.h"
 
 namespace dfl::store {
@@ -23,28 +22,6 @@ namespace {
 constexpr char kLockName[] = "lock";
 // Of files that are being written; no name of a caller begins like it.
 constexpr char kAsidePrefix[] = ".writing-";
-
-// Why a call on `path` failed, from errno.
-absl::Status SystemError(absl::string_view path, absl::string_view doing) {
-  const int code = errno;
-  const std::string text =
-      absl::StrCat(path, ": cannot ", doing, ": ", std::strerror(code));
-  switch (code) {
-    case ENOENT:
-      return absl::NotFoundError(text);
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return absl::ResourceExhaustedError(
-          absl::StrCat(text, "; what was there before is kept"));
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(text);
-    default:
-      return absl::InternalError(text);
-  }
-}
 
 absl::Status CheckName(const std::string& name) {
   bool fits = !name.empty() && name.size() <= 100 && name[0] != '.' &&
@@ -78,22 +55,11 @@ class Descriptor {
   int fd_;
 };
 
-absl::Status WriteAll(int fd, absl::string_view content,
-                      absl::string_view path) {
-  while (!content.empty()) {
-    const ssize_t wrote = write(fd, content.data(), content.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return SystemError(path, "write");
-    content.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status MakeFolders(const std::string& folder) {
   for (size_t at = folder.find('/', 1);; at = folder.find('/', at + 1)) {
     const std::string part = folder.substr(0, at);
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-      const absl::Status status = SystemError(part, "create the folder");
+      const absl::Status status = FileError(part, "create the folder");
       // The parent is there by now, or a file stands in its place.
       if (absl::IsNotFound(status)) {
         return absl::InternalError(status.message());
@@ -135,9 +101,60 @@ void ClearAside(int folder_fd) {
   for (const std::string& name : left) unlinkat(folder_fd, name.c_str(), 0);
 }
 
+class Reader final : public ports::FileReader {
+ public:
+  Reader(std::string path, int fd, int64_t size)
+      : path_(std::move(path)), fd_(fd), size_(size) {}
+
+  int64_t size() const override { return size_; }
+
+  absl::Status Read(int64_t offset, absl::Span<char> out) override {
+    if (offset < 0 || offset > size_ ||
+        static_cast<int64_t>(out.size()) > size_ - offset) {
+      return absl::OutOfRangeError(
+          absl::StrCat(path_, ": it ends after ", size_, " bytes"));
+    }
+    while (!out.empty()) {
+      const ssize_t got = pread(fd_.get(), out.data(), out.size(), offset);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return FileError(path_, "read");
+      if (got == 0) {
+        return absl::InternalError(
+            absl::StrCat(path_, ": it became shorter while it was read"));
+      }
+      offset += got;
+      out.remove_prefix(static_cast<size_t>(got));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string path_;
+  const Descriptor fd_;
+  const int64_t size_;
+};
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DiskFiles>> DiskFiles::Open(
+class DiskFiles::Writer final : public ports::FileWriter {
+ public:
+  Writer(DiskFiles& files, std::unique_ptr<AtomicFile> file)
+      : files_(files), file_(std::move(file)) {}
+
+  absl::Status Append(absl::string_view piece) override {
+    return file_->Append(piece);
+  }
+  absl::Status Commit() override {
+    DFL_RETURN_IF_ERROR(file_->Commit());
+    return files_.SyncFolder();
+  }
+
+ private:
+  DiskFiles& files_;
+  const std::unique_ptr<AtomicFile> file_;
+};
+
+absl::StatusOr<std::unique_ptr<DiskFiles>> DiskFiles::OpenFolder(
     const std::string& folder) {
   if (folder.empty()) {
     return absl::InvalidArgumentError("the state folder has no name");
@@ -145,22 +162,25 @@ absl::StatusOr<std::unique_ptr<DiskFiles>> DiskFiles::Open(
   DFL_RETURN_IF_ERROR(MakeFolders(folder));
   Descriptor folder_fd(
       open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder_fd.get() < 0) return SystemError(folder, "open the folder");
+  if (folder_fd.get() < 0) return FileError(folder, "open the folder");
   const std::string path = absl::StrCat(folder, "/", kLockName);
   Descriptor lock_fd(
       openat(folder_fd.get(), kLockName, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock_fd.get() < 0) return SystemError(path, "open");
+  if (lock_fd.get() < 0) return FileError(path, "open");
   if (flock(lock_fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return SystemError(path, "lock");
+    if (errno != EWOULDBLOCK) return FileError(path, "lock");
     const std::string holder = HolderOf(lock_fd.get());
     return absl::FailedPreconditionError(
         absl::StrCat(folder, ": in use by another dfld",
                      holder.empty() ? "" : absl::StrCat(" (pid ", holder, ")"),
                      "; stop it, or give this one a state_dir of its own"));
   }
-  if (ftruncate(lock_fd.get(), 0) != 0) return SystemError(path, "write");
-  DFL_RETURN_IF_ERROR(
-      WriteAll(lock_fd.get(), absl::StrCat(getpid(), "\n"), path));
+  if (ftruncate(lock_fd.get(), 0) != 0) return FileError(path, "write");
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  if (write(lock_fd.get(), pid.data(), pid.size()) !=
+      static_cast<ssize_t>(pid.size())) {
+    return FileError(path, "write");
+  }
   ClearAside(folder_fd.get());
   return std::unique_ptr<DiskFiles>(
       new DiskFiles(folder, folder_fd.Release(), lock_fd.Release()));
@@ -178,61 +198,37 @@ std::string DiskFiles::PathOf(const std::string& name) const {
   return absl::StrCat(folder_, "/", name);
 }
 
-absl::StatusOr<std::string> DiskFiles::Read(const std::string& name) {
+absl::StatusOr<std::unique_ptr<ports::FileReader>> DiskFiles::Open(
+    const std::string& name) {
   DFL_RETURN_IF_ERROR(CheckName(name));
-  const Descriptor fd(openat(folder_fd_, name.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return SystemError(PathOf(name), "open");
-  std::string content;
-  std::vector<char> buffer(size_t{1} << 16);
-  for (;;) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError(PathOf(name), "read");
-    if (got == 0) return content;
-    content.append(buffer.data(), static_cast<size_t>(got));
-    if (content.size() > kMaxFileBytes) {
-      return absl::InternalError(absl::StrCat(PathOf(name), ": longer than ",
-                                              kMaxFileBytes,
-                                              " bytes: not a file of dfld's"));
-    }
-  }
+  Descriptor fd(openat(folder_fd_, name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return FileError(PathOf(name), "open");
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return FileError(PathOf(name), "open");
+  return std::make_unique<Reader>(PathOf(name), fd.Release(),
+                                  static_cast<int64_t>(info.st_size));
 }
 
-absl::Status DiskFiles::WriteAside(const std::string& name,
-                                   absl::string_view content) {
-  const std::string aside = absl::StrCat(kAsidePrefix, name);
-  const Descriptor fd(openat(folder_fd_, aside.c_str(),
-                             O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (fd.get() < 0) return SystemError(PathOf(name), "write");
-  DFL_RETURN_IF_ERROR(WriteAll(fd.get(), content, PathOf(name)));
-  if (fsync(fd.get()) != 0) return SystemError(PathOf(name), "sync");
-  if (renameat(folder_fd_, aside.c_str(), folder_fd_, name.c_str()) != 0) {
-    return SystemError(PathOf(name), "replace");
-  }
-  return absl::OkStatus();
+absl::StatusOr<std::unique_ptr<ports::FileWriter>> DiskFiles::Replace(
+    const std::string& name) {
+  DFL_RETURN_IF_ERROR(CheckName(name));
+  DFL_ASSIGN_OR_RETURN(
+      std::unique_ptr<AtomicFile> file,
+      AtomicFile::CreatePrivate(
+          PathOf(name), absl::StrCat(folder_, "/", kAsidePrefix, name)));
+  return std::make_unique<Writer>(*this, std::move(file));
 }
 
 absl::Status DiskFiles::SyncFolder() {
   if (fsync(folder_fd_) == 0) return absl::OkStatus();
-  return SystemError(folder_, "sync");
-}
-
-absl::Status DiskFiles::WriteAtomically(const std::string& name,
-                                        absl::string_view content) {
-  DFL_RETURN_IF_ERROR(CheckName(name));
-  const absl::Status status = WriteAside(name, content);
-  if (!status.ok()) {
-    unlinkat(folder_fd_, absl::StrCat(kAsidePrefix, name).c_str(), 0);
-    return status;
-  }
-  return SyncFolder();
+  return FileError(folder_, "sync");
 }
 
 absl::Status DiskFiles::Remove(const std::string& name) {
   DFL_RETURN_IF_ERROR(CheckName(name));
   if (unlinkat(folder_fd_, name.c_str(), 0) != 0) {
     if (errno == ENOENT) return absl::OkStatus();
-    return SystemError(PathOf(name), "remove");
+    return FileError(PathOf(name), "remove");
   }
   return SyncFolder();
 }

@@ -2,7 +2,6 @@
 #ifndef DFL_STORE_DISK_FILES_H_
 #define DFL_STORE_DISK_FILES_H_
 
-#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -17,15 +16,12 @@ namespace dfl::store {
 // system gives the lock back however the process ends.
 class DiskFiles final : public ports::Files {
  public:
-  // A larger file is not ours.
-  static constexpr size_t kMaxFileBytes = size_t{64} << 20;
-
   // Creates `folder` (mode 0700, its parents too) where it is absent, locks it
   // and clears what an interrupted write left behind.
   // Errors: FAILED_PRECONDITION when another process holds it (names its pid);
   // PERMISSION_DENIED; RESOURCE_EXHAUSTED when the disk is full; INTERNAL with
   // the system's cause.
-  static absl::StatusOr<std::unique_ptr<DiskFiles>> Open(
+  static absl::StatusOr<std::unique_ptr<DiskFiles>> OpenFolder(
       const std::string& folder);
 
   ~DiskFiles() override;
@@ -34,18 +30,19 @@ class DiskFiles final : public ports::Files {
 
   // Names are 1 to 100 letters, digits, '_', '-' and '.', and do not begin with
   // '.' (INVALID_ARGUMENT); "lock" is taken.
-  absl::StatusOr<std::string> Read(const std::string& name) override;
-  absl::Status WriteAtomically(const std::string& name,
-                               absl::string_view content) override;
+  absl::StatusOr<std::unique_ptr<ports::FileReader>> Open(
+      const std::string& name) override;
+  absl::StatusOr<std::unique_ptr<ports::FileWriter>> Replace(
+      const std::string& name) override;
   absl::Status Remove(const std::string& name) override;
 
   const std::string& folder() const { return folder_; }
 
  private:
+  class Writer;
+
   DiskFiles(std::string folder, int folder_fd, int lock_fd);
 
-  // Writes `content` under a name of no meaning and sees it on the disk.
-  absl::Status WriteAside(const std::string& name, absl::string_view content);
   absl::Status SyncFolder();
   std::string PathOf(const std::string& name) const;
 

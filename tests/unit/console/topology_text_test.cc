@@ -87,7 +87,7 @@ std::string Line(const std::string& algorithm, const std::string& topology) {
           algorithm + "}\ntopology: " + topology + "\n",
       "p.yaml");
   EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? TopologyLine(*plan) : "";
+  return plan.ok() ? TopologyLine(*core::CheckPlan(*plan)) : "";
 }
 
 TEST(TopologyLine, SaysWhatMattersBeforeAPlanIsAccepted) {
@@ -119,7 +119,7 @@ TEST(TopologyLine, OfManyMembersSaysWhatTheGraphItselfTells) {
                      algorithm, "}\ntopology: ", topology, "\n"),
         "p.yaml");
     EXPECT_TRUE(plan.ok()) << plan.status();
-    return plan.ok() ? TopologyLine(*plan) : "";
+    return plan.ok() ? TopologyLine(*core::CheckPlan(*plan)) : "";
   };
   EXPECT_EQ(line("d-psgd", "{kind: ring}"),
             "graph: ring of 1001, 1001 edges, connected");

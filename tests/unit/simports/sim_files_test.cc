@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/contract/files_contract.h"
 
 namespace dfl::simports {
 namespace {
@@ -93,3 +94,22 @@ TEST(SimFiles, FlipsOneBit) {
 
 }  // namespace
 }  // namespace dfl::simports
+
+namespace dfl::testing_support {
+namespace {
+
+class SimDisk final : public FilesUnderTest {
+ public:
+  ports::Files& files() override { return files_; }
+
+ private:
+  simports::SimFiles files_;
+};
+
+INSTANTIATE_TEST_SUITE_P(SimFiles, FilesContract, testing::Values([] {
+                           return std::unique_ptr<FilesUnderTest>(
+                               new SimDisk());
+                         }));
+
+}  // namespace
+}  // namespace dfl::testing_support

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/contract/files_contract.h"
 
 namespace dfl::store {
 namespace {
@@ -28,7 +29,8 @@ class DiskFilesTest : public testing::Test {
     folder_ = pattern;
   }
   std::unique_ptr<DiskFiles> MustOpen() {
-    absl::StatusOr<std::unique_ptr<DiskFiles>> files = DiskFiles::Open(folder_);
+    absl::StatusOr<std::unique_ptr<DiskFiles>> files =
+        DiskFiles::OpenFolder(folder_);
     EXPECT_TRUE(files.ok()) << files.status();
     return files.ok() ? *std::move(files) : nullptr;
   }
@@ -37,19 +39,6 @@ class DiskFilesTest : public testing::Test {
   }
   std::string folder_;
 };
-
-TEST_F(DiskFilesTest, WritesReadsReplacesAndRemoves) {
-  const std::unique_ptr<DiskFiles> files = MustOpen();
-  EXPECT_EQ(files->Read("a").status().code(), absl::StatusCode::kNotFound);
-  const std::string bytes("x\0y\n", 4);
-  ASSERT_TRUE(files->WriteAtomically("a", bytes).ok());
-  EXPECT_EQ(*files->Read("a"), bytes);
-  ASSERT_TRUE(files->WriteAtomically("a", "").ok());
-  EXPECT_EQ(*files->Read("a"), "");
-  ASSERT_TRUE(files->Remove("a").ok());
-  ASSERT_TRUE(files->Remove("a").ok());  // absent is fine
-  EXPECT_EQ(files->Read("a").status().code(), absl::StatusCode::kNotFound);
-}
 
 TEST_F(DiskFilesTest, MakesItsFolderForItselfAlone) {
   folder_ += "/deep/er";
@@ -65,7 +54,7 @@ TEST_F(DiskFilesTest, MakesItsFolderForItselfAlone) {
 TEST_F(DiskFilesTest, ASecondDaemonIsRefusedAndToldWhoHoldsTheFolder) {
   std::unique_ptr<DiskFiles> first = MustOpen();
   const absl::StatusOr<std::unique_ptr<DiskFiles>> second =
-      DiskFiles::Open(folder_);
+      DiskFiles::OpenFolder(folder_);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(folder_));
   EXPECT_THAT(std::string(second.status().message()),
@@ -73,7 +62,7 @@ TEST_F(DiskFilesTest, ASecondDaemonIsRefusedAndToldWhoHoldsTheFolder) {
   EXPECT_THAT(std::string(second.status().message()),
               HasSubstr("a state_dir of its own"));
   first.reset();
-  EXPECT_TRUE(DiskFiles::Open(folder_).ok());
+  EXPECT_TRUE(DiskFiles::OpenFolder(folder_).ok());
 }
 
 TEST_F(DiskFilesTest, TheLockOfAKilledDaemonIsFree) {
@@ -82,7 +71,7 @@ TEST_F(DiskFilesTest, TheLockOfAKilledDaemonIsFree) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const auto files = DiskFiles::Open(folder_);
+    const auto files = DiskFiles::OpenFolder(folder_);
     const char answer = files.ok() ? 'y' : 'n';
     if (write(pipe_fds[1], &answer, 1) != 1) _exit(1);
     for (;;) pause();
@@ -90,11 +79,11 @@ TEST_F(DiskFilesTest, TheLockOfAKilledDaemonIsFree) {
   char answer = 0;
   ASSERT_EQ(read(pipe_fds[0], &answer, 1), 1);
   EXPECT_EQ(answer, 'y');
-  EXPECT_THAT(std::string(DiskFiles::Open(folder_).status().message()),
+  EXPECT_THAT(std::string(DiskFiles::OpenFolder(folder_).status().message()),
               HasSubstr(absl::StrCat("(pid ", child, ")")));
   ASSERT_EQ(kill(child, SIGKILL), 0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  EXPECT_TRUE(DiskFiles::Open(folder_).ok());
+  EXPECT_TRUE(DiskFiles::OpenFolder(folder_).ok());
   close(pipe_fds[0]);
   close(pipe_fds[1]);
 }
@@ -117,6 +106,32 @@ TEST_F(DiskFilesTest, AFullDiskKeepsTheOldContent) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(folder_ + "/a: cannot"));
   EXPECT_EQ(*files->Read("a"), "old");
   EXPECT_FALSE(Exists(".writing-a"));
+}
+
+TEST_F(DiskFilesTest, AWriteThatIsGivenUpLeavesNothing) {
+  const std::unique_ptr<DiskFiles> files = MustOpen();
+  absl::StatusOr<std::unique_ptr<ports::FileWriter>> writer =
+      files->Replace("a");
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append("half").ok());
+  EXPECT_TRUE(Exists(".writing-a"));
+  writer->reset();
+  EXPECT_FALSE(Exists(".writing-a"));
+}
+
+TEST_F(DiskFilesTest, ALargeFileIsReadByRangesAndNotAsAWhole) {
+  const std::unique_ptr<DiskFiles> files = MustOpen();
+  const std::string name = folder_ + "/large";
+  const int64_t size = ports::Files::kMaxWholeBytes + 3;
+  std::ofstream(name) << "";
+  ASSERT_EQ(truncate(name.c_str(), size), 0);
+  EXPECT_EQ(files->Read("large").status().code(), absl::StatusCode::kInternal);
+  const auto reader = files->Open("large");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->size(), size);
+  char last[3] = {'x', 'x', 'x'};
+  ASSERT_TRUE((*reader)->Read(size - 3, last).ok());
+  EXPECT_EQ(std::string(last, 3), std::string(3, '\0'));
 }
 
 TEST_F(DiskFilesTest, ClearsWhatAnInterruptedWriteLeft) {
@@ -144,11 +159,38 @@ TEST_F(DiskFilesTest, RefusesNamesThatLeaveTheFolder) {
 
 TEST_F(DiskFilesTest, SaysWhyAFolderCannotBeUsed) {
   std::ofstream(folder_ + "/file") << "x";
-  const absl::Status status = DiskFiles::Open(folder_ + "/file/below").status();
+  const absl::Status status =
+      DiskFiles::OpenFolder(folder_ + "/file/below").status();
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(status.message()), HasSubstr("Not a directory"));
-  EXPECT_FALSE(DiskFiles::Open("").ok());
+  EXPECT_FALSE(DiskFiles::OpenFolder("").ok());
 }
+
+class DiskFolder : public testing_support::FilesUnderTest {
+ public:
+  DiskFolder() {
+    std::string pattern = testing::TempDir() + "/store_test_XXXXXX";
+    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
+    auto opened = DiskFiles::OpenFolder(pattern);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    files_ = *std::move(opened);
+  }
+  ports::Files& files() override { return *files_; }
+
+ private:
+  std::unique_ptr<DiskFiles> files_;
+};
 
 }  // namespace
 }  // namespace dfl::store
+
+namespace dfl::testing_support {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(DiskFiles, FilesContract, testing::Values([] {
+                           return std::unique_ptr<FilesUnderTest>(
+                               new store::DiskFolder());
+                         }));
+
+}  // namespace
+}  // namespace dfl::testing_support

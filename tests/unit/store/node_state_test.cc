@@ -1,10 +1,12 @@
 #include "daemon/store/node_state.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "daemon/base/checksum.h"
 #include "daemon/base/rng.h"
+#include "daemon/runtime/state_files.h"
 #include "daemon/simports/sim_files.h"
 #include "dfl/storage/v1/storage.pb.h"
 #include "gmock/gmock.h"
@@ -17,34 +19,40 @@ using simports::SimFiles;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-NodeState Sample(uint64_t version) {
-  NodeState state;
+using runtime::DesiredPhase;
+using runtime::KeptPlan;
+using runtime::RunState;
+using runtime::StateFiles;
+
+const NodeStateCodec kCodec;
+
+RunState Sample(uint64_t version) {
+  RunState state;
   state.node = "box-7";
   state.starts = version + 10;
-  state.plan = "members: [box-7]\n";
-  state.plan_version = version;
-  state.run_id = "run-1";
+  state.plan = std::make_shared<KeptPlan>(
+      KeptPlan{"members: [box-7]\n", version, "run-1"});
   state.desired_phase = DesiredPhase::kTraining;
   state.added_peers = {"box-8:7000", "[fd00::9]:7000"};
   return state;
 }
 
 void Save(SimFiles& files, uint64_t version) {
-  NodeStateStore store(files);
+  StateFiles store(files, kCodec);
   ASSERT_TRUE(store.Load().ok());
   ASSERT_TRUE(store.Save(Sample(version)).ok());
 }
 
-NodeStateStore::Loaded MustLoad(SimFiles& files) {
-  NodeStateStore store(files);
-  absl::StatusOr<NodeStateStore::Loaded> loaded = store.Load();
+StateFiles::Loaded MustLoad(SimFiles& files) {
+  StateFiles store(files, kCodec);
+  absl::StatusOr<StateFiles::Loaded> loaded = store.Load();
   EXPECT_TRUE(loaded.ok()) << loaded.status();
-  return loaded.ok() ? *std::move(loaded) : NodeStateStore::Loaded();
+  return loaded.ok() ? *std::move(loaded) : StateFiles::Loaded();
 }
 
 TEST(NodeState, AFreshDirectoryHoldsNone) {
   SimFiles files;
-  const NodeStateStore::Loaded loaded = MustLoad(files);
+  const StateFiles::Loaded loaded = MustLoad(files);
   EXPECT_FALSE(loaded.found);
   EXPECT_EQ(loaded.note, "");
   EXPECT_EQ(loaded.state.starts, 0u);
@@ -56,19 +64,19 @@ TEST(NodeState, ComesBackAsItWasSaved) {
   for (const DesiredPhase phase :
        {DesiredPhase::kIdle, DesiredPhase::kTraining, DesiredPhase::kPaused,
         DesiredPhase::kStopped}) {
-    NodeStateStore store(files);
+    StateFiles store(files, kCodec);
     ASSERT_TRUE(store.Load().ok());
-    NodeState state = Sample(3);
+    RunState state = Sample(3);
     state.desired_phase = phase;
     ASSERT_TRUE(store.Save(state).ok());
-    const NodeStateStore::Loaded loaded = MustLoad(files);
+    const StateFiles::Loaded loaded = MustLoad(files);
     EXPECT_TRUE(loaded.found);
     EXPECT_EQ(loaded.note, "");
     EXPECT_EQ(loaded.state.node, "box-7");
     EXPECT_EQ(loaded.state.starts, 13u);
-    EXPECT_EQ(loaded.state.plan, "members: [box-7]\n");
-    EXPECT_EQ(loaded.state.plan_version, 3u);
-    EXPECT_EQ(loaded.state.run_id, "run-1");
+    EXPECT_EQ(loaded.state.plan->text, "members: [box-7]\n");
+    EXPECT_EQ(loaded.state.plan->version, 3u);
+    EXPECT_EQ(loaded.state.plan->run_id, "run-1");
     EXPECT_EQ(loaded.state.desired_phase, phase);
     EXPECT_THAT(loaded.state.added_peers,
                 ElementsAre("box-8:7000", "[fd00::9]:7000"));
@@ -79,10 +87,10 @@ TEST(NodeState, TwoFilesAreWrittenInTurnAndTheNewestHolds) {
   SimFiles files;
   for (uint64_t version = 1; version <= 5; ++version) {
     Save(files, version);
-    EXPECT_EQ(MustLoad(files).state.plan_version, version);
+    EXPECT_EQ(MustLoad(files).state.plan->version, version);
   }
   EXPECT_THAT(files.names(), ElementsAre("node_state.0", "node_state.1"));
-  NodeStateStore store(files);
+  StateFiles store(files, kCodec);
   ASSERT_TRUE(store.Load().ok());
   EXPECT_EQ(store.generation(), 5u);
 }
@@ -99,9 +107,9 @@ TEST(NodeState, EveryTruncationFallsBackToTheGenerationBeforeAndSaysSo) {
   for (size_t size = 0; size < whole.size(); ++size) {
     ASSERT_TRUE(
         files.WriteAtomically("node_state.0", whole.substr(0, size)).ok());
-    const NodeStateStore::Loaded loaded = MustLoad(files);
+    const StateFiles::Loaded loaded = MustLoad(files);
     EXPECT_TRUE(loaded.found);
-    EXPECT_EQ(loaded.state.plan_version, 4u) << "cut to " << size;
+    EXPECT_EQ(loaded.state.plan->version, 4u) << "cut to " << size;
     EXPECT_THAT(loaded.note, HasSubstr("node_state.0: "));
     EXPECT_THAT(loaded.note, HasSubstr("the other generation, 4 "
                                        "(node_state.1), is used instead"));
@@ -115,8 +123,8 @@ TEST(NodeState, EveryFlippedBitFallsBackToTheGenerationBefore) {
       static_cast<int64_t>(8 * files.Read("node_state.0")->size());
   for (int64_t bit = 0; bit < bits; ++bit) {
     files.FlipBit("node_state.0", bit);
-    const NodeStateStore::Loaded loaded = MustLoad(files);
-    EXPECT_EQ(loaded.state.plan_version, 4u) << "bit " << bit;
+    const StateFiles::Loaded loaded = MustLoad(files);
+    EXPECT_EQ(loaded.state.plan->version, 4u) << "bit " << bit;
     EXPECT_NE(loaded.note, "") << "bit " << bit;
     files.FlipBit("node_state.0", bit);
   }
@@ -127,15 +135,15 @@ TEST(NodeState, TheBrokenFileIsTheOneWrittenNext) {
   SaveFive(files);
   ASSERT_TRUE(files.WriteAtomically("node_state.0", "").ok());
   Save(files, 6);
-  const NodeStateStore::Loaded loaded = MustLoad(files);
-  EXPECT_EQ(loaded.state.plan_version, 6u);
+  const StateFiles::Loaded loaded = MustLoad(files);
+  EXPECT_EQ(loaded.state.plan->version, 6u);
   EXPECT_EQ(loaded.note, "");
 }
 
 TEST(NodeState, ATornFirstGenerationCountsAsNoneAndIsSaid) {
   SimFiles files;
   ASSERT_TRUE(files.WriteAtomically("node_state.0", "").ok());
-  const NodeStateStore::Loaded loaded = MustLoad(files);
+  const StateFiles::Loaded loaded = MustLoad(files);
   EXPECT_FALSE(loaded.found);
   EXPECT_THAT(loaded.note, HasSubstr("node_state.0: it is empty"));
   EXPECT_THAT(loaded.note, HasSubstr("starts as new"));
@@ -145,7 +153,7 @@ TEST(NodeState, TwoBrokenFilesAreAnErrorThatSaysWhatToDo) {
   SimFiles files;
   ASSERT_TRUE(files.WriteAtomically("node_state.0", "").ok());
   ASSERT_TRUE(files.WriteAtomically("node_state.1", "junk").ok());
-  NodeStateStore store(files);
+  StateFiles store(files, kCodec);
   const absl::Status status = store.Load().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("node_state.0: "));
@@ -163,7 +171,7 @@ TEST(NodeState, StateOfANewerDaemonIsNotOverwritten) {
       ExtendCrc32c(Crc32c(std::string("\2\0\0\0", 4)), file.state()));
   ASSERT_TRUE(
       files.WriteAtomically("node_state.0", file.SerializeAsString()).ok());
-  NodeStateStore store(files);
+  StateFiles store(files, kCodec);
   const absl::Status status = store.Load().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
@@ -174,21 +182,21 @@ TEST(NodeState, AFullDiskKeepsTheGenerationBefore) {
   SimFiles files;
   SaveFive(files);
   files.set_capacity(10);
-  NodeStateStore store(files);
+  StateFiles store(files, kCodec);
   ASSERT_TRUE(store.Load().ok());
   EXPECT_EQ(store.Save(Sample(6)).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(MustLoad(files).state.plan_version, 5u);
+  EXPECT_EQ(MustLoad(files).state.plan->version, 5u);
   // With room again, the same store goes on.
   files.set_capacity(-1);
   ASSERT_TRUE(store.Save(Sample(6)).ok());
-  EXPECT_EQ(MustLoad(files).state.plan_version, 6u);
+  EXPECT_EQ(MustLoad(files).state.plan->version, 6u);
 }
 
 TEST(NodeState, ADiskThatCannotBeReadIsAnError) {
   SimFiles files;
   SaveFive(files);
   files.FailWith(absl::InternalError("input/output error"));
-  NodeStateStore store(files);
+  StateFiles store(files, kCodec);
   const absl::Status status = store.Load().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(status.message()), HasSubstr("input/output error"));
@@ -204,11 +212,11 @@ TEST(NodeState, PowerCutsNeverLoseASyncedGeneration) {
     for (uint64_t version = 1; version <= 8; ++version) {
       files.set_lies(false);
       files.Sync();
-      synced = MustLoad(files).state.plan_version;
+      synced = MustLoad(files).state.plan->version;
       files.set_lies(true);
       Save(files, version);
       if (rng.Below(2) == 0) files.Crash(rng);
-      const uint64_t found = MustLoad(files).state.plan_version;
+      const uint64_t found = MustLoad(files).state.plan->version;
       EXPECT_TRUE(found == version || found == synced)
           << found << " is neither " << version << " nor " << synced;
     }

@@ -1,4 +1,4 @@
-#include "daemon/control/transfers.h"
+#include "daemon/control/token_files.h"
 
 #include <sys/random.h>
 
@@ -33,16 +33,16 @@ std::string MintToken() {
 
 }  // namespace
 
-Transfers::Transfers(Timers& timers, absl::Duration idle_time,
-                     int max_transfers)
+TokenFiles::TokenFiles(Timers& timers, absl::Duration idle_time,
+                       int max_transfers)
     : timers_(timers),
       idle_time_(idle_time),
       max_transfers_(max_transfers),
       table_(std::make_shared<Table>()) {}
 
-Transfers::~Transfers() { Clear(); }
+TokenFiles::~TokenFiles() { Clear(); }
 
-absl::Status Transfers::CheckRoom() const {
+absl::Status TokenFiles::CheckRoom() const {
   absl::MutexLock lock(&table_->mutex);
   if (static_cast<int>(table_->entries.size()) < max_transfers_) {
     return absl::OkStatus();
@@ -53,7 +53,7 @@ absl::Status Transfers::CheckRoom() const {
                    "are allowed at once; wait for one to end"));
 }
 
-absl::StatusOr<std::string> Transfers::AddExport(
+absl::StatusOr<std::string> TokenFiles::AddExport(
     std::unique_ptr<ModelSource> source) {
   auto transfer = std::make_shared<Transfer>();
   {
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> Transfers::AddExport(
   return Add(std::move(transfer));
 }
 
-absl::StatusOr<std::string> Transfers::AddImport(
+absl::StatusOr<std::string> TokenFiles::AddImport(
     std::unique_ptr<ModelSink> sink, int64_t total_bytes) {
   auto transfer = std::make_shared<Transfer>();
   {
@@ -75,7 +75,8 @@ absl::StatusOr<std::string> Transfers::AddImport(
   return Add(std::move(transfer));
 }
 
-absl::StatusOr<std::string> Transfers::Add(std::shared_ptr<Transfer> transfer) {
+absl::StatusOr<std::string> TokenFiles::Add(
+    std::shared_ptr<Transfer> transfer) {
   DFL_RETURN_IF_ERROR(CheckRoom());
   std::string token = MintToken();
   {
@@ -90,8 +91,8 @@ absl::StatusOr<std::string> Transfers::Add(std::shared_ptr<Transfer> transfer) {
   return token;
 }
 
-void Transfers::Sweep(Timers& timers, absl::Duration idle_time,
-                      std::weak_ptr<Table> weak) {
+void TokenFiles::Sweep(Timers& timers, absl::Duration idle_time,
+                       std::weak_ptr<Table> weak) {
   const std::shared_ptr<Table> table = weak.lock();
   if (table == nullptr) return;
   std::vector<std::shared_ptr<Transfer>> dropped;
@@ -115,7 +116,7 @@ void Transfers::Sweep(Timers& timers, absl::Duration idle_time,
                [&timers, idle_time, weak] { Sweep(timers, idle_time, weak); });
 }
 
-absl::StatusOr<std::shared_ptr<Transfers::Transfer>> Transfers::Find(
+absl::StatusOr<std::shared_ptr<TokenFiles::Transfer>> TokenFiles::Find(
     const std::string& token) {
   absl::MutexLock lock(&table_->mutex);
   const auto found = table_->entries.find(token);
@@ -128,8 +129,9 @@ absl::StatusOr<std::shared_ptr<Transfers::Transfer>> Transfers::Find(
   return found->second.transfer;
 }
 
-absl::StatusOr<std::string> Transfers::Read(const std::string& token,
-                                            int64_t offset, int64_t max_bytes) {
+absl::StatusOr<std::string> TokenFiles::Read(const std::string& token,
+                                             int64_t offset,
+                                             int64_t max_bytes) {
   DFL_ASSIGN_OR_RETURN(const std::shared_ptr<Transfer> transfer, Find(token));
   absl::MutexLock lock(&transfer->mutex);
   if (transfer->source == nullptr) {
@@ -145,9 +147,9 @@ absl::StatusOr<std::string> Transfers::Read(const std::string& token,
                                 std::clamp<int64_t>(most, 1, kMaxPartBytes));
 }
 
-absl::StatusOr<int64_t> Transfers::Write(const std::string& token,
-                                         int64_t offset,
-                                         absl::string_view data) {
+absl::StatusOr<int64_t> TokenFiles::Write(const std::string& token,
+                                          int64_t offset,
+                                          absl::string_view data) {
   const int64_t size = static_cast<int64_t>(data.size());
   if (size > kMaxPartBytes) {
     return absl::InvalidArgumentError(
@@ -180,7 +182,7 @@ absl::StatusOr<int64_t> Transfers::Write(const std::string& token,
   return transfer->received;
 }
 
-absl::StatusOr<std::shared_ptr<ModelSink>> Transfers::TakeImport(
+absl::StatusOr<std::shared_ptr<ModelSink>> TokenFiles::TakeImport(
     const std::string& token) {
   DFL_ASSIGN_OR_RETURN(const std::shared_ptr<Transfer> transfer, Find(token));
   std::shared_ptr<ModelSink> sink;
@@ -200,7 +202,7 @@ absl::StatusOr<std::shared_ptr<ModelSink>> Transfers::TakeImport(
   return sink;
 }
 
-void Transfers::End(const std::string& token) {
+void TokenFiles::End(const std::string& token) {
   std::shared_ptr<Transfer> dropped;
   absl::MutexLock lock(&table_->mutex);
   const auto found = table_->entries.find(token);
@@ -209,7 +211,7 @@ void Transfers::End(const std::string& token) {
   table_->entries.erase(found);
 }
 
-void Transfers::Clear() {
+void TokenFiles::Clear() {
   std::map<std::string, Entry> dropped;
   absl::MutexLock lock(&table_->mutex);
   dropped.swap(table_->entries);

@@ -1,7 +1,7 @@
 // Pending exports and imports, by token. A transfer that is not used for a
 // while is dropped, and its copy of the model freed.
-#ifndef DFL_CONTROL_TRANSFERS_H_
-#define DFL_CONTROL_TRANSFERS_H_
+#ifndef DFL_CONTROL_TOKEN_FILES_H_
+#define DFL_CONTROL_TOKEN_FILES_H_
 
 #include <chrono>
 #include <cstdint>
@@ -24,11 +24,11 @@ namespace dfl::control {
 inline constexpr int64_t kMaxPartBytes = int64_t{1} << 20;
 
 // Thread-safe. `timers` must outlive it.
-class Transfers {
+class TokenFiles {
  public:
-  Transfers(Timers& timers, absl::Duration idle_time, int max_transfers);
+  TokenFiles(Timers& timers, absl::Duration idle_time, int max_transfers);
   // As Clear.
-  ~Transfers();
+  ~TokenFiles();
 
   // RESOURCE_EXHAUSTED when no further transfer may begin. Ask before making
   // the copy; the Add that follows can still fail.
@@ -91,4 +91,4 @@ class Transfers {
 
 }  // namespace dfl::control
 
-#endif  // DFL_CONTROL_TRANSFERS_H_
+#endif  // DFL_CONTROL_TOKEN_FILES_H_

@@ -1,0 +1,106 @@
+#include "daemon/app/address_book.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "daemon/base/names.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/host_port.h"
+
+namespace dfl::app {
+
+AddressBook::AddressBook(const std::vector<std::string>& settings,
+                         EventLoop& loop, runtime::Node& node,
+                         SharedKeeper& keeper)
+    : loop_(loop), node_(node), keeper_(keeper) {
+  for (const std::string& address : settings) Insert(address, "settings");
+}
+
+bool AddressBook::Insert(const std::string& address, const char* origin) {
+  control::PeerAddress peer;
+  peer.address = address;
+  peer.origin = origin;
+  const absl::MutexLock lock(&mutex_);
+  return peers_.emplace(address, std::move(peer)).second;
+}
+
+void AddressBook::DialLater(const std::string& address) {
+  loop_.Post([this, address] { (void)node_.links().AddAddress(address); });
+}
+
+void AddressBook::DialKept() {
+  const std::vector<std::string> kept = keeper_.Do(
+      [](runtime::RunKeeper& keeper) { return keeper.added_peers(); });
+  for (const std::string& address : kept) {
+    if (Insert(address, "control")) DialLater(address);
+  }
+}
+
+void AddressBook::Refresh() {
+  const absl::MutexLock lock(&mutex_);
+  for (auto& [name, peer] : peers_) {
+    const auto it = node_.links().addresses().find(name);
+    if (it == node_.links().addresses().end()) continue;
+    peer.node = it->second.node;
+    peer.linked = !peer.node.empty() && node_.links().IsUp(peer.node);
+    peer.last_error = it->second.last_error;
+  }
+}
+
+std::vector<control::PeerAddress> AddressBook::List() {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<control::PeerAddress> peers;
+  peers.reserve(peers_.size());
+  for (const auto& [name, peer] : peers_) peers.push_back(peer);
+  return peers;
+}
+
+absl::Status AddressBook::Add(const std::string& address) {
+  const absl::Status parsed = config::ParseHostPort(address).status();
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("peer address \"", address, "\": ", parsed.message(),
+                     "; allowed: host:port, IPv6 as [address]:port"));
+  }
+  if (!Insert(address, "control")) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(address, " is dialled already"));
+  }
+  const absl::Status saved = keeper_.Do(
+      [&](runtime::RunKeeper& keeper) { return keeper.AddPeer(address); });
+  if (!saved.ok()) {
+    const absl::MutexLock lock(&mutex_);
+    peers_.erase(address);
+    return Annotate(saved, absl::StrCat("peer address ", address,
+                                        " cannot be kept, so it is not added"));
+  }
+  DialLater(address);
+  return absl::OkStatus();
+}
+
+absl::Status AddressBook::UnknownAddress(const std::string& address) const {
+  std::vector<std::string> known;
+  for (const auto& [name, peer] : peers_) known.push_back(name);
+  const std::string nearest = NearestName(address, known);
+  return absl::NotFoundError(absl::StrCat(
+      "no peer ", address, " is dialled",
+      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+      known.empty()
+          ? "; there are none"
+          : absl::StrCat("; there are: ", absl::StrJoin(known, ", "))));
+}
+
+absl::Status AddressBook::Remove(const std::string& address) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (peers_.erase(address) == 0) return UnknownAddress(address);
+  }
+  loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
+  const absl::Status saved = keeper_.Do(
+      [&](runtime::RunKeeper& keeper) { return keeper.RemovePeer(address); });
+  return saved.ok() ? saved
+                    : Annotate(saved, absl::StrCat(address,
+                                                   " is dialled no more, but "
+                                                   "will be after a restart"));
+}
+
+}  // namespace dfl::app

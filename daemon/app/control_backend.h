@@ -1,0 +1,108 @@
+// control::Backend over the node: reads published copies, and posts orders.
+//
+// Plans are taken over, and orders written to disk, one after the other on a
+// thread of its own, so the node's loop and control's threads never wait for
+// that.
+#ifndef DFL_APP_CONTROL_BACKEND_H_
+#define DFL_APP_CONTROL_BACKEND_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "daemon/app/address_book.h"
+#include "daemon/app/event_hub.h"
+#include "daemon/app/event_loop.h"
+#include "daemon/app/learner_factory.h"
+#include "daemon/app/logger.h"
+#include "daemon/app/plan_taker.h"
+#include "daemon/app/shared_keeper.h"
+#include "daemon/app/worker.h"
+#include "daemon/config/node_settings.h"
+#include "daemon/control/backend.h"
+#include "daemon/runtime/node.h"
+#include "daemon/runtime/run_keeper.h"
+
+namespace dfl::app {
+
+struct BackendOptions {
+  NodeId self;
+  bool insecure = false;
+  PlanLimits limits;
+  PlanSteps steps;
+  std::vector<config::EffectiveSetting> settings;
+  std::vector<std::string> peer_addresses;  // bound
+  std::vector<std::string> peers;           // dialled, from the settings
+};
+
+class ControlBackend final : public control::Backend {
+ public:
+  // All must outlive it. `node` is touched on `loop` only; `keeper` has begun.
+  ControlBackend(BackendOptions options, EventLoop& loop, runtime::Node& node,
+                 LearnerFactory& learners, runtime::RunKeeper keeper,
+                 EventHub& events, Logger& log);
+  ~ControlBackend() override;
+
+  // Takes up where the last daemon on this state directory stopped: its plan,
+  // and training if it was wanted. Without a plan it only counts the start.
+  // Blocks until the learner is built; before the control server starts.
+  // Errors: as ApplyPlan; the daemon may go on without a plan. Without a plan:
+  // as Files.
+  absl::Status Restore();
+
+  // A plan from the settings, when none was stored. Blocks.
+  absl::Status AdoptInitialPlan(const std::string& yaml,
+                                const std::string& file_name, bool start);
+
+  // Publishes a copy of the node's status. On the loop.
+  void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // control::Backend
+  control::VersionInfo Version() override;
+  control::DaemonStatus Status() override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<control::Subscription> Subscribe(
+      std::function<void(const control::TimedEvent&)> on_event) override;
+  control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ApplyPlan(control::ApplyPlanOptions options,
+                 control::Done<control::ApplyPlanResult> done) override;
+  void Train(control::TrainAction action,
+             control::Done<ports::Phase> done) override;
+  std::vector<control::PeerAddress> Peers() override;
+  absl::Status AddPeer(const std::string& address) override;
+  absl::Status RemovePeer(const std::string& address) override;
+  std::vector<control::Setting> Settings() override;
+  void BeginExport(
+      control::ModelFileFormat format,
+      control::Done<std::unique_ptr<control::ModelSource>> done) override;
+  absl::StatusOr<std::unique_ptr<control::ModelSink>> BeginImport(
+      control::ModelFileFormat format, int64_t total_bytes) override;
+
+ private:
+  absl::Status StartNode();
+
+  const BackendOptions options_;
+  EventLoop& loop_;
+  runtime::Node& node_;
+  LearnerFactory& learners_;
+  EventHub& events_;
+  Logger& log_;
+  const absl::Time started_;
+  SharedKeeper keeper_;
+  PlanTaker plans_;
+  AddressBook addresses_;
+  uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
+
+  absl::Mutex mutex_;
+  runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
+
+  Worker setup_;  // last: stopped first
+};
+
+}  // namespace dfl::app
+
+#endif  // DFL_APP_CONTROL_BACKEND_H_

@@ -1,0 +1,199 @@
+#include "daemon/app/plan_taker.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "daemon/app/plan_facts.h"
+#include "daemon/base/rng.h"
+#include "daemon/base/status_macros.h"
+
+namespace dfl::app {
+namespace {
+
+using runtime::KeptPlan;
+using runtime::RunKeeper;
+
+// A name and a seed for a run that has none yet.
+void MintRun(core::RunPlan& plan) {
+  Rng rng(absl::ToUnixNanos(absl::Now()) ^ DeriveSeed(1, plan.model.kind));
+  if (plan.run_id.empty()) {
+    plan.run_id = absl::StrFormat("run-%012x", rng.Next() >> 16);
+  }
+  if (plan.seed == 0) plan.seed = 1 + rng.Below(1'000'000'000);
+}
+
+KeptPlan ToKeep(const core::RunPlan& plan) {
+  return {config::WritePlan(plan), plan.version, plan.run_id};
+}
+
+}  // namespace
+
+PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
+                     runtime::Node& node, LearnerFactory& learners,
+                     SharedKeeper& keeper, Logger& log, PlanSteps steps,
+                     std::function<void()> on_set)
+    : self_(std::move(self)),
+      limits_(std::move(limits)),
+      loop_(loop),
+      node_(node),
+      learners_(learners),
+      keeper_(keeper),
+      log_(log),
+      steps_(std::move(steps)),
+      on_set_(std::move(on_set)) {}
+
+absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
+                                                  const std::string& file_name,
+                                                  uint64_t version) const {
+  return steps_.parse(yaml, file_name, [&](core::RunPlan& plan) {
+    if (plan.version == 0) plan.version = version;
+    MintRun(plan);
+  });
+}
+
+absl::StatusOr<control::ApplyPlanResult> PlanTaker::Apply(
+    const control::ApplyPlanOptions& options, const std::string& file_name) {
+  DFL_ASSIGN_OR_RETURN(
+      core::CheckedPlan checked,
+      Read(options.yaml, file_name, keeper_.known()->version + 1));
+  const KeptPlan offered = ToKeep(*checked.plan);
+  DFL_ASSIGN_OR_RETURN(const RunKeeper::Offer offer,
+                       keeper_.Do([&](RunKeeper& keeper) {
+                         return keeper.Judge(offered, options.expected_version);
+                       }));
+  control::ApplyPlanResult result;
+  result.version = offered.version;
+  result.run_id = offered.run_id;
+  result.warnings = core::PlanWarnings(checked);
+  result.unchanged = offer == RunKeeper::Offer::kUnchanged;
+  if (result.unchanged && !options.dry_run) return result;
+
+  DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
+  DFL_RETURN_IF_ERROR(MayNeed(prepared.need));
+  if (options.dry_run) {
+    DFL_ASSIGN_OR_RETURN(
+        result.facts,
+        FactsOf(prepared.plan, prepared.built.model, prepared.built.data,
+                prepared.need, limits_.memory));
+    return result;
+  }
+  // On disk first: what the node runs survives a crash.
+  DFL_RETURN_IF_ERROR(
+      keeper_.Do([&](RunKeeper& keeper) { return keeper.Accept(offered); }));
+  const absl::Status taken = Hand(std::move(prepared));
+  if (!taken.ok()) {
+    const absl::Status restored =
+        keeper_.Do([](RunKeeper& keeper) { return keeper.TakeBack(); });
+    if (!restored.ok()) log_.Error("store", restored.message());
+    return taken;
+  }
+  LogTaken(offered, options.who.empty() ? "the settings" : options.who);
+  return result;
+}
+
+absl::Status PlanTaker::TakeUpStored() {
+  const std::shared_ptr<const KeptPlan> known = keeper_.known();
+  DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
+                       Read(known->text, "the stored plan", 1));
+  const KeptPlan stored = ToKeep(*checked.plan);
+  DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
+  const absl::Status within = CheckMemory(prepared.need, limits_.memory);
+  if (!within.ok()) log_.Warning("memory", within.message());
+  DFL_RETURN_IF_ERROR(Hand(std::move(prepared)));
+  LogTaken(stored, "the state directory");
+  const absl::Status saved =
+      keeper_.Do([&](RunKeeper& keeper) { return keeper.TakeUp(stored); });
+  if (!saved.ok()) {
+    log_.Error("store", absl::StrCat("the state is not written, the stored "
+                                     "plan is taken up all the same: ",
+                                     saved.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(
+    core::CheckedPlan checked) {
+  Prepared prepared;
+  DFL_ASSIGN_OR_RETURN(prepared.plan, steps_.derive(std::move(checked), self_));
+  const core::ModelSpec& spec = prepared.plan.plan().model;
+  bool fits = false;
+  {
+    const absl::MutexLock lock(&mutex_);
+    fits = built_.has_value() && built_->spec == spec;
+    if (fits) prepared.built = *built_;
+  }
+  if (!fits) {
+    DFL_ASSIGN_OR_RETURN(prepared.learner, BuildLearner(spec));
+    prepared.built = {spec, prepared.learner->model(),
+                      prepared.learner->data()};
+  }
+  DFL_ASSIGN_OR_RETURN(
+      prepared.need,
+      runtime::NeedOf(prepared.plan, prepared.built.model, prepared.built.data,
+                      ProgramBytes(prepared.built.model)));
+  return prepared;
+}
+
+absl::StatusOr<std::unique_ptr<ports::Learner>> PlanTaker::BuildLearner(
+    const core::ModelSpec& spec) {
+  DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::Learner> learner,
+                       learners_.Build(spec));
+  const ports::ModelInfo& model = learner->model();
+  const auto bytes =
+      static_cast<uint64_t>(4 * (model.parameter_count + model.buffer_count));
+  if (bytes > limits_.max_model_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model: ", model.kind, " takes ", bytes,
+                     " bytes; this node's limits.max_model_bytes allows ",
+                     limits_.max_model_bytes));
+  }
+  return learner;
+}
+
+absl::Status PlanTaker::MayNeed(const runtime::MemoryNeed& need) {
+  const absl::Status within = CheckMemory(need, limits_.memory);
+  const absl::MutexLock lock(&mutex_);
+  return need.total <= need_bytes_ ? absl::OkStatus() : within;
+}
+
+absl::Status PlanTaker::Hand(Prepared prepared) {
+  absl::Status set;
+  const bool ran = loop_.RunAndWait([&] {
+    std::unique_ptr<AsyncTrainer> trainer;
+    AsyncTrainer* borrowed = trainer_;
+    if (prepared.learner) {
+      trainer =
+          std::make_unique<AsyncTrainer>(loop_, std::move(prepared.learner));
+      borrowed = trainer.get();
+    }
+    set = node_.SetPlan(std::move(prepared.plan), std::move(trainer));
+    if (set.ok()) trainer_ = borrowed;
+    on_set_();
+  });
+  if (!ran) return absl::UnavailableError("the daemon is shutting down");
+  DFL_RETURN_IF_ERROR(set);
+  const absl::MutexLock lock(&mutex_);
+  built_ = std::move(prepared.built);
+  need_bytes_ = prepared.need.total;
+  return absl::OkStatus();
+}
+
+void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {
+  log_.Info("plan-applied", absl::StrCat("version ", plan.version, " of ",
+                                         plan.run_id, " by ", who));
+}
+
+std::optional<ports::ModelInfo> PlanTaker::model() {
+  const absl::MutexLock lock(&mutex_);
+  if (!built_.has_value()) return std::nullopt;
+  return built_->model;
+}
+
+int64_t PlanTaker::need_bytes() {
+  const absl::MutexLock lock(&mutex_);
+  return need_bytes_;
+}
+
+}  // namespace dfl::app

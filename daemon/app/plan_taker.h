@@ -1,0 +1,131 @@
+// How a plan comes to the node: read and checked, derived, a learner built where
+// the model is another one, memory estimated, kept on disk, handed over. One plan
+// at a time, and each of these steps once a plan.
+#ifndef DFL_APP_PLAN_TAKER_H_
+#define DFL_APP_PLAN_TAKER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "daemon/app/async_trainer.h"
+#include "daemon/app/event_loop.h"
+#include "daemon/app/learner_factory.h"
+#include "daemon/app/logger.h"
+#include "daemon/app/memory_limit.h"
+#include "daemon/app/shared_keeper.h"
+#include "daemon/base/ids.h"
+#include "daemon/config/plan_yaml.h"
+#include "daemon/control/backend.h"
+#include "daemon/core/plan/derived_plan.h"
+#include "daemon/runtime/memory_need.h"
+#include "daemon/runtime/node.h"
+
+namespace dfl::app {
+
+struct PlanLimits {
+  uint64_t max_model_bytes = uint64_t{4} << 30;
+  MemoryLimit memory;
+};
+
+// The two costly steps of a plan's way, each done once a plan; a test counts them.
+struct PlanSteps {
+  std::function<absl::StatusOr<core::CheckedPlan>(
+      absl::string_view text, absl::string_view file_name,
+      absl::FunctionRef<void(core::RunPlan&)> complete)>
+      parse = config::ParseCheckedPlan;
+  std::function<absl::StatusOr<core::DerivedPlan>(core::CheckedPlan,
+                                                  const NodeId&)>
+      derive = core::Derive;
+};
+
+// Reading data and building a model take seconds, so Apply and TakeUpStored are
+// called away from the loop, and one at a time.
+class PlanTaker {
+ public:
+  // All must outlive it. `on_set` is called on the loop when the node has been
+  // given a plan.
+  PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
+            runtime::Node& node, LearnerFactory& learners, SharedKeeper& keeper,
+            Logger& log, PlanSteps steps, std::function<void()> on_set);
+
+  // As control::Backend::ApplyPlan; `file_name` is what errors call the document.
+  absl::StatusOr<control::ApplyPlanResult> Apply(
+      const control::ApplyPlanOptions& options, const std::string& file_name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Takes up the plan that is known from before this start, under its own
+  // version, though it may need more memory than is allowed today.
+  // Errors: as Apply; the plan stays known.
+  absl::Status TakeUpStored() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What the node's model is; none: no plan was taken yet.
+  std::optional<ports::ModelInfo> model() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the plan that is taken may need; 0: none.
+  int64_t need_bytes() ABSL_LOCKS_EXCLUDED(mutex_);
+  // That of the node; null: none. On the loop.
+  AsyncTrainer* trainer() const { return trainer_; }
+
+ private:
+  // What the present learner was built for, and what it is.
+  struct Built {
+    core::ModelSpec spec;
+    ports::ModelInfo model;
+    ports::DataInfo data;
+  };
+  // A plan that the node could take.
+  struct Prepared {
+    core::DerivedPlan plan;
+    std::unique_ptr<ports::Learner> learner;  // null: the present one stays
+    Built built;
+    runtime::MemoryNeed need;
+  };
+
+  // The document as a checked plan; what it leaves open is filled in first.
+  absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
+                                         const std::string& file_name,
+                                         uint64_t version) const;
+  // Errors: as Derive and BuildLearner.
+  absl::StatusOr<Prepared> Prepare(core::CheckedPlan checked)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: as LearnerFactory::Build; INVALID_ARGUMENT beyond max_model_bytes.
+  absl::StatusOr<std::unique_ptr<ports::Learner>> BuildLearner(
+      const core::ModelSpec& spec);
+  // Whether a plan may need so much: within the limit, or no more than the plan
+  // that is taken.
+  // Errors: as CheckMemory.
+  absl::Status MayNeed(const runtime::MemoryNeed& need)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives it to the node.
+  // Errors: as Node::SetPlan; UNAVAILABLE when the loop has ended.
+  absl::Status Hand(Prepared prepared) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LogTaken(const runtime::KeptPlan& plan, const std::string& who);
+
+  const NodeId self_;
+  const PlanLimits limits_;
+  EventLoop& loop_;
+  runtime::Node& node_;
+  LearnerFactory& learners_;
+  SharedKeeper& keeper_;
+  Logger& log_;
+  const PlanSteps steps_;
+  const std::function<void()> on_set_;
+
+  AsyncTrainer* trainer_ = nullptr;  // the node owns it
+
+  absl::Mutex mutex_;
+  std::optional<Built> built_ ABSL_GUARDED_BY(mutex_);
+  int64_t need_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace dfl::app
+
+#endif  // DFL_APP_PLAN_TAKER_H_

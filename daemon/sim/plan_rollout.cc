@@ -1,0 +1,73 @@
+#include "daemon/sim/plan_rollout.h"
+
+#include "daemon/base/check.h"
+#include "daemon/base/rng.h"
+
+namespace dfl::sim {
+
+PlanRollout::PlanRollout(PlanVersions& versions, Members& members,
+                         simports::SimScheduler& scheduler,
+                         simports::SimScheduler::OwnerId owner)
+    : versions_(versions),
+      members_(members),
+      scheduler_(scheduler),
+      owner_(owner) {}
+
+void PlanRollout::Begin(size_t version) {
+  versions_.GiveOut(version);
+  PlanChange change;
+  change.version = versions_.newest_plan().version;
+  change.time_s = absl::ToDoubleSeconds(scheduler_.Now() - zero_);
+  changes_.push_back(change);
+  for (int64_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].up()) Give(i);
+  }
+}
+
+void PlanRollout::GiveNewest(int64_t i) {
+  if (members_[i].version < versions_.newest()) Give(i);
+}
+
+void PlanRollout::Give(int64_t i) {
+  const size_t version = versions_.newest();
+  const auto nanos = static_cast<uint64_t>(
+      absl::ToInt64Nanoseconds(versions_[version].within));
+  Rng rng(DeriveSeed(DeriveSeed(versions_.first().seed, members_.name(i)),
+                     "change", versions_[version].plan->version));
+  const absl::Duration after =
+      absl::Nanoseconds(static_cast<int64_t>(rng.Below(nanos + 1)));
+  ++under_way_;
+  scheduler_.At(scheduler_.Now() + after, owner_, [this, i, version] {
+    --under_way_;
+    Take(i, version);
+  });
+}
+
+void PlanRollout::Take(int64_t i, size_t version) {
+  Member& member = members_[i];
+  if (!member.up() || member.version >= version) return;
+  // It has left and joined again since that was drawn: there is a newer one.
+  const PlanVersion& next = versions_[version];
+  if (!next.members[static_cast<size_t>(i)]) return;
+  // As dfld: what cannot be kept is refused. It is given again when the disk has
+  // room.
+  if (!member.disk.Accept(versions_.ToKeep(version))) return;
+  member.version = version;
+  DFL_CHECK(
+      member.node->SetPlan(next.nodes[static_cast<size_t>(i)], nullptr).ok());
+}
+
+void PlanRollout::NoteInForce(int64_t i, uint64_t plan_version) {
+  members_[i].disk.NoteInForce(plan_version);
+  if (changes_.empty()) return;
+  PlanChange& change = changes_.back();
+  if (change.in_force_s.has_value()) return;
+  for (const Member& member : members_) {
+    if (member.in_run() && member.disk.version_in_force() < change.version) {
+      return;
+    }
+  }
+  change.in_force_s = absl::ToDoubleSeconds(scheduler_.Now() - zero_);
+}
+
+}  // namespace dfl::sim

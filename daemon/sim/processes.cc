@@ -1,0 +1,161 @@
+#include "daemon/sim/processes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/check.h"
+#include "daemon/base/distributions.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/simports/sim_trainer.h"
+
+namespace dfl::sim {
+namespace {
+
+// Starts within one nanosecond that are told apart.
+constexpr int64_t kStartsInOne = 1024;
+
+}  // namespace
+
+uint64_t IncarnationOf(const core::RunPlan& plan, absl::string_view name,
+                       int64_t start) {
+  return DeriveSeed(DeriveSeed(plan.seed, name), "incarnation",
+                    static_cast<uint64_t>(start)) |
+         1;
+}
+
+Processes::Processes(const Scenario& scenario, Task& task,
+                     const PlanVersions& versions, Members& members,
+                     simports::SimScheduler& scheduler,
+                     simports::SimNetwork& network)
+    : scenario_(scenario),
+      task_(task),
+      versions_(versions),
+      members_(members),
+      scheduler_(scheduler),
+      network_(network) {}
+
+Processes::~Processes() {
+  for (Member& member : members_) {
+    if (member.up()) member.loop->Stop();
+  }
+  for (Member& member : members_) {
+    member.linked.reset();
+    member.transport.reset();
+  }
+}
+
+// Where nothing whole is left the node is set up anew with the newest plan, by its
+// settings `run.plan` and `run.autostart`, or by hand. The number of starts may be
+// an older one then, or a torn one's: as in dfld the time makes an incarnation one
+// that never was.
+int64_t Processes::ReadDisk(int64_t i) {
+  Member& member = members_[i];
+  // A state that cannot be written holds nobody up: what is there stays.
+  if (const auto version = member.disk.Begin(members_.name(i))) {
+    member.version = versions_.PlaceOf(*version);
+    member.disk.TakeUp(versions_.ToKeep(member.version));
+  } else {
+    if (member.boots > 1) ++states_lost_;
+    member.version = versions_.newest();
+    (void)member.disk.Accept(versions_.ToKeep(member.version));
+  }
+  const absl::Duration passed = scheduler_.Now() - absl::UnixEpoch();
+  return absl::ToInt64Nanoseconds(passed) * kStartsInOne +
+         static_cast<int64_t>(member.disk.starts());
+}
+
+// A host's address is its member's name; of two contacts the later dials.
+absl::Status Processes::Boot(int64_t i) {
+  Member& member = members_[i];
+  const std::string& name = members_.name(i);
+  ++member.boots;
+  const int64_t start = ReadDisk(i);
+  member.loop = std::make_unique<simports::SimLoop>(scheduler_);
+  simports::SimTransportOptions transport;
+  transport.node = member.self;
+  transport.incarnation = IncarnationOf(versions_.first(), name, start);
+  transport.address = name;
+  member.incarnations.push_back(transport.incarnation);
+  member.transport = std::make_unique<simports::SimTransport>(
+      network_, *member.loop, transport);
+  runtime::NodeOptions options;
+  options.self = member.self;
+  options.incarnation = transport.incarnation;
+  absl::StatusOr<std::unique_ptr<ports::Learner>> learner =
+      task_.MakeLearner(i, transport.incarnation);
+  if (!learner.ok()) {
+    return Annotate(learner.status(), absl::StrCat(name, " cannot start"));
+  }
+  auto trainer = std::make_unique<simports::SimTrainer>(
+      *member.loop, *std::move(learner),
+      [this, i](const ports::GradientRequest&) { return GradientTime(i); },
+      absl::ZeroDuration());
+  members_.Update(i, [&](Member& moved) {
+    moved.phase = ports::Phase::kIdle;
+    moved.step = 0;
+    moved.linked = std::make_unique<runtime::LinkedNode>(
+        options, *moved.loop, *moved.transport, *moved.loop, *moved.ear);
+    moved.node = &moved.linked->node();
+  });
+  for (const int64_t other : member.contacts) {
+    if (other > i) break;
+    DFL_CHECK(member.node->links().AddAddress(members_.name(other)).ok());
+  }
+  DFL_CHECK(
+      member.node
+          ->SetPlan(versions_[member.version].nodes[static_cast<size_t>(i)],
+                    std::move(trainer))
+          .ok());
+  DFL_CHECK(member.node->Start().ok());
+  return absl::OkStatus();
+}
+
+void Processes::TakeDown(int64_t i) {
+  Member& member = members_[i];
+  if (!member.up()) return;
+  models_received_ += member.node->models_received();
+  if (member.phase == ports::Phase::kTraining) NoteStepGap(i);
+  member.loop->Stop();
+  members_.Update(i, [](Member& moved) { moved.node = nullptr; });
+  member.linked.reset();
+  member.transport.reset();
+  member.loop.reset();
+}
+
+void Processes::NoteStepGap(int64_t i) {
+  Member& member = members_[i];
+  longest_step_gap_s_ =
+      std::max(longest_step_gap_s_,
+               absl::ToDoubleSeconds(scheduler_.Now() - member.step_began));
+  member.step_began = scheduler_.Now();
+}
+
+int64_t Processes::models_received() const {
+  int64_t sum = models_received_;
+  for (const Member& member : members_) {
+    if (member.up()) sum += member.node->models_received();
+  }
+  return sum;
+}
+
+// A shifted exponential, in whole nanoseconds.
+absl::Duration Processes::GradientTime(int64_t i) {
+  const ComputeSpec& compute = scenario_.compute;
+  auto nanos = static_cast<double>(absl::ToInt64Nanoseconds(compute.time));
+  if (compute.extra > absl::ZeroDuration()) {
+    nanos += static_cast<double>(absl::ToInt64Nanoseconds(compute.extra)) *
+             Exponential(members_[i].compute);
+  }
+  const auto factor = compute.factor.find(i);
+  if (factor != compute.factor.end()) nanos *= factor->second;
+  nanos *= members_[i].slowness;
+  return absl::Nanoseconds(
+      std::max<int64_t>(1, static_cast<int64_t>(std::floor(nanos))));
+}
+
+}  // namespace dfl::sim
