@@ -1,5 +1,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
@@ -34,6 +36,14 @@ absl::Status Algorithm::ImportState(const AlgorithmState& state,
   DFL_CHECK(read.Finish().ok());
   Resume(actions);
   return absl::OkStatus();
+}
+
+std::unique_ptr<Algorithm> CreateAlgorithm(const AlgorithmInfo& info,
+                                           AlgorithmContext context,
+                                           Decisions& decisions) {
+  std::unique_ptr<Algorithm> made = info.create(std::move(context), decisions);
+  made->name_ = info.name;
+  return made;
 }
 
 }  // namespace dfl::core

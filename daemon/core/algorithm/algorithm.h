@@ -29,6 +29,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -372,8 +374,9 @@ class Algorithm {
   virtual void Resume(Actions& /*actions*/) {}
 
  private:
-  friend absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
-      absl::string_view name, AlgorithmContext context, Decisions& decisions);
+  friend std::unique_ptr<Algorithm> CreateAlgorithm(const AlgorithmInfo& info,
+                                                    AlgorithmContext context,
+                                                    Decisions& decisions);
 
   std::string name_;  // in the catalogue
 };
@@ -389,6 +392,23 @@ struct AlgorithmContext {
   // fp32.
   const MassCode* mass_code = nullptr;
 };
+
+// A new state machine of the entry `info`; `decisions` must outlive it.
+std::unique_ptr<Algorithm> CreateAlgorithm(const AlgorithmInfo& info,
+                                           AlgorithmContext context,
+                                           Decisions& decisions);
+
+// AlgorithmInfo::create of the class `A`, whose constructor takes a context and,
+// where it leaves something to chance, the decisions.
+template <typename A>
+std::unique_ptr<Algorithm> Create(AlgorithmContext context,
+                                  Decisions& decisions) {
+  if constexpr (std::is_constructible_v<A, AlgorithmContext, Decisions&>) {
+    return std::make_unique<A>(std::move(context), decisions);
+  } else {
+    return std::make_unique<A>(std::move(context));
+  }
+}
 
 }  // namespace dfl::core
 

@@ -1,13 +1,15 @@
-// An entry of the catalogue: what plan, command line, simulator and docs know of an
-// algorithm.
+// An entry of the catalogue: what plan, runtime, command line, simulator and docs
+// know of an algorithm.
 #ifndef DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_
 #define DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/graph/topology.h"
 
 namespace dfl::core {
 
@@ -43,12 +45,44 @@ struct EdgeCost {
   }
 };
 
-// One entry of the catalogue.
+class Algorithm;          // algorithm.h
+struct AlgorithmContext;  // algorithm.h
+class Decisions;          // decisions.h
+struct Network;           // network.h
+
+// What an algorithm wants to know of the whole network, beyond what NodePlan
+// tells every algorithm. Each algorithm that wants something has a struct of its
+// own, declared beside it; FactsOf (node_plan.h) reads it.
+struct AlgorithmFacts {
+  virtual ~AlgorithmFacts() = default;
+};
+
+// One entry of the catalogue. It is all that plan, runtime and programs know of
+// an algorithm: nothing else names it.
 struct AlgorithmInfo {
-  std::string name;
-  std::string summary;  // one line
-  std::string source;   // paper, equation, listing
-  std::string caveats;  // what a user should know; may be ""
+  std::string name = {};
+  std::string summary = {};  // one line
+  std::string source = {};   // paper, equation, listing
+  std::string caveats = {};  // what a user should know; may be ""
+
+  // ---- what makes and instructs it ----
+
+  // Makes the state machine; Create<Class> (algorithm.h) is one. The decisions
+  // outlive it.
+  std::unique_ptr<Algorithm> (*create)(AlgorithmContext context,
+                                       Decisions& decisions) = nullptr;
+  // The facts of a network whose plan has passed its checks, the same for every
+  // member. Null: it wants none.
+  std::shared_ptr<const AlgorithmFacts> (*derive)(const Network& network) =
+      nullptr;
+  // What a person who is about to apply a plan should be told, each with the key
+  // of the plan that it is about. `window` has the edges of all rounds. Null:
+  // nothing.
+  std::vector<std::string> (*warnings)(const Network& network,
+                                       const AnyGraph& window) = nullptr;
+
+  // ---- what a plan must offer ----
+
   Exchange exchange = Exchange::kNone;
   GraphKind graphs = GraphKind::kUndirected;
   // True: out-of-step nodes jump to the furthest round they hear of.
@@ -60,10 +94,6 @@ struct AlgorithmInfo {
   bool complete_graph = false;
   // True: one member is everyone's only neighbour, so a plan needs a star.
   bool star_graph = false;
-  // True: NodePlan::hubs is wanted.
-  bool wants_hubs = false;
-  // True: NodePlan::least_omega is wanted.
-  bool wants_omega = false;
   // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
   // each to pass CheckProx. Null: none.
   std::vector<double> (*prox_steps)(const Knobs& knobs) = nullptr;
@@ -72,33 +102,38 @@ struct AlgorithmInfo {
   bool computes_on_copy = false;
   // True: a message that carries only some coordinates would break it.
   bool dense_only = false;
-  std::string why_dense;  // and how, or what is for that in its stead
+  std::string why_dense = {};  // and what it does instead, if anything
+  // Why coordinates must not be chosen by their size; "": they may be.
+  std::string why_not_topk = {};
   // True: something is given away that must arrive exactly once
   // (mass_ledger.h), so its state is bound to a tracker epoch.
   bool gives_mass = false;
   // Why what it gives, which is all that it sends, must arrive as it is; "": a
-  // plan may have it in a lossy format (CodecSpec::mass), what is lost being kept
-  // and given later.
-  std::string exact_mass;
+  // plan may have it in a lossy format (CodecSpec::mass), and what is lost is
+  // kept and given later.
+  std::string exact_mass = {};
   // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
   // increments in steps.
   bool keeps_replicas = false;
   // True: it compares predictions, so a plan needs a model that tells classes.
   bool predicts = false;
+
+  // ---- what can be measured, and what it costs ----
+
   // The vectors that its paper follows beside x, by the paper's symbols:
   // Algorithm::Auxiliary gives them.
-  std::vector<std::string> auxiliary;
+  std::vector<std::string> auxiliary = {};
   // The one of them whose mean over the nodes estimates the mean of their
   // gradients; "": none does.
-  std::string gradient_estimate;
-  // Costs: vectors of length n kept beside parameters and gradient, what is kept
-  // for each neighbour, and a sentence on messages and steps a round.
+  std::string gradient_estimate = {};
+  // Vectors of length n kept beside parameters and gradient.
   int64_t extra_vectors = 0;
-  EdgeCost edge;
-  // Of `degree` neighbours, how many it has models of at the most; null: of all.
+  EdgeCost edge = {};
+  // How many of `degree` neighbours it keeps models of at once, at the most.
+  // Null: of all.
   int64_t (*heard_at_once)(const Knobs& knobs, int64_t degree) = nullptr;
-  std::string cost;
-  std::vector<KnobSpec> knobs;
+  std::string cost = {};  // a sentence on gradients and messages of a round
+  std::vector<KnobSpec> knobs = {};
 };
 
 }  // namespace dfl::core

@@ -3,33 +3,61 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/distributions.h"
 
 namespace dfl::core {
 
-SeededDecisions::SeededDecisions(uint64_t seed, uint64_t stream)
-    : seed_(seed),
-      neighbours_(DeriveSeed(seed, "neighbours", stream)),
-      coordinates_(DeriveSeed(seed, "coordinates", stream)),
-      happenings_(DeriveSeed(seed, "happenings", stream)),
-      waits_(DeriveSeed(seed, "waits", stream)) {}
+DecisionsState SeededDecisions::ExportState() const {
+  DecisionsState state;
+  state.seed = seed_;
+  state.stream = stream_;
+  for (const auto& [purpose, rng] : generators_) {
+    state.generators[purpose] = rng.state();
+  }
+  return state;
+}
+
+absl::Status SeededDecisions::ImportState(const DecisionsState& state) {
+  std::map<std::string, Rng, std::less<>> generators;
+  for (const auto& [purpose, words] : state.generators) {
+    if (words == std::array<uint64_t, 4>{}) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "state of decisions: the generator \"", purpose, "\" is all zeros"));
+    }
+    generators.emplace(purpose, Rng(0)).first->second.set_state(words);
+  }
+  seed_ = state.seed;
+  stream_ = state.stream;
+  generators_ = std::move(generators);
+  return absl::OkStatus();
+}
+
+Rng& SeededDecisions::For(absl::string_view purpose) {
+  const auto found = generators_.find(purpose);
+  if (found != generators_.end()) return found->second;
+  return generators_
+      .emplace(std::string(purpose), Rng(DeriveSeed(seed_, purpose, stream_)))
+      .first->second;
+}
 
 std::vector<NodeId> SeededDecisions::ChooseNeighbours(
     absl::Span<const NodeId> candidates, int64_t count) {
   DFL_CHECK(count >= 0 && count <= static_cast<int64_t>(candidates.size()));
   std::vector<NodeId> chosen(candidates.begin(), candidates.end());
+  Rng& rng = For("neighbours");
   // The first `count` places of a Fisher-Yates shuffle.
   for (int64_t i = 0; i < count; ++i) {
     using std::swap;
-    swap(chosen[i], chosen[i + neighbours_.Below(chosen.size() - i)]);
+    swap(chosen[i], chosen[i + rng.Below(chosen.size() - i)]);
   }
   chosen.resize(count);
   return chosen;
 }
 
 uint64_t SeededDecisions::NameCoordinates(const NodeId& /*to*/) {
-  return coordinates_.Next();
+  return For("coordinates").Next();
 }
 
 int64_t SeededDecisions::DrawFrom(absl::string_view purpose, IntRange range) {
@@ -39,9 +67,9 @@ int64_t SeededDecisions::DrawFrom(absl::string_view purpose, IntRange range) {
   return range.lo + static_cast<int64_t>(rng.Below(range.hi - range.lo + 1));
 }
 
-bool SeededDecisions::Happens(absl::string_view /*purpose*/,
-                              const NodeId& /*peer*/, double probability) {
-  return happenings_.Uniform() < probability;
+bool SeededDecisions::Happens(absl::string_view purpose, const NodeId& /*peer*/,
+                              double probability) {
+  return For(absl::StrCat("happens ", purpose)).Uniform() < probability;
 }
 
 std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
@@ -63,19 +91,20 @@ std::vector<int64_t> SeededDecisions::ChooseTogether(uint64_t run_seed,
   return chosen;
 }
 
-double SeededDecisions::DrawWait(absl::string_view /*purpose*/, double mean) {
-  return mean * Exponential(waits_);
+double SeededDecisions::DrawWait(absl::string_view purpose, double mean) {
+  return mean * Exponential(For(absl::StrCat("wait ", purpose)));
 }
 
 std::vector<int64_t> SeededDecisions::ChooseCoordinates(
-    absl::string_view /*purpose*/, int64_t n, int64_t count) {
+    absl::string_view purpose, int64_t n, int64_t count) {
   DFL_CHECK(count >= 0 && count <= n);
   std::vector<int64_t> chosen;
   chosen.reserve(count);
+  Rng& rng = For(absl::StrCat("coordinates ", purpose));
   // Selection sampling (Knuth's algorithm S).
   for (int64_t l = 0; static_cast<int64_t>(chosen.size()) < count; ++l) {
     const int64_t wanted = count - static_cast<int64_t>(chosen.size());
-    if (static_cast<int64_t>(coordinates_.Below(n - l)) < wanted) {
+    if (static_cast<int64_t>(rng.Below(n - l)) < wanted) {
       chosen.push_back(l);
     }
   }

@@ -2,9 +2,14 @@
 #ifndef DFL_CORE_ALGORITHM_DECISIONS_H_
 #define DFL_CORE_ALGORITHM_DECISIONS_H_
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/ids.h"
@@ -52,13 +57,29 @@ class Decisions {
                                                  int64_t n, int64_t count) = 0;
 };
 
-// Decisions from a seed: one fork for each purpose.
+// Where SeededDecisions stand, for a checkpoint.
+struct DecisionsState {
+  uint64_t seed = 0;
+  uint64_t stream = 0;
+  // The state of each generator that was drawn from, by its purpose.
+  std::map<std::string, std::array<uint64_t, 4>> generators;
+
+  friend bool operator==(const DecisionsState& a, const DecisionsState& b) {
+    return a.seed == b.seed && a.stream == b.stream &&
+           a.generators == b.generators;
+  }
+};
+
+// Decisions from a seed. Each purpose has a generator of its own, made when it is
+// first drawn from, so that drawing for one purpose never changes what is drawn
+// for another.
 class SeededDecisions : public Decisions {
  public:
   // `seed` should differ between nodes: DeriveSeed(plan.seed, node name).
   // `stream` gives other neighbours and coordinates (a restarted node must not
   // repeat its own), while what is drawn once stays: DrawFrom ignores it.
-  explicit SeededDecisions(uint64_t seed, uint64_t stream = 0);
+  explicit SeededDecisions(uint64_t seed, uint64_t stream = 0)
+      : seed_(seed), stream_(stream) {}
 
   std::vector<NodeId> ChooseNeighbours(absl::Span<const NodeId> candidates,
                                        int64_t count) override;
@@ -74,12 +95,21 @@ class SeededDecisions : public Decisions {
   std::vector<int64_t> ChooseCoordinates(absl::string_view purpose, int64_t n,
                                          int64_t count) override;
 
+  DecisionsState ExportState() const;
+
+  // Goes on from `state`, bit for bit, whatever seed and stream these decisions
+  // had.
+  // Errors, which change nothing:
+  //   INVALID_ARGUMENT  a generator that is all zeros, from which nothing but
+  //                     zeros would come.
+  absl::Status ImportState(const DecisionsState& state);
+
  private:
+  Rng& For(absl::string_view purpose);
+
   uint64_t seed_;
-  Rng neighbours_;
-  Rng coordinates_;
-  Rng happenings_;
-  Rng waits_;
+  uint64_t stream_;
+  std::map<std::string, Rng, std::less<>> generators_;
 };
 
 }  // namespace dfl::core

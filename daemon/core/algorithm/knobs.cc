@@ -232,13 +232,17 @@ absl::Status KnobSpec::Check(const KnobValue& value) const {
 
 KnobSpec PositiveKnob(std::string name, double default_value,
                       std::string help) {
-  KnobSpec knob;
-  knob.name = std::move(name);
-  knob.default_value = default_value;
-  knob.min = 0;
-  knob.min_open = true;
-  knob.help = std::move(help);
-  return knob;
+  return {.name = std::move(name),
+          .default_value = default_value,
+          .min = 0,
+          .min_open = true,
+          .help = std::move(help)};
+}
+
+std::vector<KnobSpec> Joined(std::vector<KnobSpec> first,
+                             const std::vector<KnobSpec>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
 }
 
 absl::StatusOr<Knobs> Knobs::Resolve(absl::Span<const KnobSpec> specs,

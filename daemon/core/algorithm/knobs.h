@@ -41,20 +41,20 @@ enum class KnobType { kNumber, kInteger, kFlag, kText, kIntRange };
 enum class KnobNoun { kAlgorithm, kParticipation, kPeriod };
 
 struct KnobSpec {
-  std::string name;
+  std::string name = {};
   KnobType type = KnobType::kNumber;
-  KnobValue default_value;
+  KnobValue default_value = 0.0;
   // Bounds for numbers, integers and both ends of ranges.
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool min_open = false;  // min itself is not allowed
   bool max_open = false;
-  std::vector<std::string> choices;  // kText: what is allowed
-  std::string unit;                  // "" when it has none
-  bool retunable = true;             // may change while the run goes on
+  std::vector<std::string> choices = {};  // kText: what is allowed
+  std::string unit = {};                  // "" when it has none
+  bool retunable = true;                  // may change while the run goes on
   bool shared = false;  // nodes rely on each other's: no override per node
   KnobNoun noun = KnobNoun::kAlgorithm;
-  std::string help;  // one sentence or two, with the symbol of the paper
+  std::string help = {};  // one sentence or two, with the symbol of the paper
 
   // "(0, 1]", "integer >= 1", "polyak or nesterov".
   std::string AllowedText() const;
@@ -69,6 +69,10 @@ struct KnobSpec {
 
 // A number above 0, as most algorithms declare several of.
 KnobSpec PositiveKnob(std::string name, double default_value, std::string help);
+
+// Both lists, `first` first.
+std::vector<KnobSpec> Joined(std::vector<KnobSpec> first,
+                             const std::vector<KnobSpec>& second);
 
 // Values by name, as written in a plan: only what differs from the defaults
 // need be there.

@@ -4,9 +4,11 @@
 #define DFL_CORE_ALGORITHM_NODE_PLAN_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "daemon/base/check.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
@@ -47,20 +49,25 @@ struct NodePlan {
   int64_t place = 0;  // of self among the members
   // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
   double sample_weight = 1;
-  // The largest value of the knob q among the members; 0 where there is none.
-  double largest_q = 0;
-  // The least value of the knob p among the members; 1 where there is none.
-  double least_p = 1;
   bool rows_known = false;
-  // The members of the highest degree (directed: with the most out-neighbours),
-  // in member order; only for algorithms that have a hub
-  // (AlgorithmInfo::wants_hubs).
-  std::vector<NodeId> hubs;
-  // mixing.h: LeastOmega. 0 where it is not known (the graph varies, or is not
-  // strongly connected) or not wanted (AlgorithmInfo::wants_omega).
-  double least_omega = 0;
+  // The entry of the plan's algorithm, which outlives the plan, and what that
+  // algorithm wants to know beyond the above. Null: a plan made by hand; an
+  // algorithm that wants nothing.
+  const AlgorithmInfo* algorithm = nullptr;
+  std::shared_ptr<const AlgorithmFacts> facts;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };
+
+// The facts of `plan`, which are `Facts` or none; where there are none, what a
+// default `Facts` says.
+template <typename Facts>
+const Facts& FactsOf(const NodePlan& plan) {
+  static const Facts* const kNone = new Facts;
+  if (plan.facts == nullptr) return *kNone;
+  const auto* facts = dynamic_cast<const Facts*>(plan.facts.get());
+  DFL_CHECK(facts != nullptr);
+  return *facts;
+}
 
 // Whether both have the same neighbours and weights.
 bool SameNeighbours(const NodePlan& a, const NodePlan& b);

@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/anq_nids.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <cmath>
 #include <memory>
@@ -11,60 +10,19 @@
 
 namespace dfl::core {
 
-AlgorithmInfo AnqNidsInfo() {
-  AlgorithmInfo info;
-  info.name = "anq-nids";
-  info.summary = "NIDS with differences quantised to a few bits";
-  info.source = "[ANQ-NIDS], our form";
-  info.caveats =
-      "What travels are differences in codes of `bits` bits, whatever the "
-      "plan's codec. Module buffers (batch normalisation) stay each node's "
-      "own.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense =
-      "all coordinates are sent, in as few bits as its knob bits says";
-  info.gives_mass = true;
-  info.keeps_replicas = true;
-  info.exact_mass = "it sends differences, compressed by its own knobs already";
-  info.extra_vectors = 4;
-  info.edge = ReplicaCost(1) + MatchedCost();
-  info.cost =
-      "One gradient a round; to each neighbour bits n/8 + n/64 bytes, or 4 "
-      "n as fp32 of a parcel that had to wait.";
-  KnobSpec rho;
-  rho.name = "rho";
-  rho.default_value = 0.98;
-  rho.min = 0;
-  rho.min_open = true;
-  rho.max = 1;
-  rho.help =
-      "How the range shrinks from round to round, R <- rho R; it widens, R <- "
-      "R/rho, where a difference did not fit.";
-  KnobSpec bits;
-  bits.name = "bits";
-  bits.type = KnobType::kInteger;
-  bits.default_value = int64_t{8};
-  bits.min = 1;
-  bits.max = 16;
-  bits.unit = "bits";
-  bits.help = "Bits a coordinate, b.";
-  info.knobs = {NidsStepKnob(),
-                PositiveKnob("R0", 2.0,
-                             "The range of differences at first, R_0: about "
-                             "the largest parameter."),
-                rho, bits};
-  return info;
-}
+AnqNids::Settings::Settings(const Knobs& knobs)
+    : alpha(knobs.Number("alpha")),
+      initial_range(knobs.Number("R0")),
+      rho(knobs.Number("rho")),
+      bits(static_cast<int>(knobs.Integer("bits"))) {}
 
 AnqNids::AnqNids(AlgorithmContext context)
-    : ReplicaRounds(std::move(context), 1, true) {}
+    : ReplicaRounds(std::move(context), 1, true), settings_(plan().knobs) {}
 
 void AnqNids::ResetMass() {
   ReplicaRounds::ResetMass();
   flows_.Clear();
-  range_ = plan().knobs.Number("R0");
+  range_ = settings_.initial_range;
 }
 
 void AnqNids::VisitState(StateFields& fields) {
@@ -81,7 +39,7 @@ void AnqNids::AddCorrection(absl::Span<float> vector) {
 }
 
 void AnqNids::Quantise(absl::Span<const float> phi) {
-  const auto bits = static_cast<int>(plan().knobs.Integer("bits"));
+  const int bits = settings_.bits;
   const double d = 2 * range_ / static_cast<double>((int64_t{1} << bits) - 1);
   bool fits = true;
   const FlatVector& h = replica();
@@ -89,8 +47,7 @@ void AnqNids::Quantise(absl::Span<const float> phi) {
     fits = fits && std::fabs(static_cast<double>(phi[l]) - h[l]) <= range_;
   }
   StepOwn(0, bits, static_cast<float>(d), phi);
-  const double rho = plan().knobs.Number("rho");
-  range_ = fits ? range_ * rho : range_ / rho;
+  range_ = fits ? range_ * settings_.rho : range_ / settings_.rho;
 }
 
 void AnqNids::AfterGradient(Actions& actions) {
@@ -134,6 +91,53 @@ void AnqNids::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
 
 void AnqNids::AddGauges(std::map<std::string, double>& gauges) const {
   gauges["range"] = range_;
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo AnqNidsInfo() {
+  return {
+      .name = "anq-nids",
+      .summary = "NIDS with differences quantised to a few bits",
+      .source = "[ANQ-NIDS], our form",
+      .caveats =
+          "It sends differences in codes of `bits` bits, whatever codec the "
+          "plan names. Module buffers (batch normalisation) are not exchanged: "
+          "every node keeps its own.",
+      .create = Create<AnqNids>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense =
+          "it sends every coordinate, in as few bits as its knob bits says",
+      .gives_mass = true,
+      .exact_mass =
+          "it sends differences, which its own knobs compress already",
+      .keeps_replicas = true,
+      .extra_vectors = 4,
+      .edge = ReplicaCost(1) + MatchedCost(),
+      .cost =
+          "One gradient a round; to each neighbour bits n/8 + n/64 bytes, or "
+          "4 n bytes as fp32 for a parcel that had to wait.",
+      .knobs = {NidsStepKnob(),
+                PositiveKnob("R0", 2.0,
+                             "Initial range of the differences, R_0. Choose it "
+                             "about as large as the largest parameter."),
+                {.name = "rho",
+                 .default_value = 0.98,
+                 .min = 0,
+                 .max = 1,
+                 .min_open = true,
+                 .help = "How fast the range shrinks: R <- rho R after every "
+                         "round. It widens, R <- R/rho, when a difference did "
+                         "not fit."},
+                {.name = "bits",
+                 .type = KnobType::kInteger,
+                 .default_value = int64_t{8},
+                 .min = 1,
+                 .max = 16,
+                 .unit = "bits",
+                 .help = "Bits for each coordinate, b."}}};
 }
 
 }  // namespace dfl::core

@@ -30,6 +30,16 @@ class AnqNids : public ReplicaRounds {
   explicit AnqNids(AlgorithmContext context);
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double alpha;
+    double initial_range;
+    double rho;
+    int bits;
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
@@ -37,7 +47,8 @@ class AnqNids : public ReplicaRounds {
                absl::Span<const float> replica) override;
   void ResetMass() override;
   void VisitState(StateFields& fields) override;
-  double StepSize() const override { return plan().knobs.Number("alpha"); }
+  double StepSize() const override { return settings_.alpha; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
   // range: R.
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
@@ -45,6 +56,7 @@ class AnqNids : public ReplicaRounds {
   void Quantise(absl::Span<const float> phi);
   void AddCorrection(absl::Span<float> vector);
 
+  Settings settings_;
   double range_ = 0;
   MatchedFlows flows_;
 };

@@ -1,12 +1,12 @@
 #include "daemon/core/algorithms/async_dsgd.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
-#include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/vector/flat_vector.h"
 
@@ -23,112 +23,7 @@ constexpr double kForgetAfter = 2 * kWindow;
 // Scalars of a push, in this order.
 enum Scalar { kDegree = 0, kLeast, kAge, kScalars };
 
-KnobSpec XiKnob() {
-  KnobSpec xi;
-  xi.name = "xi";
-  xi.default_value = 1.0;
-  xi.min = 0;
-  xi.min_open = true;
-  xi.max = 1;
-  xi.help = "Share of the mix in the new model; the rest is the node's own.";
-  return xi;
-}
-
-AlgorithmInfo ClockedInfo(bool discard_late) {
-  AlgorithmInfo info;
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.computes_on_copy = true;
-  info.extra_vectors = 1;
-  info.edge = PushCost();
-  info.cost =
-      "At most one gradient a round; to each neighbour 4 n bytes as fp32 "
-      "and dense, 4 s with s random coordinates.";
-
-  KnobSpec gamma_max = PositiveKnob(
-      "gamma_max", 1.0,
-      "Compute barrier: how long a round waits for the node's own gradient "
-      "before it mixes without one.");
-  gamma_max.unit = "s";
-  gamma_max.noun = KnobNoun::kPeriod;
-  gamma_max.shared = true;
-  KnobSpec discard;
-  discard.name = "discard_late";
-  discard.type = KnobType::kFlag;
-  discard.default_value = discard_late;
-  discard.help =
-      "Discard a gradient that was not ready at the barrier and begin anew, "
-      "instead of applying it in a later round.";
-  KnobSpec measure;
-  measure.name = "measure_q";
-  measure.type = KnobType::kFlag;
-  measure.default_value = true;
-  measure.shared = true;
-  measure.help =
-      "Measure q over 50 rounds, instead of taking what the plan gives.";
-  KnobSpec q;
-  q.name = "q";
-  q.default_value = 0.0;
-  q.min = 0;
-  q.max = kLargestQ;
-  q.help =
-      "Probability that the node straggles, used while measure_q is off; set "
-      "it per node. The step is eta min(1 - q)/(1 - q).";
-  info.knobs = {PositiveKnob("eta", 0.01,
-                             "Step size of the node that "
-                             "straggles most."),
-                XiKnob(),
-                gamma_max,
-                discard,
-                measure,
-                q,
-                MaxLagKnob()};
-  return info;
-}
-
 }  // namespace
-
-AlgorithmInfo AsyncDsgdInfo() {
-  AlgorithmInfo info = ClockedInfo(/*discard_late=*/false);
-  info.name = "async-dsgd";
-  info.summary = "Clocked rounds; late gradients are applied when they come";
-  info.source = "[thesis] ch. 2, eq. (2.2), (2.9), Theorem 2.1";
-  info.caveats =
-      "A gradient computed at an old model is applied to the present one: "
-      "large steps and very slow nodes do not go together. topology.weights is "
-      "not used.";
-  return info;
-}
-
-AlgorithmInfo BarrierDsgdInfo() {
-  AlgorithmInfo info = ClockedInfo(/*discard_late=*/true);
-  info.name = "barrier-dsgd";
-  info.summary = "Clocked rounds; late gradients are discarded";
-  info.source = "[thesis] ch. 2, a baseline";
-  info.caveats =
-      "A node whose gradients always take longer than gamma_max never trains. "
-      "topology.weights is not used.";
-  return info;
-}
-
-AlgorithmInfo SyncDsgdInfo() {
-  AlgorithmInfo info;
-  info.name = "sync-dsgd";
-  info.summary = "Rounds that wait for every node's gradient";
-  info.source = "[thesis] ch. 2, a baseline";
-  info.caveats =
-      "The slowest node sets the pace, up to deadline.exchange a round. "
-      "topology.weights is not used.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.edge = PushCost();
-  info.cost =
-      "One gradient a round; to each neighbour 4 n bytes as fp32 and "
-      "dense, 4 s with s random coordinates.";
-  info.knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
-                MaxLagKnob()};
-  return info;
-}
 
 // ------------------------------------------------------------ StragglerRate ----
 
@@ -153,8 +48,20 @@ void StragglerRate::VisitState(StateFields& fields) {
 
 // ---------------------------------------------------------------- AsyncDsgd ----
 
+AsyncDsgd::Settings::Settings(const NodePlan& plan, Clock clock)
+    : eta(plan.knobs.Number("eta")), xi(plan.knobs.Number("xi")) {
+  if (clock == Clock::kNone) return;
+  gamma_max = absl::Seconds(plan.knobs.Number("gamma_max"));
+  discards_late = plan.knobs.Flag("discard_late");
+  measures_q = plan.knobs.Flag("measure_q");
+  q = plan.knobs.Number("q");
+  largest_q = FactsOf<StragglerFacts>(plan).largest_q;
+}
+
 AsyncDsgd::AsyncDsgd(AlgorithmContext context, Clock clock)
-    : PushAlgorithm(std::move(context)), clock_(clock) {}
+    : PushAlgorithm(std::move(context)),
+      clock_(clock),
+      settings_(plan(), clock) {}
 
 void AsyncDsgd::VisitState(StateFields& fields) {
   PushAlgorithm::VisitState(fields);
@@ -172,34 +79,23 @@ void AsyncDsgd::Resume(Actions& actions) {
   if (running_) actions.Do(ComputeGradient{});
 }
 
-bool AsyncDsgd::Discards() const {
-  return clock_ == Clock::kRounds && plan().knobs.Flag("discard_late");
-}
-
-bool AsyncDsgd::Measures() const {
-  return clock_ == Clock::kRounds && plan().knobs.Flag("measure_q");
-}
-
 double AsyncDsgd::OwnQ() const {
-  if (clock_ == Clock::kNone) return 0;
-  return Measures() ? rate_.q() : plan().knobs.Number("q");
+  return settings_.measures_q ? rate_.q() : settings_.q;
 }
 
 double AsyncDsgd::StepSize() const {
-  const double eta = plan().knobs.Number("eta");
-  if (clock_ == Clock::kNone) return eta;
+  if (clock_ == Clock::kNone) return settings_.eta;
   const double own = 1 - OwnQ();
-  const double least =
-      std::min(own, Measures() ? heard_.least : 1 - plan().largest_q);
-  return eta * least / own;
+  const double least = std::min(
+      own, settings_.measures_q ? heard_.least : 1 - settings_.largest_q);
+  return settings_.eta * least / own;
 }
 
 void AsyncDsgd::OnStepBegins(Actions& actions) {
   phase_ = Phase::kComputing;
   if (!running_ && !ready_) AskForGradient(actions);
   if (clock_ == Clock::kRounds) {
-    actions.Do(WakeAfter{kClockTimer,
-                         absl::Seconds(plan().knobs.Number("gamma_max"))});
+    actions.Do(WakeAfter{kClockTimer, settings_.gamma_max});
   }
 }
 
@@ -241,7 +137,7 @@ void AsyncDsgd::EndComputing(Actions& actions) {
               vectors().parameters);
     CountGradient();
     staleness_ = step() - from_round_;
-  } else if (Discards()) {
+  } else if (settings_.discards_late) {
     unwanted_ = running_;
   }
   heard_.age += 1;
@@ -301,7 +197,7 @@ void AsyncDsgd::Mix(Actions& actions) {
   for (PushBarrier::Arrival& arrival : arrivals) {
     const std::vector<double>& said = arrival.model.scalars;
     const double theirs = said.size() == kScalars ? said[kDegree] : 0;
-    arrival.weight = plan().knobs.Number("xi") / (1 + std::max(own, theirs));
+    arrival.weight = settings_.xi / (1 + std::max(own, theirs));
   }
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   phase_ = Phase::kBoundary;
@@ -313,6 +209,129 @@ std::map<std::string, double> AsyncDsgd::Gauges() const {
           {"q", OwnQ()},
           {"staleness", static_cast<double>(staleness_)},
           {"step_size", StepSize()}};
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+KnobSpec XiKnob() {
+  return {.name = "xi",
+          .default_value = 1.0,
+          .min = 0,
+          .max = 1,
+          .min_open = true,
+          .help =
+              "Share of the mix in the new model. The rest is the node's own "
+              "model."};
+}
+
+std::shared_ptr<const AlgorithmFacts> DeriveStragglers(const Network& network) {
+  auto facts = std::make_shared<StragglerFacts>();
+  for (const double q : network.Numbers("q")) {
+    facts->largest_q = std::max(facts->largest_q, q);
+  }
+  return facts;
+}
+
+// What the two algorithms with a clock have in common.
+AlgorithmInfo ClockedInfo(bool discard_late) {
+  return {
+      .create = [](AlgorithmContext context,
+                   Decisions& /*decisions*/) -> std::unique_ptr<Algorithm> {
+        return std::make_unique<AsyncDsgd>(std::move(context),
+                                           AsyncDsgd::Clock::kRounds);
+      },
+      .derive = DeriveStragglers,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .computes_on_copy = true,
+      .extra_vectors = 1,
+      .edge = PushCost(),
+      .cost =
+          "At most one gradient a round; to each neighbour 4 n bytes as fp32 "
+          "and dense, 4 s with s random coordinates.",
+      .knobs = {
+          PositiveKnob("eta", 0.01,
+                       "Step size of the node that straggles most."),
+          XiKnob(),
+          {.name = "gamma_max",
+           .default_value = 1.0,
+           .min = 0,
+           .min_open = true,
+           .unit = "s",
+           .shared = true,
+           .noun = KnobNoun::kPeriod,
+           .help = "Compute barrier: how long a round waits for the node's own "
+                   "gradient before it mixes without one."},
+          {.name = "discard_late",
+           .type = KnobType::kFlag,
+           .default_value = discard_late,
+           .help = "Whether a gradient that was not ready at the barrier is "
+                   "discarded and computed anew. Otherwise it is applied in a "
+                   "later round."},
+          {.name = "measure_q",
+           .type = KnobType::kFlag,
+           .default_value = true,
+           .shared = true,
+           .help = "Whether q is measured over the last 50 rounds. Otherwise "
+                   "the value in the plan is used."},
+          {.name = "q",
+           .default_value = 0.0,
+           .min = 0,
+           .max = kLargestQ,
+           .help = "Probability that the node straggles, used while measure_q "
+                   "is off; set it per node. The step size is "
+                   "eta min(1 - q)/(1 - q)."},
+          MaxLagKnob()}};
+}
+
+}  // namespace
+
+AlgorithmInfo AsyncDsgdInfo() {
+  AlgorithmInfo info = ClockedInfo(/*discard_late=*/false);
+  info.name = "async-dsgd";
+  info.summary = "Clocked rounds; late gradients are applied when they come";
+  info.source = "[thesis] ch. 2, eq. (2.2), (2.9), Theorem 2.1";
+  info.caveats =
+      "A late gradient was computed at an old model and is applied to the "
+      "present one, so large steps do not go together with very slow nodes. "
+      "topology.weights is not used.";
+  return info;
+}
+
+AlgorithmInfo BarrierDsgdInfo() {
+  AlgorithmInfo info = ClockedInfo(/*discard_late=*/true);
+  info.name = "barrier-dsgd";
+  info.summary = "Clocked rounds; late gradients are discarded";
+  info.source = "[thesis] ch. 2, a baseline";
+  info.caveats =
+      "A node whose gradients always take longer than gamma_max never trains. "
+      "topology.weights is not used.";
+  return info;
+}
+
+AlgorithmInfo SyncDsgdInfo() {
+  return {
+      .name = "sync-dsgd",
+      .summary = "Rounds that wait for every node's gradient",
+      .source = "[thesis] ch. 2, a baseline",
+      .caveats =
+          "The slowest node sets the pace, but a round never waits longer than "
+          "deadline.exchange. topology.weights is not used.",
+      .create = [](AlgorithmContext context,
+                   Decisions& /*decisions*/) -> std::unique_ptr<Algorithm> {
+        return std::make_unique<AsyncDsgd>(std::move(context),
+                                           AsyncDsgd::Clock::kNone);
+      },
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .edge = PushCost(),
+      .cost =
+          "One gradient a round; to each neighbour 4 n bytes as fp32 and "
+          "dense, 4 s with s random coordinates.",
+      .knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
+                MaxLagKnob()}};
 }
 
 }  // namespace dfl::core

@@ -28,6 +28,7 @@
 #include <map>
 #include <string>
 
+#include "absl/time/time.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/rounds/push_algorithm.h"
@@ -37,6 +38,11 @@ namespace dfl::core {
 AlgorithmInfo AsyncDsgdInfo();
 AlgorithmInfo BarrierDsgdInfo();
 AlgorithmInfo SyncDsgdInfo();
+
+// The largest value of the knob q among the members.
+struct StragglerFacts : AlgorithmFacts {
+  double largest_q = 0;
+};
 
 // The share of the last 50 rounds in which a node was late; rounds that have
 // not been yet count as on time. Clipped to [0, 0.99].
@@ -62,6 +68,18 @@ class AsyncDsgd : public PushAlgorithm {
   std::map<std::string, double> Gauges() const override;
 
  private:
+  // The knobs, by their symbols; sync-dsgd has but the first two.
+  struct Settings {
+    Settings(const NodePlan& plan, Clock clock);
+
+    double eta;
+    double xi;
+    absl::Duration gamma_max;
+    bool discards_late = false;
+    bool measures_q = false;
+    double q = 0;
+    double largest_q = 0;
+  };
   enum class Phase {
     kBoundary,
     kComputing,  // the parameters hold theta
@@ -79,6 +97,7 @@ class AsyncDsgd : public PushAlgorithm {
   void OnTimer(uint64_t timer, Actions& actions) override;
   void OnPush(const RemoteModel& model) override;
   void MixIfComplete(Actions& actions) override;
+  void OnPlanChanged() override { settings_ = Settings(plan(), clock_); }
   void VisitState(StateFields& fields) override;
   void Resume(Actions& actions) override;
 
@@ -87,12 +106,11 @@ class AsyncDsgd : public PushAlgorithm {
   void Mix(Actions& actions);
   void Hear(const Heard& said);
 
-  bool Discards() const;
-  bool Measures() const;
   double OwnQ() const;
   double StepSize() const;
 
   const Clock clock_;
+  Settings settings_;
 
   Phase phase_ = Phase::kBoundary;
   int64_t degree_ = 0;  // of the present round

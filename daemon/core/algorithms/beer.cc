@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/beer.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <utility>
 
@@ -10,38 +9,13 @@
 
 namespace dfl::core {
 
-AlgorithmInfo BeerInfo() {
-  AlgorithmInfo info;
-  info.name = "beer";
-  info.summary = "Gradient tracking with compressed differences";
-  info.source = "[BEER] Alg. 1";
-  info.caveats =
-      "codec.coordinates must be dense: what is sent is up to `compressor`. "
-      "Module buffers (batch normalisation) stay each node's own. Where only "
-      "1/10 is sent, eta and gamma must be small: start with gamma = 0.2.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense = "what of a difference is sent is up to its knob compressor";
-  info.gives_mass = true;
-  info.keeps_replicas = true;
-  info.auxiliary = {"v"};
-  info.gradient_estimate = "v";
-  info.exact_mass = "it sends differences, compressed by its own knobs already";
-  info.extra_vectors = 5;
-  info.edge = ReplicaCost(2);
-  info.cost =
-      "One gradient a round (one more in the first); to each neighbour at "
-      "most 12 k bytes, 2 k values with their coordinates, k = rate n; "
-      "with the compressor sign n/4 + n/32 bytes.";
-  info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
-                ReplicaMixingKnob(0.2)};
-  for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);
-  return info;
-}
+Beer::Settings::Settings(const Knobs& knobs)
+    : eta(knobs.Number("eta")), gamma(knobs.Number("gamma")) {}
 
 Beer::Beer(AlgorithmContext context, Decisions& decisions)
-    : ReplicaRounds(std::move(context), 2, true), decisions_(decisions) {}
+    : ReplicaRounds(std::move(context), 2, true),
+      settings_(plan().knobs),
+      decisions_(decisions) {}
 
 void Beer::ResetState() {
   begun_ = moved_ = false;
@@ -66,7 +40,7 @@ void Beer::BeginRound(Actions& actions) {
 
 void Beer::Move(Actions& actions) {
   moved_ = true;
-  MixReplicas(0, plan().knobs.Number("gamma"), vectors().parameters);
+  MixReplicas(0, settings_.gamma, vectors().parameters);
   AddScaled(static_cast<float>(-StepSize()), v_, vectors().parameters);
   Compute(actions);
 }
@@ -81,7 +55,7 @@ void Beer::AfterGradient(Actions& actions) {
   }
   Compress(0, "h", vectors().parameters, decisions_);
   Compress(1, "g", v_, decisions_);
-  const double gamma = plan().knobs.Number("gamma");
+  const double gamma = settings_.gamma;
   GiveOwn([&](const Neighbour& neighbour) {
     return MayGiveMass(neighbour) ? gamma * neighbour.weight : 0.0;
   });
@@ -91,6 +65,41 @@ void Beer::AfterGradient(Actions& actions) {
 void Beer::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
   TakeUpdates();
   EndMassRound(actions);
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo BeerInfo() {
+  return {
+      .name = "beer",
+      .summary = "Gradient tracking with compressed differences",
+      .source = "[BEER] Alg. 1",
+      .caveats =
+          "codec.coordinates must be dense, because the knob `compressor` "
+          "decides what is sent. Module buffers (batch normalisation) are not "
+          "exchanged: every node keeps its own. When only 1/10 of the "
+          "coordinates is sent, eta and gamma must be small: start with gamma "
+          "= 0.2.",
+      .create = Create<Beer>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense = "its knob compressor decides what of a difference is sent",
+      .gives_mass = true,
+      .exact_mass =
+          "it sends differences, which its own knobs compress already",
+      .keeps_replicas = true,
+      .auxiliary = {"v"},
+      .gradient_estimate = "v",
+      .extra_vectors = 5,
+      .edge = ReplicaCost(2),
+      .cost =
+          "One gradient a round, and two in the first; to each neighbour at "
+          "most 12 k bytes, for 2 k values with their coordinates, k = rate n. "
+          "With the compressor sign it is n/4 + n/32 bytes.",
+      .knobs = Joined(
+          {PositiveKnob("eta", 0.01, "Step size."), ReplicaMixingKnob(0.2)},
+          CompressorKnobs())};
 }
 
 }  // namespace dfl::core

@@ -32,16 +32,26 @@ class Beer : public ReplicaRounds {
   }
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    double gamma;
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetState() override;
   void VisitState(StateFields& fields) override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return settings_.eta; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
   // The step of x, and the gradient there.
   void Move(Actions& actions);
 
+  Settings settings_;
   Decisions& decisions_;
   bool begun_ = false;  // a gradient at the present x has been asked for
   bool moved_ = false;  // in this round

@@ -1,6 +1,4 @@
 #include "daemon/core/algorithms/catalogue.h"
-#include "daemon/base/names.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <string>
 #include <utility>
@@ -8,6 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/base/check.h"
+#include "daemon/base/names.h"
+#include "daemon/base/status_macros.h"
 #include "daemon/core/algorithms/anq_nids.h"
 #include "daemon/core/algorithms/async_dsgd.h"
 #include "daemon/core/algorithms/beer.h"
@@ -32,27 +33,16 @@
 
 namespace dfl::core {
 
-absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
-  static const std::vector<AlgorithmInfo>* const kCatalogue =
-      new std::vector<AlgorithmInfo>{
-          AnqNidsInfo(),     AsyncDsgdInfo(),  BarrierDsgdInfo(),
-          BeerInfo(),        ChocoSgdInfo(),   DeceflInfo(),
-          DepositumInfo(),   DfedavgmInfo(),   DfedsamInfo(),
-          DpsgdInfo(),       DracoInfo(),      EpidemicInfo(),
-          FedavgInfo(),      FedavgPlusInfo(), FedmidInfo(),
-          GPushPullInfo(),   KGtInfo(),        KdPdflInfo(),
-          LocalInfo(),       NidsInfo(),       PameInfo(),
-          PushPullInfo(),    SgpInfo(),        SpodGtInfo(),
-          SporadicKGtInfo(), SwarmInfo(),      SyncDsgdInfo()};
-  return *kCatalogue;
+Catalogue::Catalogue(std::vector<AlgorithmInfo> entries) {
+  entries_.reserve(entries.size());
+  for (AlgorithmInfo& entry : entries) Add(std::move(entry));
 }
 
-absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
-    if (info.name == name) return &info;
-  }
+absl::StatusOr<const AlgorithmInfo*> Catalogue::Find(
+    absl::string_view name) const {
   std::vector<std::string> known;
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : entries_) {
+    if (info.name == name) return &info;
     known.push_back(info.name);
   }
   const std::string nearest = NearestName(name, known);
@@ -62,76 +52,39 @@ absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
       " allowed: ", absl::StrJoin(known, ", ")));
 }
 
-namespace {
-
-// Null: there is none of that name.
-std::unique_ptr<Algorithm> MakeAlgorithm(absl::string_view name,
-                                         AlgorithmContext context,
-                                         Decisions& decisions) {
-  if (name == "pame") {
-    return std::make_unique<Pame>(std::move(context), decisions);
+void Catalogue::Add(AlgorithmInfo entry) {
+  DFL_CHECK(entry.create != nullptr);
+  for (const AlgorithmInfo& other : entries_) {
+    DFL_CHECK(other.name != entry.name);
   }
-  if (name == "d-psgd") return std::make_unique<Dpsgd>(std::move(context));
-  if (name == "async-dsgd" || name == "barrier-dsgd") {
-    return std::make_unique<AsyncDsgd>(std::move(context),
-                                       AsyncDsgd::Clock::kRounds);
-  }
-  if (name == "sync-dsgd") {
-    return std::make_unique<AsyncDsgd>(std::move(context),
-                                       AsyncDsgd::Clock::kNone);
-  }
-  if (name == "decefl" || name == "fedavg") {
-    return std::make_unique<Decefl>(context);
-  }
-  if (name == "depositum") {
-    return std::make_unique<Depositum>(std::move(context));
-  }
-  if (name == "nids") return std::make_unique<Nids>(std::move(context));
-  if (name == "anq-nids") return std::make_unique<AnqNids>(std::move(context));
-  if (name == "choco-sgd") {
-    return std::make_unique<ChocoSgd>(std::move(context), decisions);
-  }
-  if (name == "beer") {
-    return std::make_unique<Beer>(std::move(context), decisions);
-  }
-  if (name == "k-gt") return std::make_unique<KGt>(std::move(context));
-  if (name == "sgp") return std::make_unique<Sgp>(std::move(context));
-  if (name == "spod-gt" || name == "push-pull" || name == "g-push-pull" ||
-      name == "sporadic-k-gt") {
-    return std::make_unique<SpodGt>(std::move(context), decisions);
-  }
-  if (name == "dfedavgm") {
-    return std::make_unique<Dfedavgm>(std::move(context));
-  }
-  if (name == "dfedsam") return std::make_unique<Dfedsam>(std::move(context));
-  if (name == "draco") {
-    return std::make_unique<Draco>(std::move(context), decisions);
-  }
-  if (name == "epidemic") {
-    return std::make_unique<Epidemic>(std::move(context), decisions);
-  }
-  if (name == "fedavg+") {
-    return std::make_unique<FedavgPlus>(std::move(context));
-  }
-  if (name == "fedmid") return std::make_unique<Fedmid>(std::move(context));
-  if (name == "kd-pdfl") {
-    return std::make_unique<KdPdfl>(std::move(context), decisions);
-  }
-  if (name == "swarm") {
-    return std::make_unique<Swarm>(std::move(context), decisions);
-  }
-  if (name == "local") return std::make_unique<Local>(std::move(context));
-  return nullptr;
+  entries_.push_back(std::move(entry));
 }
 
-}  // namespace
+const Catalogue& BuiltInCatalogue() {
+  static const Catalogue* const kBuiltIn = new Catalogue({
+      AnqNidsInfo(),     AsyncDsgdInfo(),  BarrierDsgdInfo(), BeerInfo(),
+      ChocoSgdInfo(),    DeceflInfo(),     DepositumInfo(),   DfedavgmInfo(),
+      DfedsamInfo(),     DpsgdInfo(),      DracoInfo(),       EpidemicInfo(),
+      FedavgInfo(),      FedavgPlusInfo(), FedmidInfo(),      GPushPullInfo(),
+      KGtInfo(),         KdPdflInfo(),     LocalInfo(),       NidsInfo(),
+      PameInfo(),        PushPullInfo(),   SgpInfo(),         SpodGtInfo(),
+      SporadicKGtInfo(), SwarmInfo(),      SyncDsgdInfo(),
+  });
+  return *kBuiltIn;
+}
+
+absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
+  return BuiltInCatalogue().entries();
+}
+
+absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
+  return BuiltInCatalogue().Find(name);
+}
 
 absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     absl::string_view name, AlgorithmContext context, Decisions& decisions) {
-  auto made = MakeAlgorithm(name, std::move(context), decisions);
-  if (!made) return FindAlgorithm(name).status();
-  made->name_ = std::string(name);
-  return made;
+  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* info, FindAlgorithm(name));
+  return CreateAlgorithm(*info, std::move(context), decisions);
 }
 
 }  // namespace dfl::core

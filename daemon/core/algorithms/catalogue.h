@@ -1,8 +1,9 @@
-// All algorithms that there are.
+// The catalogue: all algorithms that a plan may name.
 #ifndef DFL_CORE_ALGORITHMS_CATALOGUE_H_
 #define DFL_CORE_ALGORITHMS_CATALOGUE_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -12,14 +13,35 @@
 
 namespace dfl::core {
 
-// All algorithms, by name.
-absl::Span<const AlgorithmInfo> AlgorithmCatalogue();
+// A value: a copy has entries of its own. Entries stay where they are until Add
+// is called; plans that were derived by a catalogue point to them.
+class Catalogue {
+ public:
+  Catalogue() = default;
+  explicit Catalogue(std::vector<AlgorithmInfo> entries);
 
-// The entry called `name`.
-// Errors: NOT_FOUND with the nearest name and all that there are.
+  // In the order in which they were added.
+  absl::Span<const AlgorithmInfo> entries() const { return entries_; }
+
+  // The entry called `name`.
+  // Errors: NOT_FOUND with the nearest name and all that there are.
+  absl::StatusOr<const AlgorithmInfo*> Find(absl::string_view name) const;
+
+  // Adds an entry with a factory and a name that no other has.
+  void Add(AlgorithmInfo entry);
+
+ private:
+  std::vector<AlgorithmInfo> entries_;
+};
+
+// The algorithms of this program.
+const Catalogue& BuiltInCatalogue();
+
+// The same of the built-in catalogue.
+absl::Span<const AlgorithmInfo> AlgorithmCatalogue();
 absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name);
 
-// A new state machine; `decisions` must outlive it.
+// A new state machine of the built-in catalogue; `decisions` must outlive it.
 // Errors: NOT_FOUND as FindAlgorithm.
 absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
     absl::string_view name, AlgorithmContext context, Decisions& decisions);

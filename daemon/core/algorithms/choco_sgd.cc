@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/choco_sgd.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <utility>
 #include <vector>
@@ -9,46 +8,13 @@
 
 namespace dfl::core {
 
-KnobSpec ReplicaMixingKnob(double default_value) {
-  KnobSpec gamma =
-      PositiveKnob("gamma", default_value,
-                   "Consensus step size: how far a round goes towards the "
-                   "neighbours' replicas. Too large a one for the compressor "
-                   "diverges: take less where less is sent.");
-  gamma.max = 1;
-  return gamma;
-}
-
-AlgorithmInfo ChocoSgdInfo() {
-  AlgorithmInfo info;
-  info.name = "choco-sgd";
-  info.summary = "D-PSGD with compressed differences";
-  info.source = "[CHOCO-SGD] Alg. 2";
-  info.caveats =
-      "codec.coordinates must be dense: what is sent is up to `compressor`. "
-      "Module buffers (batch normalisation) stay each node's own. With a "
-      "constant step it stalls, as d-psgd does, where nodes' data differ.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense = "what of a difference is sent is up to its knob compressor";
-  info.gives_mass = true;
-  info.keeps_replicas = true;
-  info.exact_mass = "it sends differences, compressed by its own knobs already";
-  info.extra_vectors = 2;
-  info.edge = ReplicaCost(1);
-  info.cost =
-      "One gradient a round; to each neighbour at most 6 k bytes, k = rate "
-      "n values with their coordinates; with the compressor sign n/8 + "
-      "n/64 bytes.";
-  info.knobs = {PositiveKnob("eta", 0.01, "Step size."),
-                ReplicaMixingKnob(0.2)};
-  for (KnobSpec& knob : CompressorKnobs()) info.knobs.push_back(knob);
-  return info;
-}
+ChocoSgd::Settings::Settings(const Knobs& knobs)
+    : eta(knobs.Number("eta")), gamma(knobs.Number("gamma")) {}
 
 ChocoSgd::ChocoSgd(AlgorithmContext context, Decisions& decisions)
-    : ReplicaRounds(std::move(context), 1, false), decisions_(decisions) {}
+    : ReplicaRounds(std::move(context), 1, false),
+      settings_(plan().knobs),
+      decisions_(decisions) {}
 
 void ChocoSgd::BeginRound(Actions& actions) { Compute(actions); }
 
@@ -63,8 +29,52 @@ void ChocoSgd::AfterGradient(Actions& actions) {
 
 void ChocoSgd::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
   TakeUpdates();
-  MixReplicas(0, plan().knobs.Number("gamma"), vectors().parameters);
+  MixReplicas(0, settings_.gamma, vectors().parameters);
   EndMassRound(actions);
+}
+
+// ---- catalogue entry ----
+
+KnobSpec ReplicaMixingKnob(double default_value) {
+  return {.name = "gamma",
+          .default_value = default_value,
+          .min = 0,
+          .max = 1,
+          .min_open = true,
+          .help =
+              "Consensus step size: how far a round moves towards the "
+              "neighbours' replicas. Too large a value for the compressor "
+              "diverges; the less is sent, the smaller it must be."};
+}
+
+AlgorithmInfo ChocoSgdInfo() {
+  return {
+      .name = "choco-sgd",
+      .summary = "D-PSGD with compressed differences",
+      .source = "[CHOCO-SGD] Alg. 2",
+      .caveats =
+          "codec.coordinates must be dense, because the knob `compressor` "
+          "decides what is sent. Module buffers (batch normalisation) are not "
+          "exchanged: every node keeps its own. With a constant step it "
+          "stalls, as d-psgd does, when the nodes' data differ.",
+      .create = Create<ChocoSgd>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense = "its knob compressor decides what of a difference is sent",
+      .gives_mass = true,
+      .exact_mass =
+          "it sends differences, which its own knobs compress already",
+      .keeps_replicas = true,
+      .extra_vectors = 2,
+      .edge = ReplicaCost(1),
+      .cost =
+          "One gradient a round; to each neighbour at most 6 k bytes, for k = "
+          "rate n values with their coordinates. With the compressor sign it "
+          "is n/8 + n/64 bytes.",
+      .knobs = Joined(
+          {PositiveKnob("eta", 0.01, "Step size."), ReplicaMixingKnob(0.2)},
+          CompressorKnobs())};
 }
 
 }  // namespace dfl::core

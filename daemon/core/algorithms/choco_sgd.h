@@ -19,11 +19,21 @@ class ChocoSgd : public ReplicaRounds {
   ChocoSgd(AlgorithmContext context, Decisions& decisions);
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    double gamma;
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return settings_.eta; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
+  Settings settings_;
   Decisions& decisions_;
 };
 

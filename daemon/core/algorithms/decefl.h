@@ -32,6 +32,7 @@ class Decefl : public PushRounds {
   }
 
  protected:
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
   // Form gradient: mix() is wanted too.
   virtual bool KeepsMix() const { return false; }
   // sum_j W_ij w_j(t) of the round just mixed, [n]; in form local, or when
@@ -40,12 +41,24 @@ class Decefl : public PushRounds {
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    bool local_form;
+    double eta;
+    double delta;
+    double offset;
+    int64_t epochs;
+    float mu;
+    bool sample_weighting;
+  };
+
   void BeforeTraining() override;
   Next AfterGradient() override;
   double StepSize() const override;
 
-  bool LocalForm() const { return plan().knobs.Text("form") == "local"; }
-
+  Settings settings_;
   const int64_t batches_per_pass_;
   bool local_form_ = false;  // of the present round
   int64_t local_left_ = 0;   // gradients still to take in this round

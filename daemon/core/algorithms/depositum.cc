@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/depositum.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,9 +13,7 @@ namespace {
 // Line 1 of an iteration, coordinate by coordinate.
 class Momentum {
  public:
-  explicit Momentum(const Knobs& knobs)
-      : gamma_(static_cast<float>(knobs.Number("gamma"))),
-        nesterov_(knobs.Text("option") == "nesterov") {}
+  Momentum(float gamma, bool nesterov) : gamma_(gamma), nesterov_(nesterov) {}
 
   // What is kept: nu (Polyak) or mu (Nesterov).
   float Next(float momentum, float y) const {
@@ -34,67 +31,17 @@ class Momentum {
 
 }  // namespace
 
-AlgorithmInfo DepositumInfo() {
-  AlgorithmInfo info;
-  info.name = "depositum";
-  info.summary = "Proximal gradient tracking with momentum";
-  info.source = "[DEPOSITUM] Alg. 1";
-  info.caveats =
-      "The limit minimises f + h/beta: for the stated problem use beta = 1, or "
-      "scale the penalty (l1: beta lambda; mcp: beta lambda and theta/beta, "
-      "with alpha < theta/beta; scad: beta = 1).";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense =
-      "models are mixed by the weights that trackers move by, whole ones";
-  info.gives_mass = true;
-  info.auxiliary = {"y", "nu"};
-  info.gradient_estimate = "nu";
-  info.extra_vectors = 2;
-  info.edge = LedgerCost() + PushCost();
-  info.cost =
-      "One gradient an iteration; every T0 iterations to each neighbour 8 "
-      "n bytes as fp32, a model and a tracker.";
-  KnobSpec gamma;
-  gamma.name = "gamma";
-  gamma.default_value = 0.5;
-  gamma.min = 0;
-  gamma.max = 1;
-  gamma.max_open = true;
-  gamma.help = "Momentum; 0: none.";
-  KnobSpec option;
-  option.name = "option";
-  option.type = KnobType::kText;
-  option.default_value = std::string("polyak");
-  option.choices = {"polyak", "nesterov"};
-  option.retunable = false;
-  option.help = "Which momentum: Option I (polyak) or II (nesterov).";
-  KnobSpec period;
-  period.name = "T0";
-  period.type = KnobType::kInteger;
-  period.default_value = int64_t{10};
-  period.min = 1;
-  period.unit = "iterations";
-  period.noun = KnobNoun::kPeriod;
-  period.shared = true;
-  period.help = "Iterations between two exchanges.";
-  info.knobs = {PositiveKnob("alpha", 0.05, "Step size."),
-                PositiveKnob("beta", 1.0,
-                             "Weight of gradients in the tracker; the pace is "
-                             "set by alpha beta, and the limit minimises "
-                             "f + h/beta."),
-                gamma, option, period};
-  for (KnobSpec& knob : ProxKnobs()) info.knobs.push_back(std::move(knob));
-  info.knobs.push_back(MaxLagKnob());
-  info.prox_steps = [](const Knobs& knobs) {
-    return std::vector<double>{knobs.Number("alpha")};
-  };
-  return info;
-}
+Depositum::Settings::Settings(const Knobs& knobs)
+    : alpha(knobs.Number("alpha")),
+      beta(static_cast<float>(knobs.Number("beta"))),
+      gamma(static_cast<float>(knobs.Number("gamma"))),
+      nesterov(knobs.Text("option") == "nesterov"),
+      period(knobs.Integer("T0")),
+      prox(ProxOf(knobs)) {}
 
 Depositum::Depositum(AlgorithmContext context)
-    : MassRounds(std::move(context), &NodePlan::neighbours) {}
+    : MassRounds(std::move(context), &NodePlan::neighbours),
+      settings_(plan().knobs) {}
 
 void Depositum::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
 
@@ -111,18 +58,18 @@ void Depositum::VisitState(StateFields& fields) {
 }
 
 int64_t Depositum::NextExchange(int64_t step) const {
-  const int64_t period = plan().knobs.Integer("T0");
+  const int64_t period = settings_.period;
   return std::max(period, (step + period - 1) / period * period);
 }
 
 void Depositum::BeginRound(Actions& actions) {
-  const int64_t period = plan().knobs.Integer("T0");
+  const int64_t period = settings_.period;
   mixes_ = step() > 0 && step() % period == 0;
   trained_ = false;
 
   const double alpha = StepSize();
-  const float beta = Beta();
-  const Momentum rule(plan().knobs);
+  const float beta = settings_.beta;
+  const Momentum rule(settings_.gamma, settings_.nesterov);
   const absl::Span<float> x = vectors().parameters;
   const absl::Span<const float> g = vectors().gradient;
   for (size_t l = 0; l < z_.size(); ++l) {
@@ -130,7 +77,7 @@ void Depositum::BeginRound(Actions& actions) {
     momentum_[l] = rule.Next(momentum_[l], y);
     x[l] -= static_cast<float>(alpha) * rule.Nu(momentum_[l], y);
   }
-  ApplyProx(ProxOf(plan().knobs), alpha, x);
+  ApplyProx(settings_.prox, alpha, x);
   if (mixes_) {
     Exchange(Parts::kModels, Up(plan().neighbours), actions);
   } else {
@@ -165,7 +112,7 @@ void Depositum::AfterExchange(Arrivals arrivals, Actions& actions) {
 FlatVector Depositum::Tracker() const {
   FlatVector y(z_);
   if (has_gradient_) {
-    AddScaled(Beta(), vectors().gradient, absl::MakeSpan(y));
+    AddScaled(settings_.beta, vectors().gradient, absl::MakeSpan(y));
   }
   return y;
 }
@@ -174,7 +121,7 @@ FlatVector Depositum::Auxiliary(absl::string_view symbol) const {
   if (symbol != "y" && symbol != "nu") return {};
   FlatVector vector = Tracker();
   if (symbol == "y") return vector;
-  const Momentum rule(plan().knobs);
+  const Momentum rule(settings_.gamma, settings_.nesterov);
   for (size_t l = 0; l < vector.size(); ++l) {
     vector[l] = rule.Nu(rule.Next(momentum_[l], vector[l]), vector[l]);
   }
@@ -183,6 +130,67 @@ FlatVector Depositum::Auxiliary(absl::string_view symbol) const {
 
 void Depositum::AddGauges(std::map<std::string, double>& gauges) const {
   gauges["sparsity"] = Sparsity(vectors().parameters);
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo DepositumInfo() {
+  return {
+      .name = "depositum",
+      .summary = "Proximal gradient tracking with momentum",
+      .source = "[DEPOSITUM] Alg. 1",
+      .caveats =
+          "The limit minimises f + h/beta. To solve the problem as it is "
+          "stated, use beta = 1 or scale the penalty: for l1 use beta lambda; "
+          "for mcp use beta lambda and theta/beta, with alpha < theta/beta; "
+          "for scad only beta = 1 will do.",
+      .create = Create<Depositum>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .prox_steps =
+          [](const Knobs& knobs) {
+            return std::vector<double>{knobs.Number("alpha")};
+          },
+      .dense_only = true,
+      .why_dense =
+          "it mixes whole models by the same weights that move the trackers",
+      .gives_mass = true,
+      .auxiliary = {"y", "nu"},
+      .gradient_estimate = "nu",
+      .extra_vectors = 2,
+      .edge = LedgerCost() + PushCost(),
+      .cost =
+          "One gradient an iteration; every T0 iterations to each neighbour 8 "
+          "n bytes as fp32, for a model and a tracker.",
+      .knobs = Joined(
+          Joined({PositiveKnob("alpha", 0.05, "Step size."),
+                  PositiveKnob("beta", 1.0,
+                               "Weight of gradients in the tracker. The "
+                               "product alpha beta sets the pace, and the "
+                               "limit minimises f + h/beta."),
+                  {.name = "gamma",
+                   .default_value = 0.5,
+                   .min = 0,
+                   .max = 1,
+                   .max_open = true,
+                   .help = "Momentum; 0 means none."},
+                  {.name = "option",
+                   .type = KnobType::kText,
+                   .default_value = std::string("polyak"),
+                   .choices = {"polyak", "nesterov"},
+                   .retunable = false,
+                   .help = "Which momentum: Option I (polyak) or II "
+                           "(nesterov)."},
+                  {.name = "T0",
+                   .type = KnobType::kInteger,
+                   .default_value = int64_t{10},
+                   .min = 1,
+                   .unit = "iterations",
+                   .shared = true,
+                   .noun = KnobNoun::kPeriod,
+                   .help = "Iterations from one exchange to the next."}},
+                 ProxKnobs()),
+          {MaxLagKnob()})};
 }
 
 }  // namespace dfl::core

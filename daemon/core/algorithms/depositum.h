@@ -42,18 +42,31 @@ class Depositum : public MassRounds {
   FlatVector Auxiliary(absl::string_view symbol) const override;
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double alpha;
+    float beta;
+    float gamma;
+    bool nesterov;
+    int64_t period;
+    Prox prox;
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void ResetState() override;
   void VisitState(StateFields& fields) override;
-  double StepSize() const override { return plan().knobs.Number("alpha"); }
-  float Beta() const { return static_cast<float>(plan().knobs.Number("beta")); }
+  double StepSize() const override { return settings_.alpha; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
   FlatVector Tracker() const;  // y = z + beta g
   // sparsity: the share of parameters that are 0.
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
+  Settings settings_;
   bool mixes_ = false;    // in this iteration
   bool trained_ = false;  // its gradient is in
   bool has_gradient_ = false;

@@ -23,11 +23,22 @@ class Dfedavgm : public PushRounds {
   bool parameters_settled() const override { return !in_round(); }
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    float theta;
+    int64_t local_steps;
+  };
+
   Order RoundOrder() const override { return Order::kTrainPushMix; }
   void BeforeTraining() override;
   Next AfterGradient() override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return settings_.eta; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
+  Settings settings_;
   int64_t local_left_ = 0;  // gradients still to take in this round
   FlatVector momentum_;     // v, [n]
 };

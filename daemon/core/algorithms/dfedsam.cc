@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/dfedsam.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,37 +9,16 @@
 
 namespace dfl::core {
 
-AlgorithmInfo DfedsamInfo() {
-  AlgorithmInfo info;
-  info.name = "dfedsam";
-  info.summary = "K local sharpness-aware steps, then mixing by W";
-  info.source = "[DFedSAM] Alg. 1";
-  info.caveats =
-      "A step takes two gradients, so training takes twice the time of "
-      "dfedavgm. A large rho keeps the loss from falling near the optimum.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.extra_vectors = 1;
-  info.edge = PushCost();
-  info.cost =
-      "2 K gradients a round; to each neighbour 4 n bytes as fp32 and "
-      "dense, 4 s with s random coordinates.";
-  KnobSpec rho;
-  rho.name = "rho";
-  rho.default_value = 0.05;
-  rho.min = 0;
-  rho.help =
-      "How far from the model the gradient of a step is taken, in the "
-      "direction in which the loss grows. 0: plain SGD.";
-  info.knobs = {PositiveKnob("eta", 0.01, "Step size of the local steps."), rho,
-                LocalStepsKnob(), MaxLagKnob()};
-  return info;
-}
+Dfedsam::Settings::Settings(const Knobs& knobs)
+    : eta(knobs.Number("eta")),
+      rho(knobs.Number("rho")),
+      local_steps(knobs.Integer("K")) {}
 
-Dfedsam::Dfedsam(AlgorithmContext context) : PushRounds(std::move(context)) {}
+Dfedsam::Dfedsam(AlgorithmContext context)
+    : PushRounds(std::move(context)), settings_(plan().knobs) {}
 
 void Dfedsam::BeforeTraining() {
-  local_left_ = plan().knobs.Integer("K");
+  local_left_ = settings_.local_steps;
   ascended_ = false;
 }
 
@@ -65,8 +43,37 @@ void Dfedsam::Ascend() {
     square += static_cast<double>(g) * static_cast<double>(g);
   }
   if (square == 0) return;  // every direction is as good
-  const double rho = plan().knobs.Number("rho");
-  AddScaled(static_cast<float>(rho / std::sqrt(square)), vectors().gradient, z);
+  AddScaled(static_cast<float>(settings_.rho / std::sqrt(square)),
+            vectors().gradient, z);
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo DfedsamInfo() {
+  return {
+      .name = "dfedsam",
+      .summary = "K local sharpness-aware steps, then mixing by W",
+      .source = "[DFedSAM] Alg. 1",
+      .caveats =
+          "A step takes two gradients, so training takes twice as long as with "
+          "dfedavgm. A large rho keeps the loss from falling near the optimum.",
+      .create = Create<Dfedsam>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .extra_vectors = 1,
+      .edge = PushCost(),
+      .cost =
+          "2 K gradients a round; to each neighbour 4 n bytes as fp32 and "
+          "dense, 4 s with s random coordinates.",
+      .knobs = {PositiveKnob("eta", 0.01, "Step size of the local steps."),
+                {.name = "rho",
+                 .default_value = 0.05,
+                 .min = 0,
+                 .help = "How far from the model the gradient of a step is "
+                         "taken, in the direction in which the loss grows; 0 "
+                         "means plain SGD."},
+                LocalStepsKnob(),
+                MaxLagKnob()}};
 }
 
 }  // namespace dfl::core

@@ -24,13 +24,24 @@ class Dfedsam : public PushRounds {
   bool parameters_settled() const override { return !in_round(); }
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    double rho;
+    int64_t local_steps;
+  };
+
   Order RoundOrder() const override { return Order::kTrainPushMix; }
   void BeforeTraining() override;
   Next AfterGradient() override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return settings_.eta; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
   void Ascend();
 
+  Settings settings_;
   int64_t local_left_ = 0;  // steps still to take in this round
   bool ascended_ = false;   // the parameters hold z + rho g/||g||
   FlatVector base_;         // z meanwhile, [n]

@@ -22,7 +22,10 @@ class Dpsgd : public PushRounds {
 
  private:
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return eta_; }
+  void OnPlanChanged() override { eta_ = plan().knobs.Number("eta"); }
+
+  double eta_ = 0;
 };
 
 }  // namespace dfl::core

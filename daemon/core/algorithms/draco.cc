@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/draco.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/algorithms/hubs.h"
 #include "daemon/core/rounds/push_barrier.h"
 #include "daemon/core/vector/flat_vector.h"
 
@@ -27,17 +27,6 @@ constexpr double kUnification = 1;
 constexpr int64_t kPeriodsAhead = 1000;
 constexpr double kLastPeriod = 9e15;  // below 2^53
 
-KnobSpec SecondsKnob(std::string name, double default_value, std::string help) {
-  KnobSpec knob;
-  knob.name = std::move(name);
-  knob.default_value = default_value;
-  knob.min = 0;
-  knob.unit = "s";
-  knob.noun = KnobNoun::kPeriod;
-  knob.help = std::move(help);
-  return knob;
-}
-
 bool Contains(const std::vector<Neighbour>& neighbours, const NodeId& node) {
   return std::any_of(neighbours.begin(), neighbours.end(),
                      [&](const Neighbour& n) { return n.node == node; });
@@ -45,93 +34,22 @@ bool Contains(const std::vector<Neighbour>& neighbours, const NodeId& node) {
 
 }  // namespace
 
-AlgorithmInfo DracoInfo() {
-  AlgorithmInfo info;
-  info.name = "draco";
-  info.summary = "Continuous time: nobody waits; updates are sent, not models";
-  info.source = "[thesis] ch. 3, Alg. 3, def. 3.1, sec. 3.2.2";
-  info.caveats =
-      "Updates move models apart as well as together; only unification makes "
-      "them equal, so P = 0 wants small steps. Without own_update (the "
-      "thesis's form) a node never applies what it learns itself. Updates "
-      "that come beyond psi or gamma_max are lost for good.";
-  info.exchange = Exchange::kPush;
-  info.graphs = GraphKind::kDirected;
-  info.continuous = true;
-  info.wants_hubs = true;
-  info.computes_on_copy = true;
-  info.dense_only = true;
-  info.why_dense =
-      "a coordinate of an update that is not sent is lost for good";
-  info.extra_vectors = 6;  // one of them a unification that waits
-  info.edge.sent = 3;      // an update under way, and what waits behind it
-  info.cost =
-      "B gradients a step (one training); to each out-neighbour at most 4 "
-      "n bytes as fp32 a step, and every P seconds 4 n more over each edge.";
-
-  KnobSpec batches;
-  batches.name = "B";
-  batches.type = KnobType::kInteger;
-  batches.default_value = int64_t{5};
-  batches.min = 1;
-  batches.unit = "batches";
-  batches.noun = KnobNoun::kPeriod;
-  batches.help = "Batches of one training, which ends with an update to send.";
-  KnobSpec send;
-  send.name = "send";
-  send.type = KnobType::kText;
-  send.default_value = std::string("on-update");
-  send.choices = {"on-update", "every", "poisson"};
-  send.noun = KnobNoun::kPeriod;
-  send.help =
-      "When updates are sent: as soon as they are there, every send_every "
-      "seconds, or at random times with that mean; then the newest.";
-  KnobSpec send_every =
-      PositiveKnob("send_every", 1.0,
-                   "Time between two sends, used with send every and "
-                   "poisson.");
-  send_every.unit = "s";
-  send_every.noun = KnobNoun::kPeriod;
-  KnobSpec gamma_max = PositiveKnob(
-      "gamma_max", 10.0, "Deadline: an update that arrives older is dropped.");
-  gamma_max.unit = "s";
-  gamma_max.noun = KnobNoun::kPeriod;
-  KnobSpec psi;
-  psi.name = "psi";
-  psi.type = KnobType::kInteger;
-  psi.default_value = int64_t{0};
-  psi.min = 0;
-  psi.noun = KnobNoun::kParticipation;
-  psi.help =
-      "Updates accepted in a period of P seconds, the first ones; 0: no limit.";
-  KnobSpec period = SecondsKnob(
-      "P", 50.0,
-      "Period of unification, at which a hub's model replaces everyone's; 0: "
-      "never, and psi counts over the whole run.");
-  period.shared = true;
-  KnobSpec own_update;
-  own_update.name = "own_update";
-  own_update.type = KnobType::kFlag;
-  own_update.default_value = true;
-  own_update.help =
-      "A node adds its own update to its model too, with weight 1.";
-  info.knobs = {
-      PositiveKnob("eta", 0.01, "Step size of a training."),
-      batches,
-      send,
-      send_every,
-      gamma_max,
-      SecondsKnob("window", 0.0,
-                  "Superposition window: how long after the first update of "
-                  "it all that came are applied together; 0: at once."),
-      psi,
-      period,
-      own_update};
-  return info;
-}
+Draco::Settings::Settings(const Knobs& knobs)
+    : eta(knobs.Number("eta")),
+      batches(knobs.Integer("B")),
+      schedule(knobs.Text("send") == "on-update" ? Schedule::kOnUpdate
+               : knobs.Text("send") == "every"   ? Schedule::kEvery
+                                                 : Schedule::kPoisson),
+      send_every(knobs.Number("send_every")),
+      gamma_max(absl::Seconds(knobs.Number("gamma_max"))),
+      window(knobs.Number("window")),
+      psi(knobs.Integer("psi")),
+      period(knobs.Number("P")),
+      own_update(knobs.Flag("own_update")) {}
 
 Draco::Draco(AlgorithmContext context, Decisions& decisions)
     : plan_(std::move(context.plan)),
+      settings_(plan_.knobs),
       vectors_(context.vectors),
       decisions_(decisions),
       reference_(std::make_shared<FlatVector>(vectors_.parameters.size())),
@@ -187,20 +105,19 @@ void Draco::Resume(Actions& actions) {
   WaitToSend(actions);
   WaitForPeriod(actions);
   if (window_open_ && !window_over_) {
-    actions.Do(
-        WakeAfter{kWindowTimer, absl::Seconds(plan_.knobs.Number("window"))});
+    actions.Do(WakeAfter{kWindowTimer, absl::Seconds(settings_.window)});
   }
 }
 
 void Draco::ChangePlan(NodePlan plan, Actions& actions) {
-  const Knobs before = plan_.knobs;
+  const Settings before = settings_;
   plan_ = std::move(plan);
-  const Knobs& now = plan_.knobs;
-  if (now.Text("send") != before.Text("send") ||
-      now.Number("send_every") != before.Number("send_every")) {
+  settings_ = Settings(plan_.knobs);
+  if (settings_.schedule != before.schedule ||
+      settings_.send_every != before.send_every) {
     WaitToSend(actions);
   }
-  if (now.Number("P") != before.Number("P")) WaitForPeriod(actions);
+  if (settings_.period != before.period) WaitForPeriod(actions);
 }
 
 void Draco::OnTimer(uint64_t timer, Actions& actions) {
@@ -224,7 +141,7 @@ void Draco::OnStepBegins(Actions& actions) {
   if (unification_.model) Unify(std::exchange(unification_, {}), actions);
   Lead(actions);
   if (window_over_) CloseWindow();
-  batches_left_ = plan_.knobs.Integer("B");
+  batches_left_ = settings_.batches;
   reference_->assign(vectors_.parameters.begin(), vectors_.parameters.end());
   std::fill(delta_.begin(), delta_.end(), 0.0F);
   actions.Do(ComputeGradient{false, reference_});
@@ -232,7 +149,7 @@ void Draco::OnStepBegins(Actions& actions) {
 
 // Alg. 3 l. 4-9: y_{b+1} = y_b - eta g(y_b).
 void Draco::OnGradient(Actions& actions) {
-  const auto step_size = static_cast<float>(-plan_.knobs.Number("eta"));
+  const auto step_size = static_cast<float>(-settings_.eta);
   AddScaled(step_size, vectors_.gradient, absl::MakeSpan(*reference_));
   AddScaled(step_size, vectors_.gradient, absl::MakeSpan(delta_));
   ++gradients_;
@@ -241,10 +158,10 @@ void Draco::OnGradient(Actions& actions) {
     return;
   }
   ++step_;
-  if (plan_.knobs.Flag("own_update")) {
+  if (settings_.own_update) {
     AddScaled(1.0F, delta_, vectors_.parameters);
   }
-  if (plan_.knobs.Text("send") == "on-update") {
+  if (settings_.schedule == Schedule::kOnUpdate) {
     has_unsent_ = false;
     Send(delta_, actions);
   } else {
@@ -272,13 +189,13 @@ void Draco::Send(absl::Span<const float> delta, Actions& actions) {
 }
 
 void Draco::WaitToSend(Actions& actions) {
-  const std::string& schedule = plan_.knobs.Text("send");
-  if (schedule == "on-update") {
+  if (settings_.schedule == Schedule::kOnUpdate) {
     actions.Do(CancelTimer{kSendTimer});
     return;
   }
-  double wait = plan_.knobs.Number("send_every");
-  if (schedule == "poisson") wait = decisions_.DrawWait("send", wait);
+  double wait = settings_.send_every;
+  if (settings_.schedule == Schedule::kPoisson)
+    wait = decisions_.DrawWait("send", wait);
   actions.Do(WakeAfter{kSendTimer, absl::Seconds(wait)});
 }
 
@@ -299,19 +216,18 @@ void Draco::OnPush(PushArrived push, Actions& actions) {
 
 // Alg. 3 l. 11-14, sec. 3.2.2.
 void Draco::Receive(const RemoteModel& model, Actions& actions) {
-  const Knobs& knobs = plan_.knobs;
-  if (model.age > absl::Seconds(knobs.Number("gamma_max"))) {
+  if (model.age > settings_.gamma_max) {
     ++late_;
     return;
   }
-  const int64_t psi = knobs.Integer("psi");
+  const int64_t psi = settings_.psi;
   if (psi > 0 && accepted_in_period_ >= psi) {
     ++full_;
     return;
   }
   ++accepted_;
   ++accepted_in_period_;
-  const double length = knobs.Number("window");
+  const double length = settings_.window;
   if (!window_open_ && length > 0) {
     actions.Do(WakeAfter{kWindowTimer, absl::Seconds(length)});
   }
@@ -331,8 +247,8 @@ void Draco::CloseWindow() {
 // ------------------------------------------------------------- unification ----
 
 void Draco::WaitForPeriod(Actions& actions) {
-  if (PeriodSeconds() > 0) {
-    actions.Do(WakeAfter{kPeriodTimer, absl::Seconds(PeriodSeconds())});
+  if (settings_.period > 0) {
+    actions.Do(WakeAfter{kPeriodTimer, absl::Seconds(settings_.period)});
   } else {
     actions.Do(CancelTimer{kPeriodTimer});
   }
@@ -344,7 +260,8 @@ void Draco::BeginPeriod(int64_t period) {
 }
 
 const NodeId& Draco::HubOf(int64_t period) const {
-  return plan_.hubs[static_cast<size_t>(period) % plan_.hubs.size()];
+  const std::vector<NodeId>& hubs = FactsOf<HubFacts>(plan_).hubs;
+  return hubs[static_cast<size_t>(period) % hubs.size()];
 }
 
 // The hub sends its theta of this moment.
@@ -365,7 +282,7 @@ void Draco::Lead(Actions& actions) {
 
 void Draco::HearUnification(PushArrived push, Actions& actions) {
   const double said = push.model.scalars[kNumber];
-  if (PeriodSeconds() == 0 || !(said >= 1 && said <= kLastPeriod)) return;
+  if (settings_.period == 0 || !(said >= 1 && said <= kLastPeriod)) return;
   const auto period = static_cast<int64_t>(said);
   // A joiner may be far behind; after that nobody gets that far ahead.
   const int64_t believed = std::max(period_, unified_) + kPeriodsAhead;
@@ -419,8 +336,111 @@ std::map<std::string, double> Draco::Gauges() const {
           {"dropped_full", static_cast<double>(full_)},
           {"dropped_late", static_cast<double>(late_)},
           {"period", static_cast<double>(period_)},
-          {"step_size", plan_.knobs.Number("eta")},
+          {"step_size", settings_.eta},
           {"unified", static_cast<double>(unified_)}};
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+KnobSpec SecondsKnob(std::string name, double default_value, std::string help) {
+  return {.name = std::move(name),
+          .default_value = default_value,
+          .min = 0,
+          .unit = "s",
+          .noun = KnobNoun::kPeriod,
+          .help = std::move(help)};
+}
+
+std::vector<KnobSpec> DracoKnobs() {
+  return {PositiveKnob("eta", 0.01, "Step size of a training."),
+          {.name = "B",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{5},
+           .min = 1,
+           .unit = "batches",
+           .noun = KnobNoun::kPeriod,
+           .help = "Batches of one training, which ends with an update to "
+                   "send."},
+          {.name = "send",
+           .type = KnobType::kText,
+           .default_value = std::string("on-update"),
+           .choices = {"on-update", "every", "poisson"},
+           .noun = KnobNoun::kPeriod,
+           .help = "When updates are sent. on-update: as soon as there is one. "
+                   "every: every send_every seconds. poisson: at random times "
+                   "with that mean. The last two send the newest update only."},
+          {.name = "send_every",
+           .default_value = 1.0,
+           .min = 0,
+           .min_open = true,
+           .unit = "s",
+           .noun = KnobNoun::kPeriod,
+           .help = "Time between two sends, used with send every and poisson."},
+          {.name = "gamma_max",
+           .default_value = 10.0,
+           .min = 0,
+           .min_open = true,
+           .unit = "s",
+           .noun = KnobNoun::kPeriod,
+           .help = "Deadline: an update that is older when it arrives is "
+                   "dropped."},
+          SecondsKnob("window", 0.0,
+                      "Superposition window: all updates that arrive within "
+                      "this time of the first one are applied together; 0 "
+                      "applies each at once."),
+          {.name = "psi",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{0},
+           .min = 0,
+           .noun = KnobNoun::kParticipation,
+           .help = "How many updates are accepted in a period of P seconds, "
+                   "the first ones to arrive; 0: no limit."},
+          {.name = "P",
+           .default_value = 50.0,
+           .min = 0,
+           .unit = "s",
+           .shared = true,
+           .noun = KnobNoun::kPeriod,
+           .help = "Period of unification, at which a hub's model replaces "
+                   "everyone's. 0: never, and psi counts over the whole run."},
+          {.name = "own_update",
+           .type = KnobType::kFlag,
+           .default_value = true,
+           .help = "Whether a node adds its own update to its model too, with "
+                   "weight 1."}};
+}
+
+}  // namespace
+
+AlgorithmInfo DracoInfo() {
+  return {
+      .name = "draco",
+      .summary = "Continuous time: nobody waits; updates are sent, not models",
+      .source = "[thesis] ch. 3, Alg. 3, def. 3.1, sec. 3.2.2",
+      .caveats =
+          "Updates move models apart as well as together, and only unification "
+          "makes them equal; with P = 0 keep steps small. Without own_update, "
+          "which is the thesis's form, a node never applies what it learns "
+          "itself. Updates that arrive beyond psi or gamma_max are lost for "
+          "good.",
+      .create = Create<Draco>,
+      .derive = DeriveHubs,
+      .exchange = Exchange::kPush,
+      .graphs = GraphKind::kDirected,
+      .continuous = true,
+      .computes_on_copy = true,
+      .dense_only = true,
+      .why_dense =
+          "a coordinate of an update that is not sent is lost for good",
+      .extra_vectors = 6,   // one of them a unification that waits
+      .edge = {.sent = 3},  // an update under way, and what waits behind it
+      .cost =
+          "B gradients a step (one training); to each out-neighbour at most 4 "
+          "n bytes as fp32 a step, and every P seconds 4 n more over each "
+          "edge.",
+      .knobs = DracoKnobs()};
 }
 
 }  // namespace dfl::core

@@ -58,6 +58,22 @@ class Draco : public Algorithm {
   std::map<std::string, double> Gauges() const override;
 
  private:
+  // When updates are sent.
+  enum class Schedule { kOnUpdate, kEvery, kPoisson };
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    int64_t batches;
+    Schedule schedule;
+    double send_every;
+    absl::Duration gamma_max;
+    double window;  // seconds
+    int64_t psi;
+    double period;  // seconds
+    bool own_update;
+  };
   // Null model: none.
   struct Unification {
     NodeId from;
@@ -78,7 +94,6 @@ class Draco : public Algorithm {
   void Receive(const RemoteModel& model, Actions& actions);
   void CloseWindow();
 
-  double PeriodSeconds() const { return plan_.knobs.Number("P"); }
   void WaitForPeriod(Actions& actions);
   void BeginPeriod(int64_t period);
   const NodeId& HubOf(int64_t period) const;
@@ -87,6 +102,7 @@ class Draco : public Algorithm {
   void Unify(Unification unification, Actions& actions);
 
   NodePlan plan_;
+  Settings settings_;  // of plan_
   const NodeVectors vectors_;
   Decisions& decisions_;
 

@@ -25,14 +25,25 @@ class Epidemic : public PushRounds {
   bool parameters_settled() const override { return !in_round() || !moved_; }
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    int64_t s;
+    bool step_first;
+  };
+
   void BeginRound() override;
   Order RoundOrder() const override;
   std::vector<NodeId> Receivers() const override { return receivers_; }
   std::vector<NodeId> Senders() const override { return senders_; }
   Next AfterGradient() override;
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return settings_.eta; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
+  Settings settings_;
   Decisions& decisions_;
   // Of the present round.
   std::vector<NodeId> receivers_;

@@ -1,54 +1,23 @@
 #include "daemon/core/algorithms/fedavg.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/core/algorithm/network.h"
 
 namespace dfl::core {
 
-AlgorithmInfo FedavgInfo() {
-  AlgorithmInfo info = DeceflInfo();
-  info.name = "fedavg";
-  info.summary = "Federated averaging without a server: everyone with everyone";
-  info.source = "[DeceFL] eq. (8), supplement eq. (17)";
-  info.caveats =
-      "Every node sends its model to all others: m (m-1) messages a round "
-      "(swarm: 2 (m-1)). A node's own progress of a round reaches the others "
-      "in the next; for averages of what the local steps gave take dfedavgm "
-      "with theta 0 on the complete graph.";
-  info.complete_graph = true;
-  for (KnobSpec& knob : info.knobs) {
-    if (knob.name == "form") knob.default_value = std::string("local");
-  }
-  return info;
-}
+FedavgPlus::FedavgPlus(const AlgorithmContext& context)
+    : Decefl(context),
+      fine_tunes_from_(plan().knobs.Integer("fine_tune_from")) {}
 
-AlgorithmInfo FedavgPlusInfo() {
-  AlgorithmInfo info = FedavgInfo();
-  info.name = "fedavg+";
-  info.summary = "Federated averaging, then local fine-tuning on every node";
-  info.source = "baseline of [thesis] ch. 4";
-  info.caveats =
-      "Nodes end with different models. A node that joins while others "
-      "fine-tune starts from one of their models.";
-  info.cost += " From round fine_tune_from on nothing is sent.";
-  KnobSpec from;
-  from.name = "fine_tune_from";
-  from.type = KnobType::kInteger;
-  from.default_value = int64_t{100};
-  from.min = 0;
-  from.unit = "rounds";
-  from.shared = true;
-  from.noun = KnobNoun::kPeriod;
-  from.help =
-      "The first round in which nodes train their own model and exchange "
-      "nothing.";
-  info.knobs.push_back(from);
-  return info;
+void FedavgPlus::OnPlanChanged() {
+  Decefl::OnPlanChanged();
+  fine_tunes_from_ = plan().knobs.Integer("fine_tune_from");
 }
-
-FedavgPlus::FedavgPlus(const AlgorithmContext& context) : Decefl(context) {}
 
 std::vector<NodeId> FedavgPlus::Receivers() const {
   return FineTunes() ? std::vector<NodeId>() : Decefl::Receivers();
@@ -64,7 +33,64 @@ void FedavgPlus::Mix(std::vector<PushBarrier::Arrival> arrivals) {
 }
 
 void FedavgPlus::JumpTo(int64_t round) {
-  Decefl::JumpTo(std::max(step(), std::min(round, FineTunesFrom())));
+  Decefl::JumpTo(std::max(step(), std::min(round, fine_tunes_from_)));
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+std::vector<std::string> WarnOfFineTuning(const Network& network,
+                                          const AnyGraph& /*window*/) {
+  const int64_t from = network.knobs.Integer("fine_tune_from");
+  if (network.stop_steps == 0 || network.stop_steps > from) return {};
+  return {absl::StrCat("algorithm.knobs.fine_tune_from: ", from,
+                       ", but the run ends after ", network.stop_steps,
+                       " rounds (stop.steps), so no node fine-tunes; lower the "
+                       "one or raise the other")};
+}
+
+}  // namespace
+
+AlgorithmInfo FedavgInfo() {
+  AlgorithmInfo info = DeceflInfo();
+  info.name = "fedavg";
+  info.summary = "Federated averaging without a server: everyone with everyone";
+  info.source = "[DeceFL] eq. (8), supplement eq. (17)";
+  info.caveats =
+      "Every node sends its model to all others: m (m-1) messages a round, "
+      "where swarm sends 2 (m-1). What a node learns in a round reaches the "
+      "others in the next. To average what the local steps of the same round "
+      "gave, take dfedavgm with theta 0 on the complete graph.";
+  info.complete_graph = true;
+  for (KnobSpec& knob : info.knobs) {
+    if (knob.name == "form") knob.default_value = std::string("local");
+  }
+  return info;
+}
+
+AlgorithmInfo FedavgPlusInfo() {
+  AlgorithmInfo info = FedavgInfo();
+  info.name = "fedavg+";
+  info.summary = "Federated averaging, then local fine-tuning on every node";
+  info.source = "baseline of [thesis] ch. 4";
+  info.caveats =
+      "Nodes end with different models. A node that joins while others "
+      "fine-tune starts from one of their models.";
+  info.create = Create<FedavgPlus>;
+  info.warnings = WarnOfFineTuning;
+  info.cost += " From round fine_tune_from on nothing is sent.";
+  info.knobs.push_back(
+      {.name = "fine_tune_from",
+       .type = KnobType::kInteger,
+       .default_value = int64_t{100},
+       .min = 0,
+       .unit = "rounds",
+       .shared = true,
+       .noun = KnobNoun::kPeriod,
+       .help = "The first round in which every node trains its own model and "
+               "exchanges nothing."});
+  return info;
 }
 
 }  // namespace dfl::core

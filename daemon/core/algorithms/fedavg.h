@@ -31,10 +31,10 @@ class FedavgPlus : public Decefl {
   std::vector<NodeId> Senders() const override;
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
 
-  int64_t FineTunesFrom() const {
-    return plan().knobs.Integer("fine_tune_from");
-  }
-  bool FineTunes() const { return step() >= FineTunesFrom(); }
+  void OnPlanChanged() override;
+  bool FineTunes() const { return step() >= fine_tunes_from_; }
+
+  int64_t fine_tunes_from_ = 0;
 };
 
 }  // namespace dfl::core

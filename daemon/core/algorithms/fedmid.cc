@@ -1,12 +1,10 @@
 #include "daemon/core/algorithms/fedmid.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/types/span.h"
 #include "daemon/core/algorithms/dfedavgm.h"
-#include "daemon/core/rounds/prox.h"
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
@@ -18,50 +16,17 @@ double HubStep(const Knobs& knobs) {
          static_cast<double>(knobs.Integer("K"));
 }
 
-std::vector<double> ProxSteps(const Knobs& knobs) {
-  return {knobs.Number("eta_c"), HubStep(knobs)};
-}
-
 }  // namespace
 
-AlgorithmInfo FedmidInfo() {
-  AlgorithmInfo info;
-  info.name = "fedmid";
-  info.summary = "Composite federated averaging through the hub of a star";
-  info.source = "[FedMid] Alg. 1";
-  info.caveats =
-      "Everything goes through the hub: it carries all the traffic, and while "
-      "it is down nothing is learnt. A round has two hops, so it waits up to "
-      "twice deadline.exchange. The mean of sparse z is less sparse than each "
-      "of them; the hub's own prox makes w sparse again.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.star_graph = true;
-  info.wants_hubs = true;
-  info.dense_only = true;
-  info.why_dense = "the hub's model replaces the others', whole";
-  info.extra_vectors = 1;
-  info.edge = PushCost();
-  info.cost =
-      "K gradients a round; from each node to the hub 4 n bytes as fp32, "
-      "and 4 n back.";
-  info.prox_steps = ProxSteps;
-  KnobSpec eta_c = PositiveKnob("eta_c", 0.01,
-                                "Step size of the local steps, and of their "
-                                "prox.");
-  KnobSpec eta_s = PositiveKnob(
-      "eta_s", 1.0,
-      "Step of the hub towards the mean of what the local steps gave; its prox "
-      "has the step eta_s eta_c K.");
-  eta_s.shared = true;
-  KnobSpec steps = LocalStepsKnob();
-  steps.shared = true;
-  info.knobs = {eta_c, eta_s, steps};
-  for (KnobSpec& knob : ProxKnobs()) info.knobs.push_back(std::move(knob));
-  return info;
-}
+Fedmid::Settings::Settings(const Knobs& knobs)
+    : eta_c(knobs.Number("eta_c")),
+      eta_s(knobs.Number("eta_s")),
+      local_steps(knobs.Integer("K")),
+      hub_step(HubStep(knobs)),
+      prox(ProxOf(knobs)) {}
 
-Fedmid::Fedmid(AlgorithmContext context) : PushRounds(std::move(context)) {}
+Fedmid::Fedmid(AlgorithmContext context)
+    : PushRounds(std::move(context)), settings_(plan().knobs) {}
 
 std::vector<NodeId> Fedmid::Receivers() const {
   return IsHub() ? std::vector<NodeId>() : std::vector<NodeId>{hub()};
@@ -77,13 +42,13 @@ absl::Duration Fedmid::Deadline() const {
 
 void Fedmid::BeforeTraining() {
   start_.assign(vectors().parameters.begin(), vectors().parameters.end());
-  local_left_ = plan().knobs.Integer("K");
+  local_left_ = settings_.local_steps;
 }
 
 Fedmid::Next Fedmid::AfterGradient() {
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);
-  ApplyProx(ProxOf(plan().knobs), StepSize(), vectors().parameters);
+  ApplyProx(settings_.prox, StepSize(), vectors().parameters);
   return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
 }
 
@@ -103,7 +68,7 @@ void Fedmid::Mix(std::vector<PushBarrier::Arrival> arrivals) {
 // parameters while the others' are added in place.
 void Fedmid::MixAsHub(std::vector<PushBarrier::Arrival> arrivals) {
   const double share = 1 / static_cast<double>(plan().member_count);
-  const double step = plan().knobs.Number("eta_s") * share;
+  const double step = settings_.eta_s * share;
   const absl::Span<float> z = vectors().parameters;
   for (size_t l = 0; l < start_.size(); ++l) {
     z[l] = static_cast<float>(step) * (z[l] - start_[l]);
@@ -117,8 +82,7 @@ void Fedmid::MixAsHub(std::vector<PushBarrier::Arrival> arrivals) {
   MixDifferences(models, absl::MakeSpan(start_));
   AddScaled(1.0F, z, absl::MakeSpan(start_));
   MixBuffers(arrivals, vectors().buffers);
-  ApplyProx(ProxOf(plan().knobs), HubStep(plan().knobs),
-            absl::MakeSpan(start_));
+  ApplyProx(settings_.prox, settings_.hub_step, absl::MakeSpan(start_));
 }
 
 void Fedmid::AfterMix(Actions& actions) {
@@ -131,6 +95,55 @@ void Fedmid::AfterMix(Actions& actions) {
 
 void Fedmid::AddGauges(std::map<std::string, double>& gauges) const {
   gauges["sparsity"] = Sparsity(vectors().parameters);
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+std::vector<double> ProxSteps(const Knobs& knobs) {
+  return {knobs.Number("eta_c"), HubStep(knobs)};
+}
+
+KnobSpec Shared(KnobSpec knob) {
+  knob.shared = true;
+  return knob;
+}
+
+}  // namespace
+
+AlgorithmInfo FedmidInfo() {
+  return {
+      .name = "fedmid",
+      .summary = "Composite federated averaging through the hub of a star",
+      .source = "[FedMid] Alg. 1",
+      .caveats =
+          "Everything goes through the hub: it carries all the traffic, and "
+          "nothing is learnt while it is down. A round has two hops, so it "
+          "waits up to twice deadline.exchange. The mean of sparse z is less "
+          "sparse than each of them; the hub's own prox makes w sparse again.",
+      .create = Create<Fedmid>,
+      .derive = DeriveHubs,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .star_graph = true,
+      .prox_steps = ProxSteps,
+      .dense_only = true,
+      .why_dense = "the hub's whole model replaces the others'",
+      .extra_vectors = 1,
+      .edge = PushCost(),
+      .cost =
+          "K gradients a round; from each node to the hub 4 n bytes as fp32, "
+          "and 4 n back.",
+      .knobs = Joined(
+          {PositiveKnob("eta_c", 0.01,
+                        "Step size of the local steps, and of their prox."),
+           Shared(PositiveKnob(
+               "eta_s", 1.0,
+               "Step of the hub towards the mean of what the local steps gave. "
+               "The step of its prox is eta_s eta_c K.")),
+           Shared(LocalStepsKnob())},
+          ProxKnobs())};
 }
 
 }  // namespace dfl::core

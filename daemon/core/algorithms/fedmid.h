@@ -21,6 +21,8 @@
 #include "absl/time/time.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithms/hubs.h"
+#include "daemon/core/rounds/prox.h"
 #include "daemon/core/rounds/push_rounds.h"
 
 namespace dfl::core {
@@ -35,6 +37,17 @@ class Fedmid : public PushRounds {
   bool parameters_settled() const override { return !in_round(); }
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta_c;
+    double eta_s;
+    int64_t local_steps;
+    double hub_step;
+    Prox prox;
+  };
+
   Order RoundOrder() const override { return Order::kTrainPushMix; }
   std::vector<NodeId> Receivers() const override;
   std::vector<NodeId> Senders() const override;
@@ -46,14 +59,16 @@ class Fedmid : public PushRounds {
   Next AfterGradient() override;
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   void AfterMix(Actions& actions) override;
-  double StepSize() const override { return plan().knobs.Number("eta_c"); }
+  double StepSize() const override { return settings_.eta_c; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
   // sparsity: the share of parameters that are 0.
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
-  const NodeId& hub() const { return plan().hubs.front(); }
+  const NodeId& hub() const { return FactsOf<HubFacts>(plan()).hubs.front(); }
   bool IsHub() const { return hub() == plan().self; }
   void MixAsHub(std::vector<PushBarrier::Arrival> arrivals);
 
+  Settings settings_;
   int64_t local_left_ = 0;  // gradients still to take in this round
   FlatVector start_;        // w of the round, [n]
 };

@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/kd_pdfl.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,108 +19,7 @@ constexpr double kDelta = 1e-6;
 // Weights that sum to less leave theta as it is.
 constexpr double kLeastSum = 1e-6;
 
-KnobSpec MuKnob(std::string name, double default_value, std::string help) {
-  KnobSpec mu;
-  mu.name = std::move(name);
-  mu.default_value = default_value;
-  mu.min = 0;
-  mu.help = std::move(help);
-  return mu;
-}
-
 }  // namespace
-
-AlgorithmInfo KdPdflInfo() {
-  AlgorithmInfo info;
-  info.name = "kd-pdfl";
-  info.summary = "Personalised models, mixed with those that predict alike";
-  info.source = "[thesis] ch. 4, eq. (4.2)-(4.4), Alg. 4";
-  info.caveats =
-      "Nodes end with different models. With the same data everywhere an "
-      "averaging algorithm learns faster. With adopt a star's model replaces "
-      "its neighbours'.";
-  info.exchange = Exchange::kPull;
-  info.dense_only = true;
-  info.why_dense = "models that come are run, which takes all their parameters";
-  info.predicts = true;
-  info.extra_vectors = 1;  // a model to adopt
-  info.edge.sent = 1;
-  info.edge.waiting = 1;
-  info.edge.taken = 1;  // the same model as values, to predict with
-  info.heard_at_once = [](const Knobs& knobs, int64_t degree) {
-    return std::min(degree, knobs.Integer("subset"));
-  };
-  info.cost =
-      "One gradient a round; every T_ex rounds, in its place, from each of "
-      "`subset` neighbours 4 n bytes as fp32, a model that is kept and run "
-      "on one batch.";
-
-  KnobSpec t_ex;
-  t_ex.name = "T_ex";
-  t_ex.type = KnobType::kInteger;
-  t_ex.default_value = int64_t{20};
-  t_ex.min = 3;
-  t_ex.unit = "rounds";
-  t_ex.noun = KnobNoun::kPeriod;
-  t_ex.help = "Period: rounds from one waking as star to the next.";
-  KnobSpec c_base;
-  c_base.name = "c_base";
-  c_base.default_value = 0.0;
-  c_base.min = 0;
-  c_base.unit = "rows";
-  c_base.help =
-      "A typical number of rows: a node with fewer keeps less of its own model "
-      "(c = rows/c_base, at most 1/(received + 1)). 0: the members' mean, "
-      "where the plan tells their rows.";
-  KnobSpec subset;
-  subset.name = "subset";
-  subset.type = KnobType::kInteger;
-  subset.default_value = int64_t{5};
-  subset.min = 1;
-  subset.unit = "neighbours";
-  subset.noun = KnobNoun::kParticipation;
-  subset.help = "How many neighbours a star asks for their models.";
-  KnobSpec adopt;
-  adopt.name = "adopt";
-  adopt.type = KnobType::kFlag;
-  adopt.default_value = false;
-  adopt.shared = true;
-  adopt.help =
-      "A star's new model replaces those of the neighbours that it asked.";
-  KnobSpec stars;
-  stars.name = "stars";
-  stars.type = KnobType::kText;
-  stars.default_value = std::string("own-timer");
-  stars.choices = {"own-timer", "drawn"};
-  stars.shared = true;
-  stars.noun = KnobNoun::kPeriod;
-  stars.help =
-      "own-timer: every node is star every T_ex rounds. drawn: in rounds 0 mod "
-      "T_ex one member is, drawn from the run's seed.";
-  KnobSpec literal;
-  literal.name = "literal_rounds";
-  literal.type = KnobType::kFlag;
-  literal.default_value = false;
-  literal.shared = true;
-  literal.help =
-      "As in the thesis: stars are drawn, and in rounds 0 and 1 mod T_ex "
-      "nobody trains.";
-  info.knobs = {
-      PositiveKnob("eta", 0.01, "Step size of local SGD."),
-      t_ex,
-      subset,
-      MuKnob("mu1", 1.0,
-             "Weight of the distance between predictions: higher parts unlike "
-             "clients faster."),
-      MuKnob("mu2", 0.1,
-             "Weight of G, which keeps the weights small and their sum above "
-             "0."),
-      c_base,
-      adopt,
-      stars,
-      literal};
-  return info;
-}
 
 KdPdfl::KdPdfl(AlgorithmContext context, Decisions& decisions)
     : plan_(std::move(context.plan)),
@@ -409,6 +307,98 @@ std::map<std::string, double> KdPdfl::Gauges() const {
           {"own_share", last_star_.own_share},
           {"received", static_cast<double>(last_star_.received.size())},
           {"step_size", plan_.knobs.Number("eta")}};
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+std::vector<KnobSpec> KdPdflKnobs() {
+  return {PositiveKnob("eta", 0.01, "Step size of local SGD."),
+          {.name = "T_ex",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{20},
+           .min = 3,
+           .unit = "rounds",
+           .noun = KnobNoun::kPeriod,
+           .help = "Period: rounds from one time that the node is star to the "
+                   "next."},
+          {.name = "subset",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{5},
+           .min = 1,
+           .unit = "neighbours",
+           .noun = KnobNoun::kParticipation,
+           .help = "How many neighbours a star asks for their models."},
+          {.name = "mu1",
+           .default_value = 1.0,
+           .min = 0,
+           .help = "Weight of the distance between predictions: a higher value "
+                   "parts unlike clients faster."},
+          {.name = "mu2",
+           .default_value = 0.1,
+           .min = 0,
+           .help = "Weight of G, which keeps the weights small and their sum "
+                   "above 0."},
+          {.name = "c_base",
+           .default_value = 0.0,
+           .min = 0,
+           .unit = "rows",
+           .help = "A typical number of rows. A node with fewer keeps less of "
+                   "its own model: c = rows/c_base, at most 1/(received + 1). "
+                   "0: the members' mean, if the plan gives their rows."},
+          {.name = "adopt",
+           .type = KnobType::kFlag,
+           .default_value = false,
+           .shared = true,
+           .help = "Whether a star's new model replaces those of the "
+                   "neighbours that it asked."},
+          {.name = "stars",
+           .type = KnobType::kText,
+           .default_value = std::string("own-timer"),
+           .choices = {"own-timer", "drawn"},
+           .shared = true,
+           .noun = KnobNoun::kPeriod,
+           .help = "own-timer: every node is star every T_ex rounds. drawn: in "
+                   "rounds 0 mod T_ex one member is star, drawn from the run's "
+                   "seed."},
+          {.name = "literal_rounds",
+           .type = KnobType::kFlag,
+           .default_value = false,
+           .shared = true,
+           .help = "Follows the thesis to the letter: stars are drawn, and "
+                   "nobody trains in rounds 0 and 1 mod T_ex."}};
+}
+
+}  // namespace
+
+AlgorithmInfo KdPdflInfo() {
+  return {
+      .name = "kd-pdfl",
+      .summary = "Personalised models, mixed with those that predict alike",
+      .source = "[thesis] ch. 4, eq. (4.2)-(4.4), Alg. 4",
+      .caveats =
+          "Nodes end with different models. Where all nodes have the same data "
+          "an averaging algorithm learns faster. With adopt on, a star's model "
+          "replaces its neighbours'.",
+      .create = Create<KdPdfl>,
+      .exchange = Exchange::kPull,
+      .dense_only = true,
+      .why_dense =
+          "the models that come are run, which takes all their parameters",
+      .predicts = true,
+      .extra_vectors = 1,  // a model to adopt
+      // `taken` is the same model as values, to predict with.
+      .edge = {.taken = 1, .sent = 1, .waiting = 1},
+      .heard_at_once =
+          [](const Knobs& knobs, int64_t degree) {
+            return std::min(degree, knobs.Integer("subset"));
+          },
+      .cost =
+          "One gradient a round. Every T_ex rounds a star receives, instead of "
+          "training, from each of `subset` neighbours 4 n bytes as fp32: a "
+          "model that is kept and run on one batch.",
+      .knobs = KdPdflKnobs()};
 }
 
 }  // namespace dfl::core

@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/kgt.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <utility>
 #include <vector>
@@ -9,31 +8,6 @@
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
-
-AlgorithmInfo KGtInfo() {
-  AlgorithmInfo info;
-  info.name = "k-gt";
-  info.summary = "K local steps, corrected by gradient tracking";
-  info.source = "[K-GT] Alg. 1";
-  info.caveats =
-      "Local steps are larger by the correction: with many of them eta_c must "
-      "be smaller than d-psgd's eta.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense =
-      "models are mixed by the weights that trackers move by, whole ones";
-  info.gives_mass = true;
-  info.auxiliary = {"c"};
-  info.extra_vectors = 2;
-  info.edge = LedgerCost() + PushCost();
-  info.cost =
-      "K gradients a round; to each neighbour 8 n bytes as fp32, a model "
-      "and a correction.";
-  info.knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
-                LocalStepsKnob(), MaxLagKnob()};
-  return info;
-}
 
 KGt::KGt(AlgorithmContext context)
     : MassRounds(std::move(context), &NodePlan::neighbours) {}
@@ -76,6 +50,33 @@ void KGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
   ledger().AddTo(step(), absl::MakeSpan(c_));
   EndMassRound(actions);
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo KGtInfo() {
+  return {
+      .name = "k-gt",
+      .summary = "K local steps, corrected by gradient tracking",
+      .source = "[K-GT] Alg. 1",
+      .caveats =
+          "The correction makes local steps longer, so with many of them eta_c "
+          "must be smaller than d-psgd's eta.",
+      .create = Create<KGt>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense =
+          "it mixes whole models by the same weights that move the trackers",
+      .gives_mass = true,
+      .auxiliary = {"c"},
+      .extra_vectors = 2,
+      .edge = LedgerCost() + PushCost(),
+      .cost =
+          "K gradients a round; to each neighbour 8 n bytes as fp32, for a "
+          "model and a correction.",
+      .knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
+                LocalStepsKnob(), MaxLagKnob()}};
 }
 
 }  // namespace dfl::core

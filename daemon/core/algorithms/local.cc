@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/local.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <utility>
 #include <variant>
@@ -9,39 +8,6 @@
 #include "daemon/core/vector/powers.h"
 
 namespace dfl::core {
-
-AlgorithmInfo LocalInfo() {
-  AlgorithmInfo info;
-  info.name = "local";
-  info.summary = "Stochastic gradient descent on this node alone";
-  info.source = "baseline";
-  info.caveats = "Nothing is exchanged: every node ends with its own model.";
-  info.exchange = Exchange::kNone;
-  info.cost = "One gradient a step; nothing is sent.";
-
-  const KnobSpec eta =
-      PositiveKnob("eta", 0.01, "Step size, used while sigma0 is 0.");
-  KnobSpec sigma0;
-  sigma0.name = "sigma0";
-  sigma0.default_value = 0.0;
-  sigma0.min = 0;
-  sigma0.help =
-      "When above 0 the step size is 1/(sigma0 gamma^k m), as in PaME, instead "
-      "of eta.";
-  KnobSpec gamma;
-  gamma.name = "gamma";
-  gamma.default_value = 1.001;
-  gamma.min = 1;
-  gamma.help = "Growth of sigma a step, used with sigma0.";
-  KnobSpec m;
-  m.name = "m";
-  m.type = KnobType::kInteger;
-  m.default_value = int64_t{1};
-  m.min = 1;
-  m.help = "Number of neighbours PaME would divide by, used with sigma0.";
-  info.knobs = {eta, sigma0, gamma, m};
-  return info;
-}
 
 Local::Local(AlgorithmContext context)
     : plan_(std::move(context.plan)), vectors_(context.vectors) {}
@@ -82,6 +48,36 @@ void Local::JumpTo(int64_t round) { Start(round); }
 
 std::map<std::string, double> Local::Gauges() const {
   return {{"step_size", StepSize()}};
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo LocalInfo() {
+  return {
+      .name = "local",
+      .summary = "Stochastic gradient descent on this node alone",
+      .source = "baseline",
+      .caveats = "Nothing is exchanged: every node ends with its own model.",
+      .create = Create<Local>,
+      .exchange = Exchange::kNone,
+      .cost = "One gradient a step; nothing is sent.",
+      .knobs = {
+          PositiveKnob("eta", 0.01, "Step size, used while sigma0 is 0."),
+          {.name = "sigma0",
+           .default_value = 0.0,
+           .min = 0,
+           .help = "When it is above 0, the step size is 1/(sigma0 gamma^k m) "
+                   "as in PaME, instead of eta."},
+          {.name = "gamma",
+           .default_value = 1.001,
+           .min = 1,
+           .help = "Growth of sigma in each step, used with sigma0."},
+          {.name = "m",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{1},
+           .min = 1,
+           .help = "Number of neighbours that PaME would divide by, used with "
+                   "sigma0."}}};
 }
 
 }  // namespace dfl::core

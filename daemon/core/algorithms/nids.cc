@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/nids.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <map>
 #include <memory>
@@ -10,42 +9,6 @@
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
-
-KnobSpec NidsStepKnob() {
-  KnobSpec alpha = PositiveKnob(
-      "alpha", 0.05,
-      "Step size, below 2/L; it may be that of gradient descent, whatever the "
-      "network. Corrections are kept in units of it, so it cannot change while "
-      "the run goes on.");
-  alpha.retunable = false;
-  alpha.shared = true;
-  return alpha;
-}
-
-AlgorithmInfo NidsInfo() {
-  AlgorithmInfo info;
-  info.name = "nids";
-  info.summary = "Exact diffusion: D-PSGD with a correction, large steps";
-  info.source = "[NIDS] Alg. 1";
-  info.caveats =
-      "Module buffers (batch normalisation) stay each node's own: only what is "
-      "trained is given. A step too long for one node's data is too long for "
-      "the run. A node takes less of its step while neighbours are missing, "
-      "none while all are.";
-  info.exchange = Exchange::kPush;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense = "what it gives must arrive whole";
-  info.gives_mass = true;
-  info.exact_mass =
-      "what it gives does not vanish at the optimum, so neither would what is "
-      "lost";
-  info.extra_vectors = 2;
-  info.edge = LedgerCost() + MatchedCost();
-  info.cost = "One gradient a round; to each neighbour 4 n bytes as fp32.";
-  info.knobs = {NidsStepKnob()};
-  return info;
-}
 
 Nids::Nids(AlgorithmContext context)
     : MassRounds(std::move(context), &NodePlan::neighbours) {}
@@ -112,6 +75,47 @@ void Nids::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
   }
   AddCorrection(vectors().parameters);
   EndMassRound(actions);
+}
+
+// ---- catalogue entry ----
+
+KnobSpec NidsStepKnob() {
+  return {.name = "alpha",
+          .default_value = 0.05,
+          .min = 0,
+          .min_open = true,
+          .retunable = false,
+          .shared = true,
+          .help =
+              "Step size, below 2/L. It may be as large as that of "
+              "gradient descent, whatever the network. Corrections are "
+              "kept in units of it."};
+}
+
+AlgorithmInfo NidsInfo() {
+  return {
+      .name = "nids",
+      .summary = "Exact diffusion: D-PSGD with a correction, large steps",
+      .source = "[NIDS] Alg. 1",
+      .caveats =
+          "Module buffers (batch normalisation) are not exchanged: every node "
+          "keeps its own, because only what is trained is given. A step that "
+          "is too long for one node's data is too long for the run. A node "
+          "takes less of its step while some neighbours are missing, and none "
+          "of it while all are.",
+      .create = Create<Nids>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense = "what it gives must arrive whole",
+      .gives_mass = true,
+      .exact_mass =
+          "what it gives does not vanish at the optimum, so what is lost would "
+          "not vanish either",
+      .extra_vectors = 2,
+      .edge = LedgerCost() + MatchedCost(),
+      .cost = "One gradient a round; to each neighbour 4 n bytes as fp32.",
+      .knobs = {NidsStepKnob()}};
 }
 
 }  // namespace dfl::core

@@ -1,11 +1,13 @@
 #include "daemon/core/algorithms/pame.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
+#include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/vector/flat_vector.h"
 #include "daemon/core/vector/powers.h"
@@ -15,92 +17,7 @@ namespace {
 
 constexpr uint64_t kDeadlineTimer = 1;
 
-int64_t AskedAtOnce(const Knobs& knobs, int64_t degree) {
-  return std::min(degree, PameParticipants(knobs.Number("nu"), degree) +
-                              knobs.Integer("extra_asked"));
-}
-
 }  // namespace
-
-AlgorithmInfo PameInfo() {
-  AlgorithmInfo info;
-  info.name = "pame";
-  info.summary =
-      "Partial message exchange: random coordinates from random "
-      "neighbours, every kappa steps";
-  info.source = "[PaME] Alg. 1 and 2, eq. (3), (5)-(7)";
-  info.caveats =
-      "All steps together have length gamma/(sigma0 m (gamma-1)): a large "
-      "gamma stops early, gamma = 1 leaves a consensus error. nu = p = 1 on a "
-      "bipartite graph never mixes. The step is 1/(sigma m): raising nu or the "
-      "degree slows it unless sigma0 falls in proportion.";
-  info.exchange = Exchange::kPull;
-  info.extra_vectors = 0;
-  info.edge.sent = 1;
-  info.edge.waiting = 1;
-  info.heard_at_once = AskedAtOnce;
-  info.cost =
-      "One gradient a step; every kappa steps from each of m neighbours 4 "
-      "s bytes as fp32, s = p n coordinates.";
-
-  KnobSpec nu;
-  nu.name = "nu";
-  nu.default_value = 0.5;
-  nu.min = 0;
-  nu.min_open = true;
-  nu.max = 1;
-  nu.noun = KnobNoun::kParticipation;
-  nu.help =
-      "Participation rate: share of the neighbours asked in an exchange. "
-      "Raising it slows the step 1/(sigma m) unless sigma0 falls with it.";
-  KnobSpec p;
-  p.name = "p";
-  p.default_value = 0.1;
-  p.min = 0;
-  p.min_open = true;
-  p.max = 1;
-  p.noun = KnobNoun::kParticipation;
-  p.help = "Transmission rate s/n: share of the coordinates in an answer.";
-  KnobSpec kappa;
-  kappa.name = "kappa";
-  kappa.type = KnobType::kIntRange;
-  kappa.default_value = IntRange{5, 10};
-  kappa.min = 1;
-  kappa.unit = "steps";
-  kappa.noun = KnobNoun::kPeriod;
-  kappa.help =
-      "Period: steps from one exchange to the next; of a range each node draws "
-      "its own once.";
-  const KnobSpec sigma0 = PositiveKnob(
-      "sigma0", 5.0,
-      "Inverse of the first step: step k has length 1/(sigma0 gamma^k m). A "
-      "first step beyond 2/L blows up.");
-  KnobSpec gamma;
-  gamma.name = "gamma";
-  gamma.default_value = 1.001;
-  gamma.min = 1;
-  gamma.help = "Growth of sigma a step.";
-  KnobSpec extra;
-  extra.name = "extra_asked";
-  extra.type = KnobType::kInteger;
-  extra.default_value = int64_t{0};
-  extra.min = 0;
-  extra.noun = KnobNoun::kParticipation;
-  extra.help =
-      "Neighbours asked beyond m; the first m answers count, the rest are "
-      "stragglers.";
-  KnobSpec lookahead;
-  lookahead.name = "lookahead";
-  lookahead.type = KnobType::kInteger;
-  lookahead.default_value = int64_t{1};
-  lookahead.min = 0;
-  lookahead.max = 1;
-  lookahead.unit = "steps";
-  lookahead.noun = KnobNoun::kPeriod;
-  lookahead.help = "How many steps before the exchange the asks go out.";
-  info.knobs = {nu, p, kappa, sigma0, gamma, extra, lookahead};
-  return info;
-}
 
 int64_t PameParticipants(double nu, int64_t neighbours) {
   if (neighbours == 0) return 1;
@@ -299,6 +216,142 @@ std::map<std::string, double> Pame::Gauges() const {
           {"m", static_cast<double>(m_)},
           {"sigma", sigma_},
           {"step_size", 1 / (sigma_ * static_cast<double>(m_))}};
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+int64_t AskedAtOnce(const Knobs& knobs, int64_t degree) {
+  return std::min(degree, PameParticipants(knobs.Number("nu"), degree) +
+                              knobs.Integer("extra_asked"));
+}
+
+// With nu = p = 1 every node replaces its model by the mean of its neighbours'.
+bool TakesEverything(const Network& network) {
+  for (int64_t i = 0; i < static_cast<int64_t>(network.members.size()); ++i) {
+    const Knobs& knobs = network.KnobsOf(i);
+    const int64_t degree = network.Degree(i);
+    if (knobs.Number("p") < 1 ||
+        PameParticipants(knobs.Number("nu"), degree) < degree) {
+      return false;
+    }
+  }
+  return network.members.size() >= 2;
+}
+
+// Three significant digits are enough for a hint.
+std::string RangeText(double lo, double hi) {
+  const std::string low = absl::StrCat(absl::SixDigits(lo));
+  return lo == hi ? low : absl::StrCat(low, " to ", absl::SixDigits(hi));
+}
+
+std::vector<std::string> Warnings(const Network& network,
+                                  const AnyGraph& window) {
+  std::vector<std::string> warnings;
+  if (TakesEverything(network) && std::get<Graph>(window).IsBipartite()) {
+    warnings.push_back(
+        "topology.kind: on this bipartite graph (as on every path, star, even "
+        "ring and grid) pame with nu = p = 1 never mixes its two sides; take "
+        "nu or p below 1, or an odd cycle into the graph");
+  }
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(network.members.size()); ++i) {
+    const Knobs& knobs = network.KnobsOf(i);
+    const auto asked = static_cast<double>(
+        PameParticipants(knobs.Number("nu"), network.Degree(i)));
+    const double step = 1 / (knobs.Number("sigma0") * asked);
+    least = std::min(least, step);
+    most = std::max(most, step);
+  }
+  warnings.push_back(absl::StrCat(
+      "algorithm.knobs.sigma0: the first step 1/(sigma0 m) is ",
+      RangeText(least, most),
+      ", m being the number of neighbours asked; beyond 2/L (L = the largest "
+      "curvature of the loss) the run blows up before gamma shrinks it; "
+      "raising nu or the degree slows training unless sigma0 falls in "
+      "proportion"));
+  return warnings;
+}
+
+std::vector<KnobSpec> PameKnobs() {
+  return {{.name = "nu",
+           .default_value = 0.5,
+           .min = 0,
+           .max = 1,
+           .min_open = true,
+           .noun = KnobNoun::kParticipation,
+           .help = "Participation rate: share of the neighbours asked in an "
+                   "exchange. Raising it slows the step 1/(sigma m) unless "
+                   "sigma0 falls with it."},
+          {.name = "p",
+           .default_value = 0.1,
+           .min = 0,
+           .max = 1,
+           .min_open = true,
+           .noun = KnobNoun::kParticipation,
+           .help = "Transmission rate s/n: share of the coordinates in an "
+                   "answer."},
+          {.name = "kappa",
+           .type = KnobType::kIntRange,
+           .default_value = IntRange{5, 10},
+           .min = 1,
+           .unit = "steps",
+           .noun = KnobNoun::kPeriod,
+           .help = "Period: steps from one exchange to the next. From a range "
+                   "each node draws its own period once."},
+          PositiveKnob("sigma0", 5.0,
+                       "Inverse of the first step: step k has the length "
+                       "1/(sigma0 gamma^k m). A first step beyond 2/L blows "
+                       "up."),
+          {.name = "gamma",
+           .default_value = 1.001,
+           .min = 1,
+           .help = "Growth of sigma in each step."},
+          {.name = "extra_asked",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{0},
+           .min = 0,
+           .noun = KnobNoun::kParticipation,
+           .help = "Neighbours asked beyond m. The first m answers count; the "
+                   "others are stragglers."},
+          {.name = "lookahead",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{1},
+           .min = 0,
+           .max = 1,
+           .unit = "steps",
+           .noun = KnobNoun::kPeriod,
+           .help = "How many steps before an exchange the neighbours are "
+                   "asked."}};
+}
+
+}  // namespace
+
+AlgorithmInfo PameInfo() {
+  return {
+      .name = "pame",
+      .summary =
+          "Partial message exchange: random coordinates from random "
+          "neighbours, every kappa steps",
+      .source = "[PaME] Alg. 1 and 2, eq. (3), (5)-(7)",
+      .caveats =
+          "All steps together have the length gamma/(sigma0 m (gamma-1)): a "
+          "large gamma stops early, and gamma = 1 leaves a consensus error. "
+          "With nu = p = 1 a bipartite graph never mixes. The step is "
+          "1/(sigma m): raising nu or the degree slows it unless sigma0 falls "
+          "in proportion.",
+      .create = Create<Pame>,
+      .warnings = Warnings,
+      .exchange = Exchange::kPull,
+      .why_not_topk = "its theory needs uniformly random coordinates",
+      .edge = {.sent = 1, .waiting = 1},
+      .heard_at_once = AskedAtOnce,
+      .cost =
+          "One gradient a step; every kappa steps from each of m neighbours 4 "
+          "s bytes as fp32, s = p n coordinates.",
+      .knobs = PameKnobs()};
 }
 
 }  // namespace dfl::core

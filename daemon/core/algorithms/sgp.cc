@@ -1,17 +1,20 @@
 #include "daemon/core/algorithms/sgp.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithm/state_fields.h"
+#include "daemon/core/graph/mixing.h"
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
 namespace {
 
-// NodePlan::least_omega of a plan that can't tell.
+// The least omega where the graph does not tell it.
 constexpr double kLeastOmega = 0.2;
 // Sums of shares are rounded.
 constexpr double kRounding = 1 + 1e-6;
@@ -20,36 +23,6 @@ constexpr double kRounding = 1 + 1e-6;
 constexpr double kLeastOmegaGiven = 1e-3;
 
 }  // namespace
-
-AlgorithmInfo SgpInfo() {
-  AlgorithmInfo info;
-  info.name = "sgp";
-  info.summary = "Push-sum SGD on digraphs";
-  info.source = "[SGP] Alg. 1";
-  info.caveats =
-      "A node whose incoming links fail gives its weight away. With less than "
-      "it ever has on this graph while nothing fails (0.2 where that is not "
-      "known: a graph that varies or is not strongly connected), or with a "
-      "smaller share of it from others, its step shrinks; below omega = 0.001 "
-      "it keeps what it has. Module buffers (batch normalisation) stay each "
-      "node's own: only what is trained is pushed.";
-  info.exchange = Exchange::kPush;
-  info.graphs = GraphKind::kDirected;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense = "a part of x with all of omega is another model";
-  info.gives_mass = true;
-  info.wants_omega = true;
-  info.exact_mass =
-      "a part of x that stays behind while all of its omega goes changes the "
-      "model x/omega";
-  info.extra_vectors = 1;
-  info.edge = LedgerCost();
-  info.edge.given = 1;  // nothing is given while something is out
-  info.cost = "One gradient a round; to each out-neighbour 4 n bytes as fp32.";
-  info.knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()};
-  return info;
-}
 
 Sgp::Sgp(AlgorithmContext context)
     : MassRounds(std::move(context), &NodePlan::in_neighbours) {}
@@ -74,8 +47,9 @@ void Sgp::BeginRound(Actions& actions) { Compute(actions); }
 // to bear. Where a cut has let omega fall, or nothing comes from others any more,
 // more than that would blow up, be it only in what is cut off.
 double Sgp::StepSize() const {
+  const std::vector<double>& known = FactsOf<SgpFacts>(plan()).least_omega;
   const double least =
-      plan().least_omega > 0 ? plan().least_omega : kLeastOmega;
+      known.empty() ? kLeastOmega : known[static_cast<size_t>(plan().place)];
   const double b = plan().sender_weight;
   const double bound = omega_ / least * b / std::max(b, own_share_);
   return plan().knobs.Number("eta") * std::min(1.0, kRounding * bound);
@@ -120,6 +94,63 @@ void Sgp::AfterExchange(Arrivals /*arrivals*/, Actions& actions) {
 
 void Sgp::AddGauges(std::map<std::string, double>& gauges) const {
   gauges["omega"] = omega_;
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+// Least omegas are known of a graph that stays as it is and lets every member
+// reach every other.
+std::shared_ptr<const AlgorithmFacts> DeriveOmega(const Network& network) {
+  auto facts = std::make_shared<SgpFacts>();
+  if (network.varies) return facts;
+  const Graph* undirected = std::get_if<Graph>(&network.graph);
+  const Digraph graph = undirected != nullptr
+                            ? Digraph(*undirected)
+                            : std::get<Digraph>(network.graph);
+  if (graph.IsStronglyConnected()) facts->least_omega = LeastOmega(graph);
+  return facts;
+}
+
+// The ledger's cost; nothing is given while something is out.
+EdgeCost SgpCost() {
+  EdgeCost cost = LedgerCost();
+  cost.given = 1;
+  return cost;
+}
+
+}  // namespace
+
+AlgorithmInfo SgpInfo() {
+  return {
+      .name = "sgp",
+      .summary = "Push-sum SGD on digraphs",
+      .source = "[SGP] Alg. 1",
+      .caveats =
+          "A node whose incoming links fail gives its weight omega away. Its "
+          "step shrinks when omega falls below the least value it takes on "
+          "this graph while nothing fails (0.2 where that is not known, which "
+          "is on a graph that varies or is not strongly connected), or when a "
+          "smaller share of omega comes from others. Below omega = 0.001 a "
+          "node keeps what it has. Module buffers (batch normalisation) are "
+          "not exchanged: every node keeps its own, because only what is "
+          "trained is pushed.",
+      .create = Create<Sgp>,
+      .derive = DeriveOmega,
+      .exchange = Exchange::kPush,
+      .graphs = GraphKind::kDirected,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense = "a part of x with all of omega is another model",
+      .gives_mass = true,
+      .exact_mass =
+          "a part of x that stays behind while all of its omega goes changes "
+          "the model x/omega",
+      .extra_vectors = 1,
+      .edge = SgpCost(),
+      .cost = "One gradient a round; to each out-neighbour 4 n bytes as fp32.",
+      .knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()}};
 }
 
 }  // namespace dfl::core

@@ -21,6 +21,12 @@ namespace dfl::core {
 
 AlgorithmInfo SgpInfo();
 
+// By place, the least omega of each member while nothing fails (mixing.h:
+// LeastOmega). Empty where it is not known.
+struct SgpFacts : AlgorithmFacts {
+  std::vector<double> least_omega;
+};
+
 class Sgp : public MassRounds {
  public:
   explicit Sgp(AlgorithmContext context);

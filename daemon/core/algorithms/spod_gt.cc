@@ -1,8 +1,8 @@
 #include "daemon/core/algorithms/spod_gt.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/vector/flat_vector.h"
 
@@ -18,52 +19,6 @@ namespace {
 
 constexpr double kSmallestUnbiased = 0.1;
 constexpr double kSmallestDrawn = 0.01;
-
-KnobSpec ProbabilityKnob(std::string name, std::string help) {
-  KnobSpec knob;
-  knob.name = std::move(name);
-  knob.default_value = 1.0;
-  knob.min = 0;
-  knob.min_open = true;
-  knob.max = 1;
-  knob.noun = KnobNoun::kParticipation;
-  knob.help = std::move(help);
-  return knob;
-}
-
-KnobSpec ComputeKnob() {
-  return ProbabilityKnob(
-      "p", "Probability that the node computes a gradient in a round, p_i.");
-}
-
-KnobSpec UnbiasKnob() {
-  KnobSpec unbias;
-  unbias.name = "unbias";
-  unbias.type = KnobType::kText;
-  unbias.default_value = std::string("auto");
-  unbias.choices = {"auto", "on", "off"};
-  unbias.help =
-      "Scale gradients by 1/p, so that unequal p minimise the sum of f_i and "
-      "not of p_i f_i. auto: on while every p is at least 0.1 (noise, else) "
-      "and none is drawn; off: the paper's form.";
-  unbias.shared = true;
-  return unbias;
-}
-
-KnobSpec DrawKnob() {
-  KnobSpec draw;
-  draw.name = "p_draw";
-  draw.type = KnobType::kText;
-  draw.default_value = std::string("off");
-  draw.choices = {"off", "beta"};
-  draw.noun = KnobNoun::kParticipation;
-  draw.help =
-      "beta: the probabilities of this node and of each of its links are drawn "
-      "once from Beta(0.5, 0.5), by the run's seed, in place of those given "
-      "([Spod-GT] sec. 5); less than 0.01 counts as 0.01.";
-  draw.shared = true;
-  return draw;
-}
 
 bool Has(const Knobs& knobs, const char* name) {
   return knobs.values().count(name) > 0;
@@ -82,72 +37,7 @@ double DrawnProbability(uint64_t run_seed, absl::string_view knob,
   return std::max(kSmallestDrawn, Beta(rng, 0.5, 0.5));
 }
 
-KnobSpec SendKnob() {
-  return ProbabilityKnob(
-      "p_hat",
-      "Probability that the node sends to an out-neighbour in a round, each "
-      "drawn by itself.");
-}
-
-AlgorithmInfo Info(std::string name, std::string summary, bool computes,
-                   bool sends) {
-  AlgorithmInfo info;
-  info.name = std::move(name);
-  info.summary = std::move(summary);
-  info.source = "[Spod-GT] Alg. 1, eq. (2), (3)";
-  info.caveats =
-      "A step that is too large for the graph diverges; halve eta on sparse or "
-      "unbalanced digraphs. A node mixes but does not step while all its "
-      "out-neighbours are away and others still send to it; cut off altogether "
-      "after that, it steps without what they sent.";
-  info.exchange = Exchange::kPush;
-  info.graphs = GraphKind::kDirected;
-  info.lock_step = true;
-  info.dense_only = true;
-  info.why_dense =
-      "models are mixed by the weights that trackers move by, whole ones";
-  info.gives_mass = true;
-  info.auxiliary = {"y"};
-  info.gradient_estimate = "y";
-  info.extra_vectors = 2;  // one of them while it is a sink
-  info.edge = LedgerCost() + PushCost();
-  info.cost =
-      "At most one gradient a round; to each drawn out-neighbour 8 n bytes "
-      "as fp32, a model and a tracker.";
-  info.knobs = {PositiveKnob("eta", 0.01, "Step size.")};
-  if (computes) {
-    info.knobs.push_back(ComputeKnob());
-    info.knobs.push_back(UnbiasKnob());
-  }
-  if (sends) info.knobs.push_back(SendKnob());
-  if (computes || sends) info.knobs.push_back(DrawKnob());
-  info.knobs.push_back(MaxLagKnob());
-  return info;
-}
-
 }  // namespace
-
-AlgorithmInfo SpodGtInfo() {
-  return Info("spod-gt",
-              "Gradient tracking on digraphs; computes and sends sporadically",
-              true, true);
-}
-
-AlgorithmInfo PushPullInfo() {
-  return Info("push-pull", "Gradient tracking on digraphs (AB)", false, false);
-}
-
-AlgorithmInfo GPushPullInfo() {
-  return Info("g-push-pull",
-              "Gradient tracking on digraphs; links are used at random", false,
-              true);
-}
-
-AlgorithmInfo SporadicKGtInfo() {
-  return Info("sporadic-k-gt",
-              "Gradient tracking on digraphs; gradients at random", true,
-              false);
-}
 
 std::optional<DrawnProbabilities> DrawnBy(const NodePlan& plan) {
   if (!Draws(plan.knobs)) return std::nullopt;
@@ -199,8 +89,9 @@ double SpodGt::Probability(const char* knob, const NodeId& peer) const {
 float SpodGt::Scale() const {
   if (!Has(plan().knobs, "unbias")) return 1;
   const std::string& unbias = plan().knobs.Text("unbias");
-  const bool on = unbias == "on" || (unbias == "auto" && !Draws(plan().knobs) &&
-                                     plan().least_p >= kSmallestUnbiased);
+  const bool on = unbias == "on" ||
+                  (unbias == "auto" && !Draws(plan().knobs) &&
+                   FactsOf<SpodGtFacts>(plan()).least_p >= kSmallestUnbiased);
   return on ? static_cast<float>(1 / Probability("p", plan().self)) : 1.0F;
 }
 
@@ -302,6 +193,133 @@ void SpodGt::AddGauges(std::map<std::string, double>& gauges) const {
       could_send_ == 0
           ? 1
           : static_cast<double>(sent_) / static_cast<double>(could_send_);
+}
+
+// ---- catalogue entry ----
+
+namespace {
+
+std::shared_ptr<const AlgorithmFacts> DeriveLeastP(const Network& network) {
+  auto facts = std::make_shared<SpodGtFacts>();
+  for (const double p : network.Numbers("p")) {
+    facts->least_p = std::min(facts->least_p, p);
+  }
+  return facts;
+}
+
+KnobSpec ProbabilityKnob(std::string name, std::string help) {
+  return {.name = std::move(name),
+          .default_value = 1.0,
+          .min = 0,
+          .max = 1,
+          .min_open = true,
+          .noun = KnobNoun::kParticipation,
+          .help = std::move(help)};
+}
+
+std::vector<KnobSpec> ComputeKnobs() {
+  return {
+      ProbabilityKnob(
+          "p",
+          "Probability that the node computes a gradient in a round, p_i."),
+      {.name = "unbias",
+       .type = KnobType::kText,
+       .default_value = std::string("auto"),
+       .choices = {"auto", "on", "off"},
+       .shared = true,
+       .help =
+           "on: gradients are multiplied by 1/p, so that unequal p minimise "
+           "the sum of f_i and not that of p_i f_i. off: the paper's form. "
+           "auto: on while every p is at least 0.1 (a smaller one would "
+           "make noise) and none is drawn."}};
+}
+
+KnobSpec DrawKnob() {
+  return {.name = "p_draw",
+          .type = KnobType::kText,
+          .default_value = std::string("off"),
+          .choices = {"off", "beta"},
+          .shared = true,
+          .noun = KnobNoun::kParticipation,
+          .help =
+              "beta: the probabilities of this node and of each of its "
+              "links are not those given. They are drawn once from "
+              "Beta(0.5, 0.5), by the run's seed ([Spod-GT] sec. 5); less "
+              "than 0.01 counts as 0.01."};
+}
+
+KnobSpec SendKnob() {
+  return ProbabilityKnob(
+      "p_hat",
+      "Probability that the node sends to an out-neighbour in a round; drawn "
+      "for each of them separately.");
+}
+
+std::vector<KnobSpec> KnobsOfVariant(bool computes, bool sends) {
+  std::vector<KnobSpec> knobs = {PositiveKnob("eta", 0.01, "Step size.")};
+  if (computes) knobs = Joined(std::move(knobs), ComputeKnobs());
+  if (sends) knobs.push_back(SendKnob());
+  if (computes || sends) knobs.push_back(DrawKnob());
+  knobs.push_back(MaxLagKnob());
+  return knobs;
+}
+
+// A variant that computes at random, sends at random, or both.
+AlgorithmInfo Variant(std::string name, std::string summary, bool computes,
+                      bool sends) {
+  return {
+      .name = std::move(name),
+      .summary = std::move(summary),
+      .source = "[Spod-GT] Alg. 1, eq. (2), (3)",
+      .caveats =
+          "A step that is too large for the graph diverges; halve eta on "
+          "sparse or unbalanced digraphs. While all its out-neighbours are "
+          "away and others still send to it, a node mixes but does not step. "
+          "If it is cut off altogether after that, it steps without what they "
+          "sent.",
+      .create = Create<SpodGt>,
+      .derive = computes ? DeriveLeastP : nullptr,
+      .exchange = Exchange::kPush,
+      .graphs = GraphKind::kDirected,
+      .lock_step = true,
+      .dense_only = true,
+      .why_dense =
+          "it mixes whole models by the same weights that move the trackers",
+      .gives_mass = true,
+      .auxiliary = {"y"},
+      .gradient_estimate = "y",
+      .extra_vectors = 2,  // one of them while it is a sink
+      .edge = LedgerCost() + PushCost(),
+      .cost =
+          "At most one gradient a round; to each drawn out-neighbour 8 n bytes "
+          "as fp32, for a model and a tracker.",
+      .knobs = KnobsOfVariant(computes, sends)};
+}
+
+}  // namespace
+
+AlgorithmInfo SpodGtInfo() {
+  return Variant("spod-gt",
+                 "Gradient tracking on digraphs; computes and sends "
+                 "sporadically",
+                 true, true);
+}
+
+AlgorithmInfo PushPullInfo() {
+  return Variant("push-pull", "Gradient tracking on digraphs (AB)", false,
+                 false);
+}
+
+AlgorithmInfo GPushPullInfo() {
+  return Variant("g-push-pull",
+                 "Gradient tracking on digraphs; links are used at random",
+                 false, true);
+}
+
+AlgorithmInfo SporadicKGtInfo() {
+  return Variant("sporadic-k-gt",
+                 "Gradient tracking on digraphs; gradients at random", true,
+                 false);
 }
 
 }  // namespace dfl::core

@@ -40,6 +40,11 @@ AlgorithmInfo PushPullInfo();
 AlgorithmInfo GPushPullInfo();
 AlgorithmInfo SporadicKGtInfo();
 
+// The least value of the knob p among the members.
+struct SpodGtFacts : AlgorithmFacts {
+  double least_p = 1;
+};
+
 // What p_draw drew.
 struct DrawnProbabilities {
   std::optional<double> p;         // p_i; none: it computes in every round

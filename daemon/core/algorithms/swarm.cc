@@ -1,5 +1,4 @@
 #include "daemon/core/algorithms/swarm.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,26 +6,6 @@
 #include "daemon/core/algorithms/fedavg.h"
 
 namespace dfl::core {
-
-AlgorithmInfo SwarmInfo() {
-  AlgorithmInfo info = FedavgInfo();
-  info.name = "swarm";
-  info.summary = "Federated averaging through a leader drawn anew every round";
-  info.source = "[Swarm] Methods; [DeceFL] eq. (8)";
-  info.caveats =
-      "A round has two hops, so it waits up to twice deadline.exchange; when "
-      "its leader is down nobody mixes in it.";
-  info.dense_only = true;
-  info.why_dense = "the leader's model replaces the others', whole";
-  info.cost =
-      "One gradient (form gradient) or E epochs of them (form local) a "
-      "round; from each node to the leader 4 n bytes as fp32, and 4 n back.";
-  info.knobs.erase(
-      std::remove_if(info.knobs.begin(), info.knobs.end(),
-                     [](const KnobSpec& k) { return k.name == "max_lag"; }),
-      info.knobs.end());
-  return info;
-}
 
 Swarm::Swarm(const AlgorithmContext& context, Decisions& decisions)
     : Decefl(context), decisions_(decisions) {}
@@ -68,6 +47,30 @@ void Swarm::AfterMix(Actions& actions) {
   if (!others.empty()) {
     actions.Do(Push{std::move(others), step(), mix()});
   }
+}
+
+// ---- catalogue entry ----
+
+AlgorithmInfo SwarmInfo() {
+  AlgorithmInfo info = FedavgInfo();
+  info.name = "swarm";
+  info.summary = "Federated averaging through a leader drawn anew every round";
+  info.source = "[Swarm] Methods; [DeceFL] eq. (8)";
+  info.caveats =
+      "A round has two hops, so it waits up to twice deadline.exchange. When "
+      "its leader is down, nobody mixes in that round.";
+  info.create = Create<Swarm>;
+  info.dense_only = true;
+  info.why_dense = "the leader's whole model replaces the others'";
+  info.cost =
+      "A round takes one gradient (form gradient) or E epochs of gradients "
+      "(form local); from each node to the leader 4 n bytes as fp32, and 4 n "
+      "back.";
+  info.knobs.erase(
+      std::remove_if(info.knobs.begin(), info.knobs.end(),
+                     [](const KnobSpec& k) { return k.name == "max_lag"; }),
+      info.knobs.end());
+  return info;
 }
 
 }  // namespace dfl::core

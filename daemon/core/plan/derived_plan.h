@@ -13,12 +13,14 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::core {
 
-// A plan that has passed ValidatePlan. The pointers are never null.
+// A plan that has passed ValidatePlan. The pointers are never null; the catalogue
+// that `algorithm` is an entry of outlives the plan.
 struct CheckedPlan {
   std::shared_ptr<const RunPlan> plan;
   std::shared_ptr<const AnyGraph> graph;  // of round 0
@@ -27,7 +29,8 @@ struct CheckedPlan {
 
 // Checks `plan` and builds its graph once.
 // Errors: as ValidatePlan.
-absl::StatusOr<CheckedPlan> CheckPlan(RunPlan plan);
+absl::StatusOr<CheckedPlan> CheckPlan(
+    RunPlan plan, const Catalogue& catalogue = BuiltInCatalogue());
 
 // As PlanWarnings in run_plan.h; a graph that does not vary is not built again.
 std::vector<std::string> PlanWarnings(const CheckedPlan& checked);
@@ -47,7 +50,9 @@ absl::StatusOr<DerivedPlan> Derive(CheckedPlan checked, const NodeId& self);
 
 // Checks, then derives.
 // Errors: as CheckPlan and Derive.
-absl::StatusOr<DerivedPlan> CheckAndDerive(RunPlan plan, const NodeId& self);
+absl::StatusOr<DerivedPlan> CheckAndDerive(
+    RunPlan plan, const NodeId& self,
+    const Catalogue& catalogue = BuiltInCatalogue());
 
 // Derives the plan for every member, in member order.
 // Errors: as core::Knobs::Resolve.

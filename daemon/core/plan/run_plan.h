@@ -21,6 +21,7 @@
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
 #include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/vector/message_format.h"
 
@@ -120,48 +121,48 @@ struct RunPlan {
 // Errors: INVALID_ARGUMENT "topology.kind: \"rign\" is unknown; did you mean
 // \"ring\"? allowed: ..." and the like: key, value found, what is allowed;
 // FAILED_PRECONDITION as BuildTopology.
-absl::Status ValidatePlan(const RunPlan& plan);
+absl::Status ValidatePlan(const RunPlan& plan,
+                          const Catalogue& catalogue = BuiltInCatalogue());
 
-// The same, and the graph of round 0, which the checks build. derived_plan.h
-// keeps both together.
+// The same, and the graph of round 0, which the checks build.
 // Errors: as ValidatePlan.
-absl::StatusOr<AnyGraph> ValidatedGraph(const RunPlan& plan);
+absl::StatusOr<AnyGraph> ValidatedGraph(
+    const RunPlan& plan, const Catalogue& catalogue = BuiltInCatalogue());
 
 // Notes for a person who is about to apply the plan, e.g. PaME with nu = p = 1
-// on a bipartite graph never mixes. Empty when there is nothing to say.
-std::vector<std::string> PlanWarnings(const RunPlan& plan);
+// on a bipartite graph never mixes. Empty when there is nothing to say, or the
+// plan does not pass ValidatePlan.
+std::vector<std::string> PlanWarnings(
+    const RunPlan& plan, const Catalogue& catalogue = BuiltInCatalogue());
 
-// The same with the graph that ValidatedGraph(plan) has given.
+// The same of a plan that names `algorithm`, with the graph that ValidatedGraph
+// gave.
 std::vector<std::string> PlanWarnings(const RunPlan& plan,
+                                      const AlgorithmInfo& algorithm,
                                       const AnyGraph& graph);
 
 // The plan as `self` sees it in round `round` (all rounds are alike unless the
 // topology varies).
 // Errors: as ValidatePlan; NOT_FOUND when `self` is no member.
-absl::StatusOr<NodePlan> DeriveNodePlan(const RunPlan& plan, const NodeId& self,
-                                        int64_t round = 0);
+absl::StatusOr<NodePlan> DeriveNodePlan(
+    const RunPlan& plan, const NodeId& self, int64_t round = 0,
+    const Catalogue& catalogue = BuiltInCatalogue());
 
-// The same of a plan that has passed ValidatePlan: only the round's graph is
-// built.
+// The same of a plan that has passed ValidatePlan and names `algorithm`, in the
+// round of `graph` (PlanGraph); nothing is built.
 // Errors: NOT_FOUND when `self` is no member.
 absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
-                                               const NodeId& self,
-                                               int64_t round);
-
-// The same in the round of `graph`; nothing is built.
-// Errors: NOT_FOUND when `self` is no member.
-absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const AlgorithmInfo& algorithm,
                                                const NodeId& self,
                                                AnyGraph graph);
 
-// As DeriveNodePlan for every member, in member order; the graph is built once.
+// Both for every member, in member order.
 // Errors: as ValidatePlan.
-absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(const RunPlan& plan,
-                                                      int64_t round = 0);
-
-// The same of a plan that has passed ValidatePlan, in the round of `graph`.
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(
+    const RunPlan& plan, int64_t round = 0,
+    const Catalogue& catalogue = BuiltInCatalogue());
 absl::StatusOr<std::vector<NodePlan>> DeriveCheckedNodePlans(
-    const RunPlan& plan, AnyGraph graph);
+    const RunPlan& plan, const AlgorithmInfo& algorithm, AnyGraph graph);
 
 }  // namespace dfl::core
 

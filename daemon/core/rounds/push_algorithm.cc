@@ -36,6 +36,7 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
   } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
     plan_ = std::move(changed->plan);
     barrier_.SetNeighbours(plan_.*heard_);
+    OnPlanChanged();
   } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
     actions.Do(Answer{asked->from, asked->ask, 1, 0});
   } else {

@@ -34,6 +34,8 @@ class PushAlgorithm : public Algorithm {
   virtual void OnPush(const RemoteModel& /*model*/) {}
   // A model came or a neighbour went: the round may have all it waits for.
   virtual void MixIfComplete(Actions& actions) = 0;
+  // plan() is another one; settings parsed from it are to be parsed again.
+  virtual void OnPlanChanged() {}
   // Events of algorithms that give mass.
   virtual void OnOther(Event /*event*/, Actions& /*actions*/) {}
   virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }

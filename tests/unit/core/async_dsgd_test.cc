@@ -198,7 +198,9 @@ TEST(AsyncDsgdTest, AnAbsurdDegreeDoesNoHarm) {
 TEST(AsyncDsgdTest, AGivenQScalesTheStep) {  // [thesis] Theorem 2.1
   Machine m("async-dsgd", Given(0.2), {});
   NodePlan plan = m.Plan(Given(0.2), {});
-  plan.largest_q = 0.6;
+  auto facts = std::make_shared<StragglerFacts>();
+  facts->largest_q = 0.6;
+  plan.facts = std::move(facts);
   m.Handle(PlanChanged{std::move(plan)});
   EXPECT_DOUBLE_EQ(m.Gauge("step_size"), 0.4 / 0.8);
   EXPECT_EQ(m.Gauge("q"), 0.2);

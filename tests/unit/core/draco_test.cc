@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/algorithms/hubs.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/machine.h"
 
@@ -218,7 +219,8 @@ TEST(DracoTest, HubsTakeTurns) {
   const KnobValues knobs = WithKnobs({{"P", 5.0}});
   Machine m("draco", knobs, Two());
   NodePlan plan = m.Plan(knobs, Two());
-  plan.hubs = {Id("a"), plan.self, Id("b")};
+  plan.facts = std::make_shared<HubFacts>(
+      std::vector<NodeId>{Id("a"), plan.self, Id("b")});
   m.Handle(PlanChanged{std::move(plan)});
   m.parameters = {3, 4};
   m.Handle(StepBegins{});
@@ -245,7 +247,7 @@ TEST(DracoTest, AUnificationReplacesTheModelAndIsPassedOnOnce) {
   const KnobValues knobs = WithKnobs({{"P", 5.0}, {"window", 0.5}});
   Machine m("draco", knobs, four);
   NodePlan plan = m.Plan(knobs, four);
-  plan.hubs = {Id("h")};
+  plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{Id("h")});
   m.Handle(PlanChanged{std::move(plan)});
   m.parameters = {3, 4};
   m.Handle(StepBegins{});
@@ -281,7 +283,7 @@ TEST(DracoTest, AHubThatRestartedIsToldWhichPeriodItIs) {
   const KnobValues knobs = WithKnobs({{"P", 5.0}});
   Machine m("draco", knobs, two);
   NodePlan plan = m.Plan(knobs, two);
-  plan.hubs = {Id("h")};
+  plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{Id("h")});
   m.Handle(PlanChanged{std::move(plan)});
   m.Handle(StepBegins{});
   m.Handle(Unification("h", {7, 8}, 20));
@@ -432,7 +434,7 @@ TEST(DracoTest, FollowsTheNaiveVersion) {
                                         {"gamma_max", 3.0}});
     Machine m("draco", knobs, Two());
     NodePlan plan = m.Plan(knobs, Two());
-    plan.hubs = {Id("a")};
+    plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{Id("a")});
     m.Handle(PlanChanged{std::move(plan)});
 
     Vector theta = {0, 0};

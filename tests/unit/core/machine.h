@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/algorithms/hubs.h"
 #include "gtest/gtest.h"
 #include "tests/support/recorded_actions.h"
 
@@ -83,7 +84,9 @@ class Machine {
     plan.neighbours = std::move(neighbours);
     plan.member_count = static_cast<int64_t>(plan.neighbours.size()) + 1;
     plan.in_neighbours = plan.out_neighbours = plan.neighbours;
-    plan.hubs = {plan.self};
+    if ((*FindAlgorithm(name_))->derive == DeriveHubs) {
+      plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{plan.self});
+    }
     return plan;
   }
 

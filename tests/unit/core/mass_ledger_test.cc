@@ -1,7 +1,6 @@
 // The ledger at both ends of an edge, and what its algorithms do when
 // neighbours are late, silent or gone.
 #include "daemon/core/mass/mass_ledger.h"
-#include "daemon/core/algorithms/catalogue.h"
 
 #include <cmath>
 #include <map>
@@ -12,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/algorithms/sgp.h"
 #include "daemon/core/algorithms/spod_gt.h"
 #include "daemon/core/rounds/mass_rounds.h"
 #include "gtest/gtest.h"
@@ -413,7 +414,9 @@ TEST(SpodGtTest, GradientsAreUnbiasedWhilePIsNotTiny) {
     auto machine = MachineOnDigraph("spod-gt", {});
     NodePlan plan =
         Directed(*machine, {{"p", 0.5}, {"unbias", std::string(unbias)}});
-    plan.least_p = least;
+    auto facts = std::make_shared<SpodGtFacts>();
+    facts->least_p = least;
+    plan.facts = std::move(facts);
     machine->Handle(PlanChanged{std::move(plan)});
     machine->Handle(StepBegins{});
     machine->gradient = {4, 8};
@@ -549,7 +552,9 @@ TEST(SgpTest, AStepOfAModelWithLittleWeightIsNoLarger) {
   const auto with_least = [&](double least) {
     NodePlan plan = Directed(*machine, {{"eta", 0.5}});
     plan.sender_weight = 0.5;
-    plan.least_omega = least;
+    auto facts = std::make_shared<SgpFacts>();
+    if (least > 0) facts->least_omega = {least};
+    plan.facts = std::move(facts);
     machine->Handle(PlanChanged{plan});
     return machine->Gauge("step_size");
   };

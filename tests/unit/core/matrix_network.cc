@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
+#include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
@@ -271,14 +272,14 @@ RemoteModel Remote(std::vector<float> values, int64_t step,
 }
 
 // As a plan has it, so that the step of sgp is seen not to be touched by it.
-std::vector<double> LeastOmegaOf(const Matrix& b) {
+Digraph ArcsOf(const Matrix& b) {
   Digraph graph(b.rows());
   for (int64_t to = 0; to < b.rows(); ++to) {
     for (int64_t from = 0; from < b.rows(); ++from) {
       if (to != from && b(to, from) != 0) graph.AddArc(from, to);
     }
   }
-  return LeastOmega(graph);
+  return graph;
 }
 
 }  // namespace
@@ -313,26 +314,22 @@ MatrixNetwork::MatrixNetwork(const std::string& algorithm,
   pulls_ = info.exchange == Exchange::kPull;
   const int64_t m = problem.nodes();
   const Matrix starts = Starts(m, problem.n());
-  const std::vector<double> least_omega = LeastOmegaOf(weights.sends);
-  double least_p = 1;
-  std::vector<Knobs> resolved;
+  Network network;
   for (int64_t i = 0; i < m; ++i) {
-    resolved.push_back(*Knobs::Resolve(info.knobs, knobs(i)));
-    if (resolved[i].values().count("p") > 0) {
-      least_p = std::min(least_p, resolved[i].Number("p"));
-    }
+    network.members.push_back(NameOf(i));
+    network.own_knobs[i] = *Knobs::Resolve(info.knobs, knobs(i));
   }
+  network.graph = ArcsOf(weights.sends);
   for (int64_t i = 0; i < m; ++i) {
     auto node = std::make_unique<Node>(i);
     AlgorithmContext context;
     NodePlan& plan = context.plan;
     plan.self = NameOf(i);
     plan.seed = kSeed;
-    plan.knobs = resolved[i];
+    plan.knobs = network.KnobsOf(i);
     plan.member_count = m;
     plan.place = i;
-    plan.least_p = least_p;
-    plan.least_omega = least_omega[i];
+    if (info.derive != nullptr) plan.facts = info.derive(network);
     plan.self_weight = plan.receiver_weight = weights.hears(i, i);
     plan.sender_weight = weights.sends(i, i);
     for (int64_t j = 0; j < m; ++j) {

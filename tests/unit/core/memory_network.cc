@@ -99,8 +99,8 @@ struct MemoryNetwork::Node {
 };
 
 MemoryNetwork::MemoryNetwork(const AlgorithmInfo& info)
-    : algorithm_(info.name), data_(simports::SoftmaxExample(Data())) {
-  auto plans = DeriveNodePlans(PlanOf(info));
+    : catalogue_({info}), data_(simports::SoftmaxExample(Data())) {
+  auto plans = DeriveNodePlans(PlanOf(info), 0, catalogue_);
   DFL_CHECK(plans.ok());
   for (size_t i = 0; i < kNodes; ++i) {
     index_[(*plans)[i].self] = i;
@@ -140,9 +140,8 @@ std::unique_ptr<Algorithm> MemoryNetwork::MakeFresh(size_t i) {
                   absl::MakeSpan(node.gradient), absl::MakeSpan(node.buffers)};
   context.batches_per_pass = 2;
   context.train_rows = data_.nodes[i]->rows();
-  auto made = CreateAlgorithm(algorithm_, std::move(context), node.decisions);
-  DFL_CHECK(made.ok());
-  return *std::move(made);
+  return CreateAlgorithm(*node.plan.algorithm, std::move(context),
+                         node.decisions);
 }
 
 void MemoryNetwork::Replace(size_t i, std::unique_ptr<Algorithm> algorithm) {

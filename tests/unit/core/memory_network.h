@@ -1,8 +1,8 @@
 // Four nodes of one algorithm in memory, in virtual time and without any chance:
 // every message takes the time of its edge, every gradient that of its number.
 // Parcels of mass between two of the nodes are late. Algorithms of all kinds run
-// on it, for tests of what is common to them; one that is new to the catalogue
-// does too.
+// on it, for tests of what is common to them; one that is in no catalogue does
+// too.
 #ifndef DFL_TESTS_UNIT_CORE_MEMORY_NETWORK_H_
 #define DFL_TESTS_UNIT_CORE_MEMORY_NETWORK_H_
 
@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/simports/problems.h"
 
@@ -76,7 +77,7 @@ class MemoryNetwork {
   void Do(size_t /*node*/, CancelAsk /*action*/) {}
   void Do(size_t /*node*/, Missed /*action*/) {}
 
-  const std::string algorithm_;
+  const Catalogue catalogue_;
   simports::SoftmaxSet data_;
   std::map<NodeId, size_t> index_;
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/algorithms/hubs.h"
 #include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
 #include "tests/support/recorded_actions.h"
@@ -85,7 +86,10 @@ class Net {
       context.plan.knobs =
           *Knobs::Resolve((*FindAlgorithm(algorithm))->knobs, knobs);
       context.plan.member_count = m;
-      context.plan.hubs = {Name(MostNeighbours(w))};
+      if ((*FindAlgorithm(algorithm))->derive == DeriveHubs) {
+        context.plan.facts = std::make_shared<HubFacts>(
+            std::vector<NodeId>{Name(MostNeighbours(w))});
+      }
       for (int64_t j = 0; j < m; ++j) {
         if (j != i && w[i][j] > 0) {
           context.plan.neighbours.push_back({Name(j), w[i][j]});
@@ -672,7 +676,8 @@ TEST(FedmidLossTest, SpokesWaitLongerThanTheHub) {
   for (const bool hub : {true, false}) {
     Machine m("fedmid", {{"K", int64_t{1}}}, {{Id("a"), 0.5}});
     NodePlan plan = m.Plan({{"K", int64_t{1}}}, {{Id("a"), 0.5}});
-    plan.hubs = {hub ? plan.self : Id("a")};
+    plan.facts = std::make_shared<HubFacts>(
+        std::vector<NodeId>{hub ? plan.self : Id("a")});
     m.Handle(PlanChanged{std::move(plan)});
     m.Handle(PeerUp{Id("a")});
     m.Handle(StepBegins{});
@@ -696,7 +701,7 @@ TEST(FedmidLossTest, BuffersAreAveragedWhateverTheStep) {
   const KnobValues knobs = {{"K", int64_t{1}}, {"eta_s", 10.0}};
   Machine m("fedmid", knobs, {{Id("a"), 0.5}});
   NodePlan plan = m.Plan(knobs, {{Id("a"), 0.5}});
-  plan.hubs = {plan.self};
+  plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{plan.self});
   m.Handle(PlanChanged{plan});
   m.Handle(PeerUp{Id("a")});
   m.Handle(StepBegins{});
@@ -706,7 +711,7 @@ TEST(FedmidLossTest, BuffersAreAveragedWhateverTheStep) {
   EXPECT_EQ(m.buffers[0], 1);
   EXPECT_EQ(m.parameters, (std::vector<float>{5, 10}));
   EXPECT_EQ(m.Last<Push>().values, absl::MakeConstSpan(m.parameters));
-  plan.hubs = {Id("a")};
+  plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{Id("a")});
   m.Handle(PlanChanged{plan});
   m.Handle(StepBegins{});
   m.Handle(GradientReady{});

@@ -1,5 +1,4 @@
 #include "daemon/core/plan/run_plan.h"
-#include "daemon/core/algorithms/catalogue.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/algorithms/hubs.h"
+#include "daemon/core/algorithms/sgp.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/plan/plan_topology.h"
@@ -323,14 +325,14 @@ TEST(ValidatePlan, RefusesOtherGraphsThanAStarWhereThereIsAHub) {
   for (const char* self : {"anna", "carl"}) {
     const auto node = DeriveNodePlan(plan, NodeId(self));
     ASSERT_TRUE(node.ok()) << node.status();
-    EXPECT_THAT(node->hubs, ElementsAre(carl));
+    EXPECT_THAT(FactsOf<HubFacts>(*node).hubs, ElementsAre(carl));
   }
   plan.topology.edges.emplace_back(NodeId("anna"), NodeId("dora"));
   EXPECT_FALSE(ValidatePlan(plan).ok());
   plan.algorithm.name = "d-psgd";
   const auto node = DeriveNodePlan(plan, carl);
   ASSERT_TRUE(node.ok()) << node.status();
-  EXPECT_THAT(node->hubs, IsEmpty());  // it has none
+  EXPECT_EQ(node->facts, nullptr);  // it wants none
 }
 
 // fedmid takes proximal points at eta_c, and at eta_s eta_c K on the hub.
@@ -401,14 +403,17 @@ TEST(DeriveNodePlan, NamesTheHubs) {
   const NodeId c("carl");
   const NodeId d("dora");
   plan.topology.kind = "path";
-  EXPECT_THAT(DeriveNodePlan(plan, a)->hubs, ElementsAre(b, c));
+  EXPECT_THAT(FactsOf<HubFacts>(*DeriveNodePlan(plan, a)).hubs,
+              ElementsAre(b, c));
   plan.topology.kind = "explicit";
   plan.topology.directed = true;
   plan.topology.edges = {{a, b}, {b, a}, {b, d}, {c, a},
                          {d, a}, {d, c}, {c, d}, {a, c}};
-  EXPECT_THAT(DeriveNodePlan(plan, c)->hubs, ElementsAre(a, b, c, d));
+  EXPECT_THAT(FactsOf<HubFacts>(*DeriveNodePlan(plan, c)).hubs,
+              ElementsAre(a, b, c, d));
   plan.topology.edges.pop_back();
-  EXPECT_THAT(DeriveNodePlan(plan, c)->hubs, ElementsAre(b, c, d));
+  EXPECT_THAT(FactsOf<HubFacts>(*DeriveNodePlan(plan, c)).hubs,
+              ElementsAre(b, c, d));
 }
 
 TEST(ValidatePlan, RefusesPartialMessagesWhereAllOfAModelIsNeeded) {
@@ -707,8 +712,8 @@ TEST(DeriveNodePlan, HasTheNeighboursOfTheRound) {
     ASSERT_TRUE(node.ok()) << node.status();
     EXPECT_EQ(node->neighbours, c.neighbours);
     EXPECT_NEAR(node->self_weight, c.self_weight, 1e-15);
-    const absl::StatusOr<NodePlan> unchecked =
-        DeriveCheckedNodePlan(plan, c.self, c.round);
+    const absl::StatusOr<NodePlan> unchecked = DeriveCheckedNodePlan(
+        plan, *node->algorithm, c.self, *PlanGraph(plan, c.round));
     ASSERT_TRUE(unchecked.ok());
     EXPECT_TRUE(SameNeighbours(*node, *unchecked));
     const absl::StatusOr<std::vector<NodePlan>> all =
@@ -779,9 +784,10 @@ TEST(DeriveNodePlan, LeastOmegaIsThatOfThePlansGraph) {
   const auto least = [&plan](const char* self) {
     const auto node = DeriveNodePlan(plan, NodeId(self));
     EXPECT_TRUE(node.ok()) << node.status();
-    return node->least_omega;
+    const std::vector<double>& known = FactsOf<SgpFacts>(*node).least_omega;
+    return known.empty() ? 0 : known[static_cast<size_t>(node->place)];
   };
-  EXPECT_EQ(least("carl"), 0);  // `local` has none
+  EXPECT_EQ(DeriveNodePlan(plan, NodeId("carl"))->facts, nullptr);  // `local`
   plan.algorithm.name = "sgp";
   plan.codec.format.coordinates = Coordinates::kDense;
   Digraph graph(4);
@@ -794,7 +800,7 @@ TEST(DeriveNodePlan, LeastOmegaIsThatOfThePlansGraph) {
   EXPECT_EQ(least("dora"), expected[3]);
   EXPECT_LT(least("carl"), 0.7);
   const auto all = DeriveNodePlans(plan);
-  EXPECT_EQ((*all)[2].least_omega, least("carl"));
+  EXPECT_EQ(FactsOf<SgpFacts>((*all)[2]).least_omega, expected);
   // An edge that runs both ways is two arcs.
   plan.topology = TopologySpec();
   EXPECT_EQ(least("anna"), 1);
