@@ -9,7 +9,7 @@
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/vector/message_format.h"
-#include "daemon/runtime/node.h"
+#include "daemon/runtime/pushes.h"
 #include "daemon/runtime/transfers.h"
 
 namespace dfl::runtime {
@@ -112,7 +112,7 @@ class Estimate {
   int64_t Received() const {
     int64_t models = edge_.waiting + (Pushes() ? 1 : 0);
     if (Pushes() && core::TopologyVaries(plan_.topology)) {
-      models += static_cast<int64_t>(Node::kMostEarly);
+      models += static_cast<int64_t>(EarlyPushes::kMost);
     }
     return models * Arrived() + Parcel() + Windows();
   }

@@ -17,25 +17,26 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       loop_(loop),
       events_(events),
       links_(links),
+      run_(options_.self),
+      peers_(run_, [&links](const NodeId& peer) { return links.IsUp(peer); }),
       transfers_(options_.transfers, loop, worker, links, *this),
+      pushes_([this](Outgoing o) { transfers_.Send(std::move(o)); }),
       parcels_(
           loop, transfers_,
           [this](const NodeId& peer) { return MayGive(peer); },
           [this](core::Delivered delivered) {
-            if (!algorithm_) return;
-            ++models_sent_;
-            ++peers_[delivered.to].models_sent;
-            dense_bytes_sent_ +=
-                4 * algorithm_->MassLength(
-                        static_cast<int64_t>(parameters_.size()));
+            if (!algorithm_.get()) return;
+            peers_.CountSent(delivered.to, 4 * algorithm_.get()->MassLength(
+                                                   model_.parameter_count()));
             Handle(delivered);
-          }) {}
+          }),
+      learner_(loop, model_, *this, options_.degraded_retry),
+      algorithm_(loop, *this),
+      boundary_(loop, [this] { OnBoundary(); }),
+      joining_(options_.joining, loop, links, transfers_, asks_, peers_, run_,
+               *this) {}
 
-Node::~Node() {
-  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
-  if (join_) loop_.Cancel(join_->timer);
-  loop_.Cancel(start_timer_);
-}
+Node::~Node() = default;
 
 void Node::SetPhase(Phase phase, const std::string& reason) {
   phase_reason_ = reason;
@@ -55,11 +56,11 @@ void Node::SetPhase(Phase phase, const std::string& reason) {
 
 absl::Status Node::Start() {
   if (phase_ != Phase::kIdle) return Resume();
-  if (!plan_) {
+  if (!run_.has_plan()) {
     return absl::FailedPreconditionError(
         "there is no run plan yet; apply one first: dflctl plan apply FILE");
   }
-  if (initialised_) {  // an imported model
+  if (model_.initialised()) {  // an imported model
     RestartAlgorithm(0);
     BeginTraining("started from the imported model");
   } else {
@@ -75,7 +76,7 @@ absl::Status Node::Pause() {
                      "; only a training node can be paused"));
   }
   wanted_ = Phase::kPaused;
-  ScheduleBoundary();  // it may wait at one for a neighbour's model
+  boundary_.Schedule();  // it may wait at one for a neighbour's model
   return absl::OkStatus();
 }
 
@@ -88,7 +89,7 @@ absl::Status Node::Resume() {
     return absl::FailedPreconditionError(
         "nothing to resume; start the run first: dflctl train start");
   }
-  if (!initialised_) {
+  if (!model_.initialised()) {
     BeginJoin();
     return absl::OkStatus();
   }
@@ -98,7 +99,7 @@ absl::Status Node::Resume() {
         "the stop rule is met (", why,
         "); raise it in the plan first, e.g. dflctl set stop.steps=N"));
   }
-  if (!algorithm_) RestartAlgorithm(0);  // an imported model
+  if (!algorithm_.get()) RestartAlgorithm(0);  // an imported model
   BeginTraining("resumed");
   return absl::OkStatus();
 }
@@ -112,17 +113,17 @@ absl::Status Node::Stop() {
     case Phase::kTraining:
     case Phase::kDegraded:
       wanted_ = Phase::kStopped;
-      ScheduleBoundary();
+      boundary_.Schedule();
       return absl::OkStatus();
     default:
-      EndJoin();
+      joining_.End();
       SetPhase(Phase::kStopped, "stopped by hand");
       return absl::OkStatus();
   }
 }
 
 void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
-  if (!initialised_) {
+  if (!model_.initialised()) {
     done(absl::FailedPreconditionError(
         "the node has no model yet; start or import one first"));
     return;
@@ -131,63 +132,117 @@ void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
     done(TakeSnapshot());
     return;
   }
-  at_boundary_do_.push_back(
-      [this, done = std::move(done)] { done(TakeSnapshot()); });
+  boundary_.PutOff([this, done = std::move(done)] { done(TakeSnapshot()); });
 }
 
 void Node::ReplaceModel(std::shared_ptr<const Snapshot> model,
                         std::function<void(absl::Status)> done) {
-  if (!trainer_) {
+  if (!learner_.trainer()) {
     done(absl::FailedPreconditionError(
         "there is no run plan yet, so no model to replace; apply one first: "
         "dflctl plan apply FILE"));
     return;
   }
-  if (model->parameters.size() != parameters_.size() ||
-      model->buffers.size() != buffers_.size()) {
+  if (model->parameters.size() != model_.parameters().size() ||
+      model->buffers.size() != model_.buffers().size()) {
     done(absl::InvalidArgumentError(absl::StrCat(
         "the model has ", model->parameters.size(), " parameters and ",
         model->buffers.size(), " buffer values; this run's has ",
-        parameters_.size(), " and ", buffers_.size())));
+        model_.parameter_count(), " and ", model_.buffer_count())));
     return;
   }
   auto replace = [this, model = std::move(model), done = std::move(done)] {
     std::copy(model->parameters.begin(), model->parameters.end(),
-              parameters_.begin());
-    std::copy(model->buffers.begin(), model->buffers.end(), buffers_.begin());
-    ++generation_;
-    initialised_ = true;
+              model_.parameters().begin());
+    std::copy(model->buffers.begin(), model->buffers.end(),
+              model_.buffers().begin());
+    model_.Changed();
+    model_.SetInitialised(true);
     // What it knew was of another model.
-    if (algorithm_) RestartAlgorithm(algorithm_->step());
+    if (algorithm_.get()) RestartAlgorithm(algorithm_.step());
     done(absl::OkStatus());
   };
   if (phase_ == Phase::kJoining) {
-    EndJoin();
+    joining_.End();
     replace();
-    if (!algorithm_) RestartAlgorithm(0);
+    if (!algorithm_.get()) RestartAlgorithm(0);
     BeginTraining("started from the imported model");
     return;
   }
-  if (at_boundary_) {
+  if (boundary_.here()) {
     replace();
   } else {
-    at_boundary_do_.push_back(std::move(replace));
+    boundary_.PutOff(std::move(replace));
   }
+}
+
+// ----------------------------------------------------------------- joining ----
+
+void Node::BeginJoin() {
+  joining_.Begin();
+  SetPhase(Phase::kJoining, "looking for a neighbour to start from");
+  joining_.Continue();
+}
+
+void Node::OnNobodyToJoin() {
+  joining_.End();
+  const absl::Status made =
+      learner_.Initialise(DeriveSeed(run_.plan().seed, "model"));
+  if (!made.ok()) {
+    last_error_ = std::string(made.message());
+    events_.Report(ports::LearnerFailed{0, made});
+    SetPhase(Phase::kStopped, last_error_);
+    return;
+  }
+  model_.SetInitialised(true);
+  model_.Changed();
+  RestartAlgorithm(0);
+  joining_.NoteStart(false);
+  joining_.WaitForOthers(loop_.Now() + run_.plan().deadline.exchange);
+  BeginTraining("started fresh");
+}
+
+void Node::BeginTraining(const std::string& reason) {
+  wanted_ = Phase::kIdle;
+  SetPhase(Phase::kTraining, reason);
+  RefreshAll();
+  boundary_.Schedule();
+}
+
+void Node::TakeState(const NodeId& from, int64_t step,
+                     const codec::DecodedMessage& message) {
+  const absl::Status copied = message.CopyDense(model_.parameters());
+  if (!copied.ok()) {
+    OnBadMessage(from, ports::RefuseReason::kBadMessage,
+                 std::string(copied.message()));
+    joining_.Failed(from);
+    return;
+  }
+  std::copy(message.buffers().begin(), message.buffers().end(),
+            model_.buffers().begin());
+  joining_.Taken();
+  model_.SetInitialised(true);
+  model_.Changed();
+  RestartAlgorithm(step);
+  // The giver itself may have started fresh, alone.
+  joining_.NoteStart(true);
+  events_.Report(ports::StateTaken{from, step});
+  BeginTraining(absl::StrCat("joined at step ", step, " of ", from.name()));
 }
 
 // -------------------------------------------------------------------- plan ----
 
 absl::Status Node::SetPlan(core::DerivedPlan plan,
                            std::unique_ptr<ports::Trainer> trainer) {
-  if (!trainer && !trainer_ && !(pending_ && pending_->trainer)) {
+  if (!trainer && !learner_.trainer() && !(pending_ && pending_->trainer)) {
     return absl::FailedPreconditionError("the first plan needs a learner");
   }
   if (!trainer && pending_) trainer = std::move(pending_->trainer);
   pending_ = PendingPlan{std::move(plan.checked.plan), std::move(plan.node),
                          std::move(trainer)};
   if (Running()) {
-    ScheduleBoundary();
-  } else if (at_boundary_) {
+    boundary_.Schedule();
+  } else if (boundary_.here()) {
     AdoptPending();
   }
   return absl::OkStatus();
@@ -195,103 +250,65 @@ absl::Status Node::SetPlan(core::DerivedPlan plan,
 
 void Node::AdoptPending() {
   if (!pending_) return;
-  DoBoundaryWork();
+  boundary_.DoWork();
   PendingPlan next = *std::move(pending_);
   pending_.reset();
+  const core::RunPlan* before = run_.plan_or_null();
   const bool new_run =
-      next.trainer || !plan_ || plan_->run_id != next.plan->run_id;
+      next.trainer || !before || before->run_id != next.plan->run_id;
   const bool new_algorithm =
-      !algorithm_ || plan_->algorithm.name != next.plan->algorithm.name;
+      !algorithm_.get() || before->algorithm.name != next.plan->algorithm.name;
   const bool new_format =
-      plan_ && !(plan_->codec.format == next.plan->codec.format);
-  plan_ = std::move(next.plan);
-  node_plan_ = std::move(next.node);
-  for (auto& [peer, state] : peers_) Compare(state);
-  mass_codec_.Set(plan_->codec.mass,
-                  DeriveSeed(plan_->seed, options_.self.name()));
-  graph_number_ = 0;
-
-  spectral_gap_.reset();
-
+      before && !(before->codec.format == next.plan->codec.format);
+  run_.Adopt(std::move(next.plan), std::move(next.node));
+  peers_.CompareAll();
+  mass_codec_.Set(run_.plan().codec.mass,
+                  DeriveSeed(run_.plan().seed, options_.self.name()));
   if (new_run) {
-    EndJoin();
-    StopAlgorithm();
-    transfers_.Reset();
-    ForgetPushes();
-    parcels_.Enter(0);
-    initialised_ = false;
-    unconfirmed_start_ = false;
-    gradients_ = 0;
-    evaluation_.reset();
-    evaluated_step_ = evaluated_rows_ = -1;
-    evaluation_owed_ = false;
-    progress_ = Progress();
-    last_error_.clear();
-    wanted_ = Phase::kIdle;
-    if (next.trainer) InstallTrainer(std::move(next.trainer));
-    SetPhase(Phase::kIdle, "a new run");
-  } else if (algorithm_) {
+    BeginRun(std::move(next.trainer));
+  } else if (algorithm_.get()) {
     if (new_algorithm) {
-      RestartAlgorithm(algorithm_->step());
+      RestartAlgorithm(algorithm_.step());
     } else {
-      Handle(core::PlanChanged{node_plan_});
+      Handle(core::PlanChanged{run_.node()});
     }
   }
-  if (new_run || new_format) {
-    for (auto& [peer, state] : peers_) state.sent.reset();
-  }
+  if (new_run || new_format) pushes_.ForgetReferences();
   for (const NodeId& partner : parcels_.partners()) {
-    if (IsMember(partner)) continue;
+    if (run_.IsMember(partner)) continue;
     EnterNextEpoch();  // what it held is gone with it
     break;
   }
-  events_.Report(
-      ports::PlanAdopted{plan_->version, algorithm_ ? algorithm_->step() : 0});
+  events_.Report(ports::PlanAdopted{run_.plan().version, algorithm_.step()});
   TellState();
-  for (auto& [peer, state] : peers_) RefreshActive(peer);
+  RefreshAll();
+}
+
+void Node::BeginRun(std::unique_ptr<ports::Trainer> trainer) {
+  joining_.End();
+  StopAlgorithm();
+  transfers_.Reset();
+  pushes_.Forget();
+  parcels_.Enter(0);
+  model_.SetInitialised(false);
+  joining_.ForgetStart();
+  learner_.ForgetGradients();
+  evaluations_ = Evaluations();
+  progress_ = Progress();
+  last_error_.clear();
+  wanted_ = Phase::kIdle;
+  if (trainer) InstallTrainer(std::move(trainer));
+  SetPhase(Phase::kIdle, "a new run");
 }
 
 void Node::InstallTrainer(std::unique_ptr<ports::Trainer> trainer) {
-  trainer_.reset();  // before its views go
-  running_gradient_ = 0;
-  compute_parameters_.clear();
-  compute_buffers_.clear();
-  const ports::ModelInfo& model = trainer->model();
-  parameters_.assign(model.parameter_count, 0.0F);
-  gradient_.assign(model.parameter_count, 0.0F);
-  buffers_.assign(model.buffer_count, 0.0F);
-  trainer_ = std::move(trainer);
-  for (auto& [peer, state] : peers_) Compare(state);
-  const absl::Status bound =
-      trainer_->Bind(absl::MakeSpan(parameters_), absl::MakeSpan(gradient_),
-                     absl::MakeSpan(buffers_));
+  const absl::Status bound = learner_.Install(std::move(trainer));
+  run_.SetFingerprint(learner_.trainer()->model().fingerprint);
+  peers_.CompareAll();
   if (!bound.ok()) {
     last_error_ = std::string(bound.message());
     events_.Report(ports::LearnerFailed{0, bound});
   }
-}
-
-// The learner keeps the memory that it is bound to; the model moves out.
-void Node::ComputeOnCopy() {
-  if (computes_on_copy()) return;
-  compute_parameters_ = parameters_;
-  compute_buffers_ = buffers_;
-  compute_parameters_.swap(parameters_);
-  compute_buffers_.swap(buffers_);
-}
-
-void Node::CopyToLearner(absl::Span<const float> at) {
-  if (!computes_on_copy()) return;
-  if (at.empty()) at = parameters_;
-  std::copy(at.begin(), at.end(), compute_parameters_.begin());
-  std::copy(buffers_.begin(), buffers_.end(), compute_buffers_.begin());
-}
-
-void Node::CopyFromLearner() {
-  if (!computes_on_copy()) return;
-  std::copy(compute_parameters_.begin(), compute_parameters_.end(),
-            parameters_.begin());
-  std::copy(compute_buffers_.begin(), compute_buffers_.end(), buffers_.begin());
 }
 
 }  // namespace dfl::runtime

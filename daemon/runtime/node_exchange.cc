@@ -1,11 +1,8 @@
 // Neighbours: their frames, our asks, answers and pushes.
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/core/algorithms/catalogue.h"
-#include "daemon/core/graph/topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
@@ -15,63 +12,43 @@ using ports::Phase;
 using ports::RefuseReason;
 using ports::TransferKind;
 
-namespace {
-
-// No honest node gets that far, and sums with it do not overflow.
-constexpr int64_t kLargestStep = int64_t{1} << 53;
-
-}  // namespace
-
 // ------------------------------------------------------------------- links ----
 
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
-  PeerState& state = peers_[peer];
   if (restarted) {
-    state.push = 0;
-    state.next_push.reset();
-    state.next_apart.reset();
-    state.sent.reset();
+    pushes_.Forget(peer);
     // What it had taken from us and given to us is gone.
     if (parcels_.partners().count(peer) > 0) EnterNextEpoch();
   }
-  state.known = false;
+  peers_.OnLink(peer);
   (void)links_.Send(peer, MyState());
   transfers_.OnPeerUp(peer, restarted);
 }
 
 void Node::OnPeerDown(const NodeId& peer, const absl::Status& /*reason*/) {
-  peers_[peer].known = false;
+  peers_.OnLink(peer);
   transfers_.OnPeerDown(peer);
   RefreshActive(peer);
   // Asks whose answer has not begun to arrive are lost with the link; one that
   // is under way may be resumed, within the algorithm's deadline.
   std::vector<uint64_t> lost;
-  for (const auto& [ask, asked] : asks_) {
-    if (asked.count(peer) > 0 &&
-        !transfers_.InboundMoved(peer, ask, absl::InfiniteDuration())) {
+  for (const uint64_t ask : asks_.OutTo(peer)) {
+    if (!transfers_.InboundMoved(peer, ask, absl::InfiniteDuration())) {
       lost.push_back(ask);
     }
   }
   for (const uint64_t ask : lost) MissAnswer(peer, ask);
-  waiting_asks_.erase(
-      std::remove_if(waiting_asks_.begin(), waiting_asks_.end(),
-                     [&](const PendingAsk& a) { return a.from == peer; }),
-      waiting_asks_.end());
+  asks_.Forget(peer);
 }
 
 void Node::OnFrame(const NodeId& peer, ports::CancelAskFrame dropped) {
-  waiting_asks_.erase(std::remove_if(waiting_asks_.begin(), waiting_asks_.end(),
-                                     [&](const PendingAsk& a) {
-                                       return a.from == peer &&
-                                              a.ask.ask == dropped.ask;
-                                     }),
-                      waiting_asks_.end());
+  asks_.Forget(peer, dropped.ask);
   transfers_.CancelOutbound(peer, dropped.ask);
 }
 
 void Node::OnFrame(const NodeId& peer, ports::SkipFrame skip) {
-  if (!Active(peer)) return;
-  HearStep(peer, skip.round);
+  if (!peers_.TakesPart(peer)) return;
+  peers_.HearStep(peer, skip.round);
   Handle(core::Skipped{peer, std::min(skip.round, kLargestStep)});
 }
 
@@ -79,19 +56,21 @@ void Node::OnPeerWritable(const NodeId& peer) {
   transfers_.OnPeerWritable(peer);
 }
 
-void Node::OnAddressFailed(const std::string& /*address*/) { ContinueJoin(); }
+void Node::OnAddressFailed(const std::string& /*address*/) {
+  joining_.Continue();
+}
 
 // ------------------------------------------------------------------- state ----
 
 ports::StateFrame Node::MyState() const {
   ports::StateFrame state;
-  if (plan_) {
-    state.run_id = plan_->run_id;
-    state.algorithm = plan_->algorithm.name;
-    state.plan_version = plan_->version;
+  if (run_.has_plan()) {
+    state.run_id = run_.plan().run_id;
+    state.algorithm = run_.plan().algorithm.name;
+    state.plan_version = run_.plan().version;
   }
-  if (trainer_) state.fingerprint = trainer_->model().fingerprint;
-  state.step = algorithm_ ? algorithm_->step() : 0;
+  if (run_.fingerprint()) state.fingerprint = *run_.fingerprint();
+  state.step = algorithm_.step();
   state.phase = phase_;
   if (GivesMass()) state.tracker_epoch = parcels_.epoch();
   return state;
@@ -105,148 +84,49 @@ void Node::TellState() {
 }
 
 void Node::OnFrame(const NodeId& peer, ports::StateFrame frame) {
-  PeerState& state = peers_[peer];
-  state.state = std::move(frame);
-  state.state.step = std::min(state.state.step, kLargestStep);
-  state.known = true;
-  Compare(state);
+  const ports::StateFrame& state = peers_.OnState(peer, std::move(frame)).state;
   // One that is joining itself may be ahead once it has a model.
   const bool has_model =
-      state.state.phase != Phase::kIdle && state.state.phase != Phase::kJoining;
-  if (unconfirmed_start_ && Running() && has_model && !Mismatch(peer, false) &&
-      heard_since_start_.insert(peer).second) {
-    unconfirmed_start_ = static_cast<int64_t>(heard_since_start_.size()) <
-                         node_plan_.member_count - 1;
-    // Of those that are in step with the neighbour it joined it needs nothing.
-    const int64_t own = algorithm_->step();
-    if (!join_ && state.state.step > (joined_ ? 2 * own : own)) {
-      join_ = Join();  // carried out at the next boundary
-    }
-  }
-  FollowEpoch(peer, state.state.tracker_epoch);
+      state.phase != Phase::kIdle && state.phase != Phase::kJoining;
+  if (Running() && has_model) joining_.Confirm(peer, state.step);
+  FollowEpoch(peer, state.tracker_epoch);
   RefreshActive(peer);
-  if (start_until_ != absl::InfinitePast() && at_boundary_) ScheduleBoundary();
+  if (joining_.waits_for_others() && boundary_.here()) boundary_.Schedule();
   if (MayGive(peer)) parcels_.Resume(peer);
-  ContinueJoin();
-}
-
-void Node::HearStep(const NodeId& peer, int64_t step) {
-  ports::StateFrame& state = peers_[peer].state;
-  state.step = std::max(state.step, std::min(step, kLargestStep));
-}
-
-std::optional<Transfers::Refusal> Node::Mismatch(const NodeId& peer,
-                                                 bool same_algorithm) const {
-  const auto it = peers_.find(peer);
-  return Mismatch(it == peers_.end() ? PeerState() : it->second,
-                  same_algorithm);
-}
-
-std::optional<Transfers::Refusal> Node::Mismatch(const PeerState& peer,
-                                                 bool same_algorithm) const {
-  using Refusal = Transfers::Refusal;
-  if (!plan_ || !trainer_ || !peer.known) {
-    return Refusal{RefuseReason::kNotReady, "no run here yet"};
-  }
-  if (peer.agrees) return std::nullopt;
-  const ports::StateFrame& state = peer.state;
-  if (state.run_id != plan_->run_id) {
-    return Refusal{RefuseReason::kOtherRun,
-                   absl::StrCat("this node is in run ", plan_->run_id,
-                                ", the peer in run ",
-                                state.run_id.empty() ? "none" : state.run_id)};
-  }
-  if (state.fingerprint != trainer_->model().fingerprint) {
-    return Refusal{
-        RefuseReason::kOtherModel,
-        absl::StrCat("this node's model has the fingerprint ",
-                     trainer_->model().fingerprint.substr(0, 12),
-                     ", the peer's ", state.fingerprint.substr(0, 12))};
-  }
-  if (same_algorithm && state.algorithm != plan_->algorithm.name) {
-    return Refusal{RefuseReason::kOtherAlgorithm,
-                   absl::StrCat("this node runs ", plan_->algorithm.name,
-                                ", the peer ", state.algorithm)};
-  }
-  return std::nullopt;
-}
-
-void Node::Compare(PeerState& peer) const {
-  peer.agrees = false;
-  peer.agrees = !Mismatch(peer, true);
-}
-
-bool Node::IsNeighbour(const NodeId& peer) const {
-  return std::any_of(node_plan_.neighbours.begin(), node_plan_.neighbours.end(),
-                     [&](const core::Neighbour& n) { return n.node == peer; });
-}
-
-bool Node::IsMember(const NodeId& peer) const {
-  return std::any_of(plan_->members.begin(), plan_->members.end(),
-                     [&](const core::MemberSpec& m) { return m.node == peer; });
-}
-
-bool Node::MayPush(const NodeId& peer) const {
-  if (core::TopologyVaries(plan_->topology)) return IsMember(peer);
-  auto info = core::FindAlgorithm(plan_->algorithm.name);
-  if (!info.ok() || (*info)->graphs != core::GraphKind::kDirected) {
-    return IsNeighbour(peer);
-  }
-  return std::any_of(node_plan_.in_neighbours.begin(),
-                     node_plan_.in_neighbours.end(),
-                     [&](const core::Neighbour& n) { return n.node == peer; });
-}
-
-bool Node::Active(const NodeId& peer) const {
-  const auto it = peers_.find(peer);
-  if (it == peers_.end() || !it->second.known || !links_.IsUp(peer)) {
-    return false;
-  }
-  const Phase phase = it->second.state.phase;
-  return (phase == Phase::kTraining || phase == Phase::kDegraded) &&
-         !Mismatch(it->second, true);
-}
-
-// News of a phase overtake the model that was sent before them. A neighbour that
-// finishes or pauses ahead of our round has sent its value of this one.
-bool Node::HasSentThisRound(const NodeId& peer) const {
-  if (!Running() || at_boundary_ || !links_.IsUp(peer) ||
-      Mismatch(peer, true)) {
-    return false;
-  }
-  auto info = core::FindAlgorithm(plan_->algorithm.name);
-  return info.ok() && (*info)->lock_step &&
-         peers_.at(peer).state.step > algorithm_->step();
+  joining_.Continue();
 }
 
 void Node::RefreshActive(const NodeId& peer) {
-  PeerState& state = peers_[peer];
-  const bool active = Active(peer);
-  if (active == state.active) return;
-  if (!active && HasSentThisRound(peer)) {
-    leaving_.insert(peer);  // asked again at the boundary
-    return;
+  std::optional<int64_t> round;
+  if (Running() && !boundary_.here()) round = algorithm_.step();
+  switch (peers_.Refresh(peer, round)) {
+    case PeerTable::Change::kNone:
+      return;
+    case PeerTable::Change::kJoined:
+      Handle(core::PeerUp{peer});
+      return;
+    case PeerTable::Change::kLeft:
+      Handle(core::PeerDown{peer});
+      return;
   }
-  state.active = active;
-  if (active) {
-    Handle(core::PeerUp{peer});
-  } else {
-    Handle(core::PeerDown{peer});
-  }
+}
+
+void Node::RefreshAll() {
+  for (const auto& [id, peer] : peers_.all()) RefreshActive(id);
 }
 
 // -------------------------------------------------------------------- asks ----
 
 void Node::OnFrame(const NodeId& peer, ports::AskFrame ask) {
-  HearStep(peer, ask.step);
-  std::optional<Transfers::Refusal> refusal =
-      Mismatch(peer, ask.purpose == AskPurpose::kMix);
-  if (!refusal && !initialised_) {
-    refusal = Transfers::Refusal{RefuseReason::kNotReady, "no model here yet"};
+  peers_.HearStep(peer, ask.step);
+  std::optional<Refusal> refusal =
+      peers_.Mismatch(peer, ask.purpose == AskPurpose::kMix);
+  if (!refusal && !model_.initialised()) {
+    refusal = Refusal{RefuseReason::kNotReady, "no model here yet"};
   }
   if (!refusal && transfers_.TooManyAnswers(peer)) {
-    refusal = Transfers::Refusal{RefuseReason::kBusy,
-                                 "too many answers are under way to you"};
+    refusal =
+        Refusal{RefuseReason::kBusy, "too many answers are under way to you"};
   }
   if (refusal) {
     (void)links_.Send(
@@ -254,40 +134,27 @@ void Node::OnFrame(const NodeId& peer, ports::AskFrame ask) {
     OnBadMessage(peer, refusal->reason, refusal->text);
     return;
   }
-  // One ask of a peer at a time: a newer one replaces it.
-  for (PendingAsk& waiting : waiting_asks_) {
-    if (waiting.from == peer && waiting.ask.purpose == ask.purpose) {
-      waiting.ask = ask;
-      return;
-    }
-  }
-  waiting_asks_.push_back(PendingAsk{peer, ask});
-  if (!handling_) ServeAsks();
+  if (asks_.Wait(peer, ask)) return;
+  if (!algorithm_.handling()) ServeAsks();
 }
 
 // Asks are answered whenever the parameters hold w^k, training or not.
 void Node::ServeAsks() {
-  while (!waiting_asks_.empty() && Settled() && !handling_) {
-    const PendingAsk asked = std::move(waiting_asks_.front());
-    waiting_asks_.erase(waiting_asks_.begin());
-    if (asked.ask.purpose == AskPurpose::kState || !algorithm_) {
-      AnswerState(asked);
+  while (asks_.waiting() && Settled() && !algorithm_.handling()) {
+    const AskBook::Waiting asked = asks_.TakeFirst();
+    if (asked.ask.purpose == AskPurpose::kState || !algorithm_.get()) {
+      Outgoing state = MakeOutgoing(asked.from, TransferKind::kAnswer,
+                                    core::MessageFormat{}, 1, TakeSnapshot());
+      state.ask = asked.ask.ask;
+      transfers_.Send(std::move(state));
     } else {
       Handle(core::AskArrived{asked.from, asked.ask.ask});
     }
   }
 }
 
-void Node::AnswerState(const PendingAsk& asked) {
-  Outgoing outgoing = MakeOutgoing(asked.from, TransferKind::kAnswer,
-                                   core::MessageFormat{}, 1, TakeSnapshot());
-  outgoing.ask = asked.ask.ask;
-  transfers_.Send(std::move(outgoing));
-}
-
 void Node::OnFrame(const NodeId& peer, ports::RefuseFrame refuse) {
-  const auto it = asks_.find(refuse.ask);
-  if (it == asks_.end() || it->second.count(peer) == 0) return;
+  if (!asks_.IsOut(refuse.ask, peer)) return;
   if (refuse.reason != RefuseReason::kNotReady &&
       refuse.reason != RefuseReason::kBusy) {
     events_.Report(ports::MessageRejected{
@@ -297,50 +164,40 @@ void Node::OnFrame(const NodeId& peer, ports::RefuseFrame refuse) {
 }
 
 void Node::MissAnswer(const NodeId& from, uint64_t ask) {
-  const auto it = asks_.find(ask);
-  if (it == asks_.end() || it->second.erase(from) == 0) return;
-  if (it->second.empty()) asks_.erase(it);
-  if (IsStateAsk(ask)) {
-    JoinFailed(from);
+  if (!asks_.Close(ask, from)) return;
+  if (AskBook::IsStateAsk(ask)) {
+    joining_.Failed(from);
     return;
   }
-  ++peers_[from].missed;
-  ++missed_;
-  if ((ask >> 32) == epoch_) {
-    Handle(core::AnswerMissing{from, ask & 0xFFFFFFFF});
+  peers_.CountMissed(from);
+  if (AskBook::EpochOf(ask) == algorithm_.epoch()) {
+    Handle(core::AnswerMissing{from, AskBook::AskOf(ask)});
   }
 }
 
 void Node::Do(const core::Ask& action) {
-  const uint64_t wire = WireAsk(action.ask);
+  const uint64_t wire = AskBook::WireAsk(algorithm_.epoch(), action.ask);
+  asks_.Open(wire, action.peers);
+  const ports::AskFrame frame{wire, AskPurpose::kMix, algorithm_.step()};
   for (const NodeId& peer : action.peers) {
-    asks_[wire].insert(peer);
-  }
-  const ports::AskFrame frame{wire, AskPurpose::kMix, algorithm_->step()};
-  for (const NodeId& peer : action.peers) {
-    if (Mismatch(peer, true) || !links_.Send(peer, frame).ok()) {
+    if (peers_.Mismatch(peer, true) || !links_.Send(peer, frame).ok()) {
       MissAnswer(peer, wire);
     }
   }
 }
 
 void Node::Do(const core::CancelAsk& action) {
-  const uint64_t wire = WireAsk(action.ask);
-  const auto it = asks_.find(wire);
-  if (it == asks_.end()) return;
-  const std::set<NodeId> outstanding = std::move(it->second);
-  asks_.erase(it);
-  for (const NodeId& peer : outstanding) {
+  const uint64_t wire = AskBook::WireAsk(algorithm_.epoch(), action.ask);
+  for (const NodeId& peer : asks_.CloseAll(wire)) {
     transfers_.CancelInbound(peer, wire);
     (void)links_.Send(peer, ports::CancelAskFrame{wire});
   }
 }
 
 void Node::Do(const core::Missed& action) {
-  for (const NodeId& peer : action.peers) ++peers_[peer].missed;
-  missed_ += static_cast<int64_t>(action.peers.size());
+  for (const NodeId& peer : action.peers) peers_.CountMissed(peer);
   events_.Report(
-      ports::NeighboursMissed{algorithm_->step(), action.wanted, action.came});
+      ports::NeighboursMissed{algorithm_.step(), action.wanted, action.came});
 }
 
 // ------------------------------------------------------------- models out ----
@@ -349,24 +206,13 @@ void Node::Do(const core::Missed& action) {
 // as they are now, and is nobody else's snapshot.
 SnapshotPtr Node::TakePushSnapshot(absl::Span<const float> values) {
   if (values.empty() && Settled()) return TakeSnapshot();
-  if (values.empty()) values = parameters_;
-  auto copy = std::make_shared<Snapshot>();
-  copy->parameters.assign(values.begin(), values.end());
-  copy->buffers = buffers_;
-  copy->step = algorithm_->step();
-  return copy;
+  return model_.CopyOf(
+      values.empty() ? absl::Span<const float>(model_.parameters()) : values,
+      algorithm_.step());
 }
 
 SnapshotPtr Node::TakeSnapshot() {
-  SnapshotPtr present = snapshot_.lock();
-  if (present && snapshot_generation_ == generation_) return present;
-  auto copy = std::make_shared<Snapshot>();
-  copy->parameters = parameters_;
-  copy->buffers = at_boundary_ ? buffers_ : boundary_buffers_;
-  copy->step = algorithm_ ? algorithm_->step() : 0;
-  snapshot_ = copy;
-  snapshot_generation_ = generation_;
-  return copy;
+  return model_.Share(boundary_.here(), algorithm_.step());
 }
 
 Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
@@ -378,187 +224,136 @@ Outgoing Node::MakeOutgoing(const NodeId& to, TransferKind kind,
   outgoing.format = format;
   outgoing.snapshot = std::move(snapshot);
   outgoing.step = outgoing.snapshot->step;
-  const auto n = static_cast<int64_t>(parameters_.size());
+  const int64_t n = model_.parameter_count();
   outgoing.sent_coordinates = format.coordinates == core::Coordinates::kDense
                                   ? n
                                   : core::SentCoordinates(rate, n);
-  const int64_t dense_bytes =
-      4 * static_cast<int64_t>(parameters_.size() + buffers_.size());
+  const int64_t dense_bytes = 4 * (n + model_.buffer_count());
   outgoing.done = [this, to, dense_bytes](const absl::StatusOr<Receipt>& r) {
-    if (!r.ok()) return;
-    ++models_sent_;
-    ++peers_[to].models_sent;
-    dense_bytes_sent_ += dense_bytes;
+    if (r.ok()) peers_.CountSent(to, dense_bytes);
   };
   return outgoing;
 }
 
 void Node::Do(const core::Answer& action) {
   Outgoing outgoing =
-      MakeOutgoing(action.to, TransferKind::kAnswer, plan_->codec.format,
+      MakeOutgoing(action.to, TransferKind::kAnswer, run_.plan().codec.format,
                    action.rate, TakeSnapshot());
   outgoing.ask = action.ask;
   outgoing.seed = action.seed;
   transfers_.Send(std::move(outgoing));
 }
 
-// The coordinates of symmetric mixing: one name for an edge and a round, the
-// same in both directions, so that unsent coordinates do not move the mean.
-uint64_t Node::EdgeSeed(const NodeId& peer, int64_t round) const {
-  const NodeId& a = std::min(options_.self, peer);
-  const NodeId& b = std::max(options_.self, peer);
-  return DeriveSeed(DeriveSeed(DeriveSeed(plan_->seed, a.name()), b.name()),
-                    "edge", round);
-}
-
 void Node::Do(const core::Push& action) {
   SnapshotPtr snapshot;
   for (const NodeId& peer : action.peers) {
-    if (!Active(peer)) continue;
+    if (!peers_.TakesPart(peer)) continue;
     if (!snapshot) snapshot = TakePushSnapshot(action.values);
     Outgoing outgoing =
-        MakeOutgoing(peer, TransferKind::kPush, plan_->codec.format,
-                     plan_->codec.rate, snapshot);
+        MakeOutgoing(peer, TransferKind::kPush, run_.plan().codec.format,
+                     run_.plan().codec.rate, snapshot);
     outgoing.step = action.round;
     outgoing.scalars = action.scalars;
     outgoing.since = loop_.Now();
-    outgoing.seed = EdgeSeed(peer, action.round);
-    PeerState& state = peers_[peer];
-    // A slow link carries what it can: the newest waits, older ones are
-    // replaced.
-    if (state.push != 0) {
-      (action.apart ? state.next_apart : state.next_push) = std::move(outgoing);
-    } else {
-      StartPush(peer, std::move(outgoing));
-    }
-  }
-}
-
-void Node::StartPush(const NodeId& peer, Outgoing outgoing) {
-  PeerState& state = peers_[peer];
-  state.push = ++last_push_;
-  const bool top_k = outgoing.format.coordinates == core::Coordinates::kTopK;
-  if (top_k) {
-    if (!state.sent ||
-        state.sent->values().size() != outgoing.snapshot->parameters.size()) {
-      state.sent = std::make_shared<codec::EdgeReference>(
-          static_cast<int64_t>(outgoing.snapshot->parameters.size()));
-    }
-    outgoing.reference = state.sent;
-  }
-  outgoing.done = [this, peer, push = state.push,
-                   reference = top_k ? state.sent : nullptr,
-                   count = std::move(outgoing.done)](
-                      const absl::StatusOr<Receipt>& result) {
-    count(result);
-    PeerState& after = peers_[peer];
-    if (after.push != push) return;  // forgotten meanwhile
-    after.push = 0;
-    if (reference && result.ok()) reference->Commit(result->sent);
-    std::optional<Outgoing>& waiting =
-        after.next_apart ? after.next_apart : after.next_push;
-    if (waiting) {
-      StartPush(peer, *std::exchange(waiting, std::nullopt));
-    }
-  };
-  transfers_.Send(std::move(outgoing));
-}
-
-void Node::ForgetPushes() {
-  for (auto& [peer, state] : peers_) {
-    state.push = 0;
-    state.next_push.reset();
-    state.next_apart.reset();
+    outgoing.seed = run_.EdgeSeed(peer, action.round);
+    pushes_.Send(std::move(outgoing), action.apart);
   }
 }
 
 // -------------------------------------------------------------- models in ----
 
-bool Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
-                 int64_t* parameters, int64_t* buffers,
-                 Transfers::Refusal* refusal) {
-  *parameters = static_cast<int64_t>(parameters_.size());
-  *buffers = static_cast<int64_t>(buffers_.size());
-  const bool answer = begin.kind == TransferKind::kAnswer;
-  if (answer) {
-    const auto it = asks_.find(begin.ask);
-    if (it == asks_.end() || it->second.count(from) == 0) {
-      *refusal = {RefuseReason::kNotReady, "the answer is not wanted any more"};
-      return false;
-    }
-  }
-  std::optional<Transfers::Refusal> wrong =
-      Mismatch(from, !(answer && IsStateAsk(begin.ask)));
-  if (!wrong && begin.step > kLargestStep) {
-    wrong = Transfers::Refusal{
+Refusal Node::Reject(const NodeId& from, Refusal refusal) {
+  OnBadMessage(from, refusal.reason, refusal.text);
+  return refusal;
+}
+
+std::optional<Refusal> Node::Misplaced(
+    const NodeId& from, const ports::TransferBegin& begin,
+    const codec::EncodedHeader* header) const {
+  const bool state =
+      begin.kind == TransferKind::kAnswer && AskBook::IsStateAsk(begin.ask);
+  std::optional<Refusal> wrong = peers_.Mismatch(from, !state);
+  if (wrong) return wrong;
+  if (begin.step > kLargestStep) {
+    return Refusal{
         RefuseReason::kBadMessage,
         absl::StrCat("step ", begin.step, " is beyond ", kLargestStep)};
   }
-  if (!wrong) wrong = MisplacedSteps(begin);
-  if (wrong) {
-    *refusal = *std::move(wrong);
-    OnBadMessage(from, refusal->reason, refusal->text);
+  return MisplacedSteps(begin, header);
+}
+
+Admission Node::Admit(const NodeId& from, const ports::TransferBegin& begin,
+                      const codec::EncodedHeader* header) {
+  const bool answer = begin.kind == TransferKind::kAnswer;
+  if (answer && !asks_.IsOut(begin.ask, from)) {
+    return Refusal{RefuseReason::kNotReady,
+                   "the answer is not wanted any more"};
+  }
+  if (std::optional<Refusal> wrong = Misplaced(from, begin, header)) {
+    Reject(from, *wrong);
     if (answer) MissAnswer(from, begin.ask);
-    return false;
+    return *std::move(wrong);
   }
-  if (answer) return true;
-  HearStep(from, begin.step);
-  if (begin.kind == TransferKind::kMass) {
-    return AdmitMass(from, begin, parameters, buffers, refusal);
+  if (answer) {
+    return ModelLengths{model_.parameter_count(), model_.buffer_count()};
   }
-  if (!MayPush(from)) {
-    *refusal = {RefuseReason::kNotANeighbour, "no edge in this node's plan"};
-    OnBadMessage(from, refusal->reason, refusal->text);
-    return false;
+  peers_.HearStep(from, begin.step);
+  return begin.kind == TransferKind::kMass ? AdmitMass(from, begin)
+                                           : AdmitPush(from);
+}
+
+Admission Node::AdmitPush(const NodeId& from) {
+  if (!run_.MayPush(from)) {
+    return Reject(
+        from, {RefuseReason::kNotANeighbour, "no edge in this node's plan"});
   }
   if (!Running() && phase_ != Phase::kPaused) {
-    *refusal = {RefuseReason::kNotReady,
-                absl::StrCat("this node is ", ports::PhaseName(phase_))};
-    return false;
+    return Refusal{RefuseReason::kNotReady,
+                   absl::StrCat("this node is ", ports::PhaseName(phase_))};
   }
-  return true;
+  return ModelLengths{model_.parameter_count(), model_.buffer_count()};
 }
 
 void Node::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
                    int64_t step, std::vector<double> scalars,
                    absl::Duration age,
                    std::unique_ptr<codec::DecodedMessage> message) {
-  ++models_received_;
-  ++peers_[from].models_received;
+  peers_.CountReceived(from);
   core::RemoteModel model;
   model.step = step;
-  if (kind == TransferKind::kPush) {
-    model.scalars = std::move(scalars);
-    model.age = age;
-    model.buffers.assign(message->buffers().begin(), message->buffers().end());
-    model.parameters = std::move(message);
-    if (IsOfLaterGraph(step)) {
-      std::map<int64_t, core::RemoteModel>& kept = early_[from];
-      kept.insert_or_assign(step, std::move(model));
-      if (kept.size() > kMostEarly) kept.erase(kept.begin());
-      // It has passed the present round: nothing more of that will come, and
-      // nobody should wait for it.
-      if (peers_[from].active) {
-        Handle(core::PeerDown{from});
-        Handle(core::PeerUp{from});
-      }
-    } else {
-      Handle(core::PushArrived{from, std::move(model)});
+  const bool push = kind == TransferKind::kPush;
+  if (!push) {
+    if (!asks_.Close(ask, from)) return;
+    peers_.HearStep(from, step);
+    if (AskBook::IsStateAsk(ask)) {
+      if (joining_.IsWanted(ask)) TakeState(from, step, *message);
+      return;
     }
-    return;
+    if (AskBook::EpochOf(ask) != algorithm_.epoch()) return;
   }
-  const auto it = asks_.find(ask);
-  if (it == asks_.end() || it->second.erase(from) == 0) return;
-  if (it->second.empty()) asks_.erase(it);
-  HearStep(from, step);
-  if (IsStateAsk(ask)) {
-    if (join_ && join_->ask == ask) TakeState(from, step, *message);
-    return;
-  }
-  if ((ask >> 32) != epoch_) return;
   model.buffers.assign(message->buffers().begin(), message->buffers().end());
   model.parameters = std::move(message);
-  Handle(core::AnswerArrived{from, ask & 0xFFFFFFFF, std::move(model)});
+  if (push) {
+    model.scalars = std::move(scalars);
+    model.age = age;
+    TakePush(from, std::move(model));
+  } else {
+    Handle(core::AnswerArrived{from, AskBook::AskOf(ask), std::move(model)});
+  }
+}
+
+void Node::TakePush(const NodeId& from, core::RemoteModel model) {
+  if (!IsOfLaterGraph(model.step)) {
+    Handle(core::PushArrived{from, std::move(model)});
+    return;
+  }
+  early_.Keep(from, std::move(model));
+  // It has passed the present round: nothing more of that will come, and
+  // nobody should wait for it.
+  if (peers_.all().at(from).active) {
+    Handle(core::PeerDown{from});
+    Handle(core::PeerUp{from});
+  }
 }
 
 void Node::OnTransferLost(const NodeId& from, TransferKind kind, uint64_t ask,
@@ -568,8 +363,7 @@ void Node::OnTransferLost(const NodeId& from, TransferKind kind, uint64_t ask,
 
 void Node::OnBadMessage(const NodeId& from, RefuseReason reason,
                         const std::string& text) {
-  ++rejected_[ports::RefuseReasonName(reason)];
-  ++peers_[from].rejected;
+  peers_.CountRejected(from, reason);
   // Of a node that is not ready yet, or busy, counting is enough.
   if (reason == RefuseReason::kNotReady || reason == RefuseReason::kBusy) {
     return;

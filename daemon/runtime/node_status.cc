@@ -1,7 +1,5 @@
 // What the node tells about itself.
 #include "absl/strings/str_cat.h"
-#include "daemon/core/graph/mixing.h"
-#include "daemon/core/plan/plan_topology.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
@@ -14,69 +12,58 @@ std::string FormatText(const core::MessageFormat& format) {
 
 }  // namespace
 
-// It is for people; past some hundreds of members it costs too much.
-double Node::SpectralGap() const {
-  if (spectral_gap_.has_value()) return *spectral_gap_;
-  spectral_gap_ = 0;
-  if (plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
-    const auto topology = core::DeriveTopology(*plan_);
-    if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
-  }
-  return *spectral_gap_;
-}
-
 NodeStatus Node::Status() const {
   NodeStatus status;
   status.node = options_.self;
   status.incarnation = options_.incarnation;
   status.phase = phase_;
   status.phase_reason = phase_reason_;
-  if (plan_) {
-    status.run_id = plan_->run_id;
-    status.plan_version = plan_->version;
-    status.algorithm = plan_->algorithm.name;
-    status.knobs = node_plan_.knobs.values();
-    status.topology = plan_->topology.kind;
-    status.weights = plan_->topology.weights;
-    status.spectral_gap = SpectralGap();
-    status.member_count = static_cast<int64_t>(plan_->members.size());
-    status.format = FormatText(plan_->codec.format);
-    status.stop_steps = plan_->stop.steps;
+  if (run_.has_plan()) {
+    status.run_id = run_.plan().run_id;
+    status.plan_version = run_.plan().version;
+    status.algorithm = run_.plan().algorithm.name;
+    status.knobs = run_.node().knobs.values();
+    status.topology = run_.plan().topology.kind;
+    status.weights = run_.plan().topology.weights;
+    status.spectral_gap = run_.SpectralGap();
+    status.member_count = static_cast<int64_t>(run_.plan().members.size());
+    status.format = FormatText(run_.plan().codec.format);
+    status.stop_steps = run_.plan().stop.steps;
   }
   if (pending_) status.pending_plan_version = pending_->plan->version;
-  if (trainer_) {
-    const ports::ModelInfo& model = trainer_->model();
+  if (const ports::Trainer* trainer = learner_.trainer()) {
+    const ports::ModelInfo& model = trainer->model();
     status.model = model.kind;
     status.fingerprint = model.fingerprint;
     status.parameter_count = model.parameter_count;
     status.buffer_count = model.buffer_count;
-    status.train_rows = trainer_->data().train_rows;
-    status.test_rows = trainer_->data().test_rows;
+    status.train_rows = trainer->data().train_rows;
+    status.test_rows = trainer->data().test_rows;
   }
-  if (algorithm_) {
-    status.step = algorithm_->step();
-    status.gauges = algorithm_->Gauges();
+  if (const core::Algorithm* algorithm = algorithm_.get()) {
+    status.step = algorithm->step();
+    status.gauges = algorithm->Gauges();
   }
-  status.gradients = gradients_;
+  status.gradients = learner_.gradients();
   status.loss = progress_.loss();
-  if (evaluation_) {
+  if (evaluations_.last) {
     status.evaluated = true;
-    status.evaluated_step = evaluated_step_;
-    status.evaluation = *evaluation_;
+    status.evaluated_step = evaluations_.step;
+    status.evaluation = *evaluations_.last;
   }
   status.steps_per_second = progress_.StepsPerSecond();
   status.training_time = progress_.TrainingTime(loop_.Now());
   status.longest_step_gap = progress_.longest_gap();
 
-  status.dense_bytes_sent = dense_bytes_sent_;
-  status.models_sent = models_sent_;
-  status.models_received = models_received_;
-  status.missed = missed_;
-  status.rejected = rejected_;
+  status.dense_bytes_sent = peers_.dense_bytes_sent();
+  status.models_sent = peers_.models_sent();
+  status.models_received = peers_.models_received();
+  status.missed = peers_.missed();
+  status.rejected = peers_.rejected();
   status.last_error = last_error_;
 
   std::map<NodeId, PeerStatus> peers;
-  for (const core::Neighbour& neighbour : node_plan_.neighbours) {
+  for (const core::Neighbour& neighbour : run_.node().neighbours) {
     PeerStatus& peer = peers[neighbour.node];
     peer.neighbour = true;
     peer.weight = neighbour.weight;
@@ -91,7 +78,7 @@ NodeStatus Node::Status() const {
     status.bytes_sent += link.bytes_sent;
     status.bytes_received += link.bytes_received;
   }
-  for (const auto& [node, state] : peers_) {
+  for (const auto& [node, state] : peers_.all()) {
     PeerStatus& peer = peers[node];
     peer.phase = state.state.phase;
     peer.step = state.state.step;
@@ -100,7 +87,7 @@ NodeStatus Node::Status() const {
     const bool trains = peer.phase == ports::Phase::kTraining ||
                         peer.phase == ports::Phase::kDegraded;
     if (peer.linked && peer.last_error.empty() && trains && Running()) {
-      if (const auto mismatch = Mismatch(node, true)) {
+      if (const auto mismatch = peers_.Mismatch(state, true)) {
         peer.last_error = mismatch->text;
       }
     }

@@ -343,22 +343,26 @@ void Transfers::OnFrame(const NodeId& from, TransferBegin begin) {
       return;
     }
   }
-  int64_t parameters = 0;
-  int64_t buffers = 0;
-  Refusal refusal;
-  if (!listener_.Admit(from, begin, &parameters, &buffers, &refusal)) {
-    Refuse(from, begin.transfer, refusal);
+  const absl::StatusOr<codec::EncodedHeader> header =
+      codec::ParseHeader(begin.header);
+  const Admission admission =
+      listener_.Admit(from, begin, header.ok() ? &*header : nullptr);
+  if (const auto* refused = std::get_if<Refusal>(&admission)) {
+    Refuse(from, begin.transfer, *refused);
     return;
   }
-  auto header = codec::ParseHeader(begin.header);
+  const auto& lengths = std::get<ModelLengths>(admission);
   absl::Status status = header.status();
-  if (status.ok()) status = codec::CheckHeader(*header, parameters, buffers);
+  if (status.ok()) {
+    status = codec::CheckHeader(*header, lengths.parameters, lengths.buffers);
+  }
   if (status.ok() && begin.body_bytes != header->body_bytes()) {
     status = absl::InvalidArgumentError(
         absl::StrCat("announces ", begin.body_bytes, " bytes where ",
                      header->body_bytes(), " follow from the header"));
   }
   if (!status.ok()) {
+    Refusal refusal;
     refusal.reason = absl::IsUnimplemented(status) ? RefuseReason::kUnknownCodec
                                                    : RefuseReason::kBadMessage;
     refusal.text = std::string(status.message());

@@ -30,6 +30,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -39,11 +40,13 @@
 #include "daemon/codec/decoder.h"
 #include "daemon/codec/edge_reference.h"
 #include "daemon/codec/encoder.h"
+#include "daemon/codec/header.h"
 #include "daemon/core/vector/message_format.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/frame_router.h"
 #include "daemon/runtime/links.h"
+#include "daemon/runtime/refusal.h"
 #include "daemon/runtime/snapshot.h"
 
 namespace dfl::runtime {
@@ -89,24 +92,27 @@ struct Outgoing {
   std::function<void(absl::StatusOr<Receipt>)> done;
 };
 
+// What a transfer must have for its message to be taken.
+struct ModelLengths {
+  int64_t parameters = 0;
+  int64_t buffers = 0;
+};
+
+// A transfer may come in if it has these lengths, or it is refused.
+using Admission = std::variant<ModelLengths, Refusal>;
+
 class Transfers
     : public FrameReceivers<ports::TransferBegin, ports::Chunk,
                             ports::TransferAck, ports::TransferCancel> {
  public:
-  // Why a transfer is not taken, and the text for the peer.
-  struct Refusal {
-    ports::RefuseReason reason = ports::RefuseReason::kNotReady;
-    std::string text;
-  };
-
   class Listener {
    public:
     virtual ~Listener() = default;
-    // Whether a transfer may come in. OK: `parameters` and `buffers` are set to
-    // the lengths of our model. Otherwise `refusal` says why not.
-    virtual bool Admit(const NodeId& from, const ports::TransferBegin& begin,
-                       int64_t* parameters, int64_t* buffers,
-                       Refusal* refusal) = 0;
+    // Whether a transfer may come in. `header` is what its announcement's header
+    // says; null: it is malformed, which Transfers refuses by itself.
+    virtual Admission Admit(const NodeId& from,
+                            const ports::TransferBegin& begin,
+                            const codec::EncodedHeader* header) = 0;
     // A whole message, checked. `age`: how long ago it was asked for at the
     // sender, without comparing clocks: the age that the sender announced, half
     // the round trip from our first acknowledgement to the first chunk, and the

@@ -236,11 +236,9 @@ class Exchanger final : public runtime::Links::Listener,
   void OnAddressFailed(const std::string&) override {}
 
   // runtime::Transfers::Listener
-  bool Admit(const NodeId&, const ports::TransferBegin&, int64_t* parameters,
-             int64_t* buffers, runtime::Transfers::Refusal*) override {
-    *parameters = parameters_;
-    *buffers = 0;
-    return true;
+  runtime::Admission Admit(const NodeId&, const ports::TransferBegin&,
+                           const codec::EncodedHeader*) override {
+    return runtime::ModelLengths{parameters_, 0};
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t,
                std::vector<double>, absl::Duration,

@@ -61,13 +61,10 @@ class End : public Links::Listener, public Transfers::Listener {
   }
   void OnAddressFailed(const std::string&) override {}
 
-  bool Admit(const NodeId&, const ports::TransferBegin& begin,
-             int64_t* parameters, int64_t* buffers,
-             Transfers::Refusal* refusal) override {
-    *parameters = kN;
-    *buffers = begin.kind == ports::TransferKind::kMass ? 0 : 3;
-    *refusal = {ports::RefuseReason::kNotReady, "not now"};
-    return admits;
+  Admission Admit(const NodeId&, const ports::TransferBegin& begin,
+                  const codec::EncodedHeader*) override {
+    if (!admits) return Refusal{ports::RefuseReason::kNotReady, "not now"};
+    return ModelLengths{kN, begin.kind == ports::TransferKind::kMass ? 0 : 3};
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t step,
                std::vector<double> /*scalars*/, absl::Duration age,

@@ -1,0 +1,75 @@
+#include "daemon/runtime/algorithm_driver.h"
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace dfl::runtime {
+
+AlgorithmDriver::~AlgorithmDriver() {
+  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
+}
+
+void AlgorithmDriver::Install(
+    std::unique_ptr<core::Algorithm> algorithm,
+    std::unique_ptr<core::SeededDecisions> decisions) {
+  algorithm_ = std::move(algorithm);
+  decisions_ = std::move(decisions);
+}
+
+void AlgorithmDriver::Stop() {
+  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
+  timers_.clear();
+  queue_.clear();
+  algorithm_.reset();
+}
+
+void AlgorithmDriver::Handle(core::Event event) {
+  if (!algorithm_) return;
+  if (handling_) {
+    queue_.push_back(std::move(event));
+    return;
+  }
+  handling_ = true;
+  while (true) {
+    algorithm_->Handle(std::move(event), *this);
+    if (queue_.empty() || !algorithm_) break;
+    event = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  handling_ = false;
+  actor_.OnHandled();
+}
+
+void AlgorithmDriver::Do(core::Action action) {
+  std::visit(
+      [this](const auto& a) {
+        using A = std::decay_t<decltype(a)>;
+        if constexpr (std::is_same_v<A, core::WakeAfter>) {
+          SetTimer(a);
+        } else if constexpr (std::is_same_v<A, core::CancelTimer>) {
+          CancelTimer(a);
+        } else {
+          actor_.Do(a);
+        }
+      },
+      action);
+}
+
+void AlgorithmDriver::SetTimer(const core::WakeAfter& action) {
+  ports::TimerId& timer = timers_[action.timer];
+  if (timer != 0) loop_.Cancel(timer);
+  timer = loop_.After(action.delay, [this, id = action.timer] {
+    timers_.erase(id);
+    Handle(core::TimerFired{id});
+  });
+}
+
+void AlgorithmDriver::CancelTimer(const core::CancelTimer& action) {
+  const auto it = timers_.find(action.timer);
+  if (it == timers_.end()) return;
+  loop_.Cancel(it->second);
+  timers_.erase(it);
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,161 @@
+#include "daemon/runtime/learner_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dfl::runtime {
+
+absl::Status LearnerDriver::Install(std::unique_ptr<ports::Trainer> trainer) {
+  trainer_.reset();  // before its views go
+  running_ = 0;
+  compute_parameters_.clear();
+  compute_buffers_.clear();
+  const ports::ModelInfo& info = trainer->model();
+  model_.Resize(info.parameter_count, info.buffer_count);
+  trainer_ = std::move(trainer);
+  return trainer_->Bind(model_.parameters(), model_.gradient(),
+                        model_.buffers());
+}
+
+absl::Status LearnerDriver::Initialise(uint64_t seed) {
+  absl::Status made = trainer_->Initialise(seed);
+  if (!made.ok() || !computes_on_copy()) return made;
+  std::copy(compute_parameters_.begin(), compute_parameters_.end(),
+            model_.parameters().begin());
+  std::copy(compute_buffers_.begin(), compute_buffers_.end(),
+            model_.buffers().begin());
+  return made;
+}
+
+// The learner keeps the memory that it is bound to; the model moves out.
+void LearnerDriver::ComputeOnCopy() {
+  if (computes_on_copy()) return;
+  compute_parameters_.assign(model_.parameters().begin(),
+                             model_.parameters().end());
+  compute_buffers_.assign(model_.buffers().begin(), model_.buffers().end());
+  model_.Swap(compute_parameters_, compute_buffers_);
+}
+
+void LearnerDriver::CopyToLearner(absl::Span<const float> at) {
+  if (!computes_on_copy()) return;
+  if (at.empty()) at = model_.parameters();
+  std::copy(at.begin(), at.end(), compute_parameters_.begin());
+  std::copy(model_.buffers().begin(), model_.buffers().end(),
+            compute_buffers_.begin());
+}
+
+void LearnerDriver::DropWaiting() {
+  next_gradient_.reset();
+  next_prediction_.reset();
+}
+
+bool LearnerDriver::Ended(uint64_t call, uint64_t epoch) {
+  if (call != running_) return false;  // of a trainer that is gone
+  running_ = 0;
+  listener_.OnLearnerFree();
+  if (epoch == epoch_) return true;
+  if (next_gradient_) {
+    ComputeGradient(*std::exchange(next_gradient_, std::nullopt));
+  }
+  if (next_prediction_) Predict(*std::exchange(next_prediction_, std::nullopt));
+  return false;
+}
+
+void LearnerDriver::ComputeGradient(const core::ComputeGradient& action) {
+  if (busy()) {
+    next_gradient_ = action;
+    return;
+  }
+  if (listener_.Degraded() && loop_.Now() < retry_at_) {
+    StandStill();
+    return;
+  }
+  began_ = loop_.Now();
+  ports::GradientRequest request;
+  // Batches that nothing came of (degraded) are not counted.
+  request.same_batch = action.same_batch && gradients_ > 0;
+  request.step = request.same_batch ? gradients_ - 1 : gradients_;
+  request.batch_size = listener_.BatchSize();
+  CopyToLearner(action.at ? absl::MakeConstSpan(*action.at)
+                          : absl::Span<const float>());
+  copied_buffers_ = compute_buffers_;
+  running_ = ++last_call_;
+  trainer_->Gradient(request,
+                     [this, call = running_, epoch = epoch_,
+                      alive = std::weak_ptr<bool>(alive_)](
+                         absl::StatusOr<ports::GradientResult> result) {
+                       if (!alive.expired())
+                         OnGradient(call, epoch, std::move(result));
+                     });
+}
+
+void LearnerDriver::OnGradient(uint64_t call, uint64_t epoch,
+                               absl::StatusOr<ports::GradientResult> result) {
+  if (!Ended(call, epoch)) return;
+  if (result.ok()) {
+    MergeBuffers();
+    ++gradients_;
+    took_ = loop_.Now() - began_;
+  }
+  listener_.OnGradient(std::move(result));
+}
+
+void LearnerDriver::MergeBuffers() {
+  const absl::Span<float> buffers = model_.buffers();
+  for (size_t l = 0; l < compute_buffers_.size(); ++l) {
+    buffers[l] = buffers[l] == copied_buffers_[l]
+                     ? compute_buffers_[l]
+                     : buffers[l] + (compute_buffers_[l] - copied_buffers_[l]);
+  }
+}
+
+void LearnerDriver::Retreat() {
+  // What failed may have left anything in the module buffers.
+  if (!computes_on_copy()) model_.RestoreBuffers();
+  retry_at_ = loop_.Now() + degraded_retry_;
+  StandStill();
+}
+
+void LearnerDriver::StandStill() {
+  const absl::Duration pace =
+      std::min(std::max(took_, absl::Milliseconds(1)), degraded_retry_);
+  loop_.After(pace,
+              [this, epoch = epoch_, alive = std::weak_ptr<bool>(alive_)] {
+                if (alive.expired() || epoch != epoch_) return;
+                listener_.OnStoodStill();
+              });
+}
+
+void LearnerDriver::Predict(const core::Predict& action) {
+  if (busy()) {
+    next_prediction_ = action;
+    return;
+  }
+  ports::PredictRequest request;
+  request.batch_size = listener_.BatchSize();
+  request.models = action.models;
+  CopyToLearner();
+  running_ = ++last_call_;
+  trainer_->Predict(request, [this, call = running_, epoch = epoch_,
+                              alive = std::weak_ptr<bool>(alive_)](
+                                 absl::StatusOr<ports::Predictions> result) {
+    if (!alive.expired()) OnPredictions(call, epoch, std::move(result));
+  });
+}
+
+void LearnerDriver::OnPredictions(uint64_t call, uint64_t epoch,
+                                  absl::StatusOr<ports::Predictions> result) {
+  if (Ended(call, epoch)) listener_.OnPredictions(std::move(result));
+}
+
+void LearnerDriver::Evaluate(
+    int64_t rows, std::function<void(absl::StatusOr<ports::Evaluation>)> done) {
+  CopyToLearner();
+  trainer_->Evaluate(
+      rows, [done = std::move(done), alive = std::weak_ptr<bool>(alive_)](
+                absl::StatusOr<ports::Evaluation> result) {
+        if (!alive.expired()) done(std::move(result));
+      });
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,112 @@
+// What each peer last said of itself, whether it takes part in this node's
+// rounds, and what was exchanged with it.
+//
+// A peer *agrees* when its state is of our run, model and algorithm. It *takes
+// part* when it is linked, agrees and trains. The algorithm is told when that
+// changes, with one delay: a peer that leaves while it is ahead of our round has
+// sent its model of this round, which news of its phase have overtaken. Such a
+// peer counts until the boundary.
+//
+// Loop only. It sends nothing and calls nobody.
+#ifndef DFL_RUNTIME_PEER_TABLE_H_
+#define DFL_RUNTIME_PEER_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "daemon/base/ids.h"
+#include "daemon/ports/frames.h"
+#include "daemon/runtime/refusal.h"
+#include "daemon/runtime/run_in_force.h"
+
+namespace dfl::runtime {
+
+// No honest node gets that far, and sums with it do not overflow.
+inline constexpr int64_t kLargestStep = int64_t{1} << 53;
+
+class PeerTable {
+ public:
+  struct Peer {
+    ports::StateFrame state;
+    bool known = false;   // `state` came over the present link
+    bool agrees = false;  // as of the last comparison
+    bool active = false;  // takes part, as the algorithm was last told
+    int64_t models_sent = 0;
+    int64_t models_received = 0;
+    int64_t missed = 0;
+    int64_t rejected = 0;
+  };
+  enum class Change { kNone, kJoined, kLeft };
+
+  // `linked` says whether a peer's link is up. `run` must outlive the table.
+  PeerTable(const RunInForce& run, std::function<bool(const NodeId&)> linked)
+      : run_(run), linked_(std::move(linked)) {}
+
+  const std::map<NodeId, Peer>& all() const { return peers_; }
+
+  // The link to `peer` came up or went down: it must say its state anew.
+  void OnLink(const NodeId& peer) { peers_[peer].known = false; }
+  // `peer` says its state. Steps beyond kLargestStep are cut.
+  const Peer& OnState(const NodeId& peer, ports::StateFrame state);
+  // Something that `peer` sent is of `step`.
+  void HearStep(const NodeId& peer, int64_t step);
+  // Our plan or our model is new.
+  void CompareAll();
+
+  // Why `peer` may not mix with us, or, without `same_algorithm`, may not give
+  // us its model. nullopt: it may.
+  std::optional<Refusal> Mismatch(const NodeId& peer,
+                                  bool same_algorithm) const;
+  std::optional<Refusal> Mismatch(const Peer& peer, bool same_algorithm) const;
+
+  bool TakesPart(const NodeId& peer) const;
+  // Whether `peer` takes part has changed since it was last asked for. `round`
+  // is the round that this node is in the midst of; nullopt: none.
+  Change Refresh(const NodeId& peer, std::optional<int64_t> round);
+  // A new algorithm was told of nobody yet.
+  void Untell(const NodeId& peer) { peers_[peer].active = false; }
+  // Those that left in the midst of the round: to be refreshed now.
+  std::set<NodeId> TakeLeaving();
+
+  // The furthest round that peers have reached which should have waited for us
+  // in an earlier one: where to jump to from round `own`, whose next exchange
+  // is in round `exchange`. A round further than 1,000 away counts only when two
+  // peers say so. Returns `own` when there is none.
+  int64_t FurthestRound(const NodeId& self, int64_t own,
+                        int64_t exchange) const;
+
+  void CountSent(const NodeId& to, int64_t dense_bytes);
+  void CountReceived(const NodeId& from);
+  void CountMissed(const NodeId& peer);
+  void CountRejected(const NodeId& from, ports::RefuseReason reason);
+
+  int64_t dense_bytes_sent() const { return dense_bytes_sent_; }
+  int64_t models_sent() const { return models_sent_; }
+  int64_t models_received() const { return models_received_; }
+  int64_t missed() const { return missed_; }
+  // By the reason's name.
+  const std::map<std::string, int64_t>& rejected() const { return rejected_; }
+
+ private:
+  bool TakesPart(const NodeId& id, const Peer& peer) const;
+  bool HasSent(const NodeId& id, const Peer& peer, int64_t round) const;
+  void Compare(Peer& peer) const;
+
+  const RunInForce& run_;
+  const std::function<bool(const NodeId&)> linked_;
+  std::map<NodeId, Peer> peers_;
+  std::set<NodeId> leaving_;
+  int64_t dense_bytes_sent_ = 0;
+  int64_t models_sent_ = 0;
+  int64_t models_received_ = 0;
+  int64_t missed_ = 0;
+  std::map<std::string, int64_t> rejected_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_PEER_TABLE_H_

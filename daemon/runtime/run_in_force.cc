@@ -1,0 +1,83 @@
+#include "daemon/runtime/run_in_force.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/rng.h"
+#include "daemon/core/graph/mixing.h"
+#include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/plan_topology.h"
+
+namespace dfl::runtime {
+namespace {
+
+bool Holds(const std::vector<core::Neighbour>& neighbours, const NodeId& peer) {
+  return std::any_of(neighbours.begin(), neighbours.end(),
+                     [&](const core::Neighbour& n) { return n.node == peer; });
+}
+
+}  // namespace
+
+void RunInForce::Adopt(std::shared_ptr<const core::RunPlan> plan,
+                       core::NodePlan node) {
+  plan_ = std::move(plan);
+  node_ = std::move(node);
+  graph_number_ = 0;
+  spectral_gap_.reset();
+}
+
+bool RunInForce::IsNeighbour(const NodeId& peer) const {
+  return Holds(node_.neighbours, peer);
+}
+
+bool RunInForce::IsMember(const NodeId& peer) const {
+  return std::any_of(plan_->members.begin(), plan_->members.end(),
+                     [&](const core::MemberSpec& m) { return m.node == peer; });
+}
+
+bool RunInForce::MayPush(const NodeId& peer) const {
+  if (core::TopologyVaries(plan_->topology)) return IsMember(peer);
+  if (!node_.algorithm ||
+      node_.algorithm->graphs != core::GraphKind::kDirected) {
+    return IsNeighbour(peer);
+  }
+  return Holds(node_.in_neighbours, peer);
+}
+
+bool RunInForce::IsOfLaterGraph(int64_t round, int64_t present) const {
+  return core::TopologyVaries(plan_->topology) &&
+         round >= core::NextGraphRound(plan_->topology, present);
+}
+
+bool RunInForce::FollowTopology(int64_t round) {
+  const int64_t number = core::GraphNumber(plan_->topology, round);
+  if (number == graph_number_) return false;
+  auto graph = core::PlanGraph(*plan_, round);
+  if (!graph.ok()) return false;  // the plan was checked
+  auto next = core::DeriveCheckedNodePlan(*plan_, *node_.algorithm, self_,
+                                          *std::move(graph));
+  if (!next.ok()) return false;
+  graph_number_ = number;
+  if (core::SameNeighbours(node_, *next)) return false;
+  node_ = *std::move(next);
+  return true;
+}
+
+uint64_t RunInForce::EdgeSeed(const NodeId& peer, int64_t round) const {
+  const NodeId& a = std::min(self_, peer);
+  const NodeId& b = std::max(self_, peer);
+  return DeriveSeed(DeriveSeed(DeriveSeed(plan_->seed, a.name()), b.name()),
+                    "edge", round);
+}
+
+double RunInForce::SpectralGap() const {
+  if (spectral_gap_.has_value()) return *spectral_gap_;
+  spectral_gap_ = 0;
+  if (plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
+    const auto topology = core::DeriveTopology(*plan_);
+    if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
+  }
+  return *spectral_gap_;
+}
+
+}  // namespace dfl::runtime

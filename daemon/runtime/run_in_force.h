@@ -1,0 +1,75 @@
+// The run that a node is in: the plan in force, what it means for this node in
+// the present round, and the fingerprint of the model. The other parts of the
+// node read it and do not change it.
+//
+// Loop only. Until Adopt() was called there is no plan, and only has_plan(),
+// plan_or_null(), node(), IsNeighbour() and the fingerprint may be asked for.
+#ifndef DFL_RUNTIME_RUN_IN_FORCE_H_
+#define DFL_RUNTIME_RUN_IN_FORCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/base/ids.h"
+#include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/plan/run_plan.h"
+
+namespace dfl::runtime {
+
+class RunInForce {
+ public:
+  explicit RunInForce(NodeId self) : self_(std::move(self)) {}
+
+  // `node` is `plan` derived for this node in round 0.
+  void Adopt(std::shared_ptr<const core::RunPlan> plan, core::NodePlan node);
+  // A learner of this model was installed.
+  void SetFingerprint(std::string fingerprint) {
+    fingerprint_ = std::move(fingerprint);
+  }
+
+  bool has_plan() const { return plan_ != nullptr; }
+  const core::RunPlan* plan_or_null() const { return plan_.get(); }
+  const core::RunPlan& plan() const { return *plan_; }
+  // Of the round that FollowTopology last named.
+  const core::NodePlan& node() const { return node_; }
+  // The catalogue's entry for the plan's algorithm; null if it has none.
+  const core::AlgorithmInfo* algorithm() const { return node_.algorithm; }
+  bool lock_step() const { return algorithm() && algorithm()->lock_step; }
+  bool gives_mass() const { return algorithm() && algorithm()->gives_mass; }
+  // nullopt: there is no learner yet.
+  const std::optional<std::string>& fingerprint() const { return fingerprint_; }
+
+  bool IsNeighbour(const NodeId& peer) const;
+  bool IsMember(const NodeId& peer) const;
+  // Whether `peer` may push to this node: an in-neighbour. Where the topology
+  // varies any member may, since its push may be of another round.
+  bool MayPush(const NodeId& peer) const;
+
+  // Whether `round` has a later graph than `present`.
+  bool IsOfLaterGraph(int64_t round, int64_t present) const;
+  // Takes over neighbours and weights of `round` where the topology varies.
+  // Returns whether node() has changed.
+  bool FollowTopology(int64_t round);
+
+  // Names the coordinates of symmetric mixing: the same in both directions of
+  // an edge, so that coordinates that are not sent do not move the mean.
+  uint64_t EdgeSeed(const NodeId& peer, int64_t round) const;
+  // 1 - |lambda_2| of the mixing matrix, computed when it is first asked for.
+  // 0 for large networks, where it costs too much.
+  double SpectralGap() const;
+
+ private:
+  const NodeId self_;
+  std::shared_ptr<const core::RunPlan> plan_;
+  core::NodePlan node_;
+  std::optional<std::string> fingerprint_;
+  int64_t graph_number_ = 0;  // the graph that node_ is of
+  mutable std::optional<double> spectral_gap_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_RUN_IN_FORCE_H_

@@ -1,0 +1,155 @@
+// What peers said, and who takes part.
+#include "daemon/runtime/peer_table.h"
+
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "daemon/core/plan/derived_plan.h"
+#include "gtest/gtest.h"
+
+namespace dfl::runtime {
+namespace {
+
+using Change = PeerTable::Change;
+using ports::Phase;
+using ports::RefuseReason;
+
+const NodeId kSelf("n0");
+const NodeId kPeer("n1");
+
+class PeerTableTest : public testing::Test {
+ protected:
+  void Adopt(const std::string& run_id, const std::string& algorithm) {
+    core::RunPlan plan;
+    plan.version = 1;
+    plan.run_id = run_id;
+    for (const char* name : {"n0", "n1", "n2"}) {
+      plan.members.push_back(core::MemberSpec{NodeId(name), 0});
+    }
+    plan.model.kind = "linear";
+    plan.model.classes = 0;
+    plan.model.hidden.clear();
+    plan.algorithm.name = algorithm;
+    plan.codec.format = core::MessageFormat{};
+    auto derived = core::CheckAndDerive(plan, kSelf);
+    ASSERT_TRUE(derived.ok()) << derived.status();
+    run_.Adopt(derived->checked.plan, derived->node);
+    run_.SetFingerprint("f");
+    table_.CompareAll();
+  }
+  static ports::StateFrame State(Phase phase, int64_t step = 0) {
+    ports::StateFrame state;
+    state.run_id = "run";
+    state.fingerprint = "f";
+    state.algorithm = "decefl";
+    state.phase = phase;
+    state.step = step;
+    return state;
+  }
+
+  RunInForce run_{kSelf};
+  std::set<NodeId> linked_{kPeer, NodeId("n2")};
+  PeerTable table_{
+      run_, [this](const NodeId& peer) { return linked_.count(peer) > 0; }};
+};
+
+TEST_F(PeerTableTest, NamesWhatKeepsAPeerFromMixing) {
+  EXPECT_EQ(table_.Mismatch(kPeer, true)->reason, RefuseReason::kNotReady);
+  Adopt("run", "decefl");
+  EXPECT_EQ(table_.Mismatch(kPeer, true)->reason, RefuseReason::kNotReady);
+  table_.OnState(kPeer, State(Phase::kTraining));
+  EXPECT_FALSE(table_.Mismatch(kPeer, true));
+  ports::StateFrame other = State(Phase::kTraining);
+  other.algorithm = "gossip";
+  table_.OnState(kPeer, other);
+  EXPECT_EQ(table_.Mismatch(kPeer, true)->reason,
+            RefuseReason::kOtherAlgorithm);
+  EXPECT_FALSE(table_.Mismatch(kPeer, false));
+  other.fingerprint = "g";
+  table_.OnState(kPeer, other);
+  EXPECT_EQ(table_.Mismatch(kPeer, false)->reason, RefuseReason::kOtherModel);
+  other.run_id = "";
+  table_.OnState(kPeer, other);
+  EXPECT_EQ(table_.Mismatch(kPeer, false)->reason, RefuseReason::kOtherRun);
+  table_.OnLink(kPeer);
+  EXPECT_EQ(table_.Mismatch(kPeer, false)->reason, RefuseReason::kNotReady);
+}
+
+TEST_F(PeerTableTest, ANewPlanComparesEveryPeerAnew) {
+  Adopt("run", "decefl");
+  table_.OnState(kPeer, State(Phase::kTraining));
+  EXPECT_TRUE(table_.TakesPart(kPeer));
+  Adopt("other", "decefl");
+  EXPECT_FALSE(table_.TakesPart(kPeer));
+}
+
+TEST_F(PeerTableTest, TellsEachChangeOnce) {
+  Adopt("run", "decefl");
+  EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kNone);
+  table_.OnState(kPeer, State(Phase::kTraining));
+  EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kJoined);
+  EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kNone);
+  linked_.erase(kPeer);
+  EXPECT_EQ(table_.Refresh(kPeer, 0), Change::kLeft);
+  EXPECT_EQ(table_.Refresh(kPeer, 0), Change::kNone);
+  linked_.insert(kPeer);
+  table_.Refresh(kPeer, std::nullopt);
+  table_.Untell(kPeer);
+  EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kJoined);
+}
+
+TEST_F(PeerTableTest, OneThatLeavesAheadOfTheRoundCountsUntilTheBoundary) {
+  Adopt("run", "decefl");
+  table_.OnState(kPeer, State(Phase::kTraining, 3));
+  table_.Refresh(kPeer, std::nullopt);
+  table_.OnState(kPeer, State(Phase::kFinished, 4));
+  EXPECT_EQ(table_.Refresh(kPeer, 3), Change::kNone);
+  EXPECT_EQ(table_.TakeLeaving(), std::set<NodeId>{kPeer});
+  EXPECT_TRUE(table_.TakeLeaving().empty());
+  EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kLeft);
+}
+
+TEST_F(PeerTableTest, FollowsOnePeerNearbyAndOnlyTwoFarAway) {
+  Adopt("run", "decefl");
+  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 10);
+  table_.OnState(kPeer, State(Phase::kTraining, 12));
+  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 12);
+  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 12), 10);  // it may yet wait
+  table_.HearStep(kPeer, 5000);
+  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 10);
+  table_.OnState(NodeId("n2"), State(Phase::kTraining, 4000));
+  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 4000);
+}
+
+TEST_F(PeerTableTest, StepsOnlyGrowByHearsayAndAreBounded) {
+  table_.HearStep(kPeer, 9);
+  table_.HearStep(kPeer, 4);
+  EXPECT_EQ(table_.all().at(kPeer).state.step, 9);
+  table_.HearStep(kPeer, INT64_MAX);
+  EXPECT_EQ(table_.all().at(kPeer).state.step, kLargestStep);
+  EXPECT_EQ(table_.OnState(kPeer, State(Phase::kIdle, INT64_MAX)).state.step,
+            kLargestStep);
+}
+
+TEST_F(PeerTableTest, CountsByPeerAndInAll) {
+  table_.CountSent(kPeer, 40);
+  table_.CountSent(NodeId("n2"), 40);
+  table_.CountReceived(kPeer);
+  table_.CountMissed(kPeer);
+  table_.CountRejected(kPeer, RefuseReason::kBusy);
+  const PeerTable::Peer& peer = table_.all().at(kPeer);
+  EXPECT_EQ(peer.models_sent, 1);
+  EXPECT_EQ(peer.models_received, 1);
+  EXPECT_EQ(peer.missed, 1);
+  EXPECT_EQ(peer.rejected, 1);
+  EXPECT_EQ(table_.models_sent(), 2);
+  EXPECT_EQ(table_.dense_bytes_sent(), 80);
+  EXPECT_EQ(table_.models_received(), 1);
+  EXPECT_EQ(table_.missed(), 1);
+  EXPECT_EQ(table_.rejected().at(ports::RefuseReasonName(RefuseReason::kBusy)),
+            1);
+}
+
+}  // namespace
+}  // namespace dfl::runtime
