@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "daemon/base/check.h"
 #include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
 
@@ -23,23 +21,23 @@ bool Close(double a, double b) {
   return std::fabs(a - b) <= kTolerance * std::max(1.0, std::fabs(b));
 }
 
-std::vector<std::string> CaseFiles() {
-  const char* chosen = std::getenv("DFL_GOLDEN_DIR");
-  const std::string folder = chosen != nullptr ? chosen : DFL_GOLDEN_VECTORS;
-  std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".json") {
-      files.push_back(entry.path().string());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+void Require(bool holds, const std::string& what) {
+  if (!holds) throw std::invalid_argument(what);
 }
 
-Case::Case(const std::string& path) {
+namespace {
+
+json ReadDocument(const std::string& path) {
   std::ifstream in(path);
-  document_ = json::parse(in);
+  Require(in.good(), path + " cannot be read");
+  return json::parse(in);
+}
+
+}  // namespace
+
+Case::Case(const std::string& path) : Case(ReadDocument(path)) {}
+
+Case::Case(json document) : document_(std::move(document)) {
   if (!contains("trajectory")) return;
   for (const json& entry : at("trajectory")) states_.emplace_back(entry);
 }
@@ -105,7 +103,7 @@ std::vector<std::unique_ptr<simports::Problem>> MakeProblems(
       problems.push_back(
           std::make_unique<simports::LeastSquares>(std::move(a), std::move(b)));
     } else {
-      DFL_CHECK(type == "logistic");
+      Require(type == "logistic", type + ": no such problem");
       problems.push_back(std::make_unique<simports::Logistic>(
           std::move(a), std::move(b), problem.at("lambda").get<double>()));
     }
@@ -200,7 +198,7 @@ NodeId NodeName(int64_t index) {
 
 int64_t NodeIndex(const NodeId& node) {
   int64_t index = -1;
-  DFL_CHECK(absl::SimpleAtoi(node.name().substr(5), &index));
+  Require(absl::SimpleAtoi(node.name().substr(5), &index), node.name());
   return index;
 }
 

@@ -22,8 +22,10 @@ namespace dfl::golden {
 inline constexpr double kTolerance = 2e-4;
 bool Close(double a, double b);
 
-// The files of DFL_GOLDEN_DIR, or of tests/golden/vectors, sorted.
-std::vector<std::string> CaseFiles();
+// Ends the case, and no other, when what it needs does not hold: it throws
+// std::invalid_argument, as a key that is not there throws an exception of
+// nlohmann::json, and the test framework counts either as the case's failure.
+void Require(bool holds, const std::string& what);
 
 // The states on record after one step. It knows which of them were asked for,
 // so that none is left uncompared.
@@ -51,6 +53,7 @@ class State {
 class Case {
  public:
   explicit Case(const std::string& path);
+  explicit Case(nlohmann::json document);
   Case(const Case&) = delete;
   Case& operator=(const Case&) = delete;
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "daemon/base/check.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "tests/support/recorded_actions.h"
 
@@ -25,7 +24,7 @@ uint64_t ScriptedDecisions::NameCoordinates(const NodeId& /*to*/) {
 
 int64_t ScriptedDecisions::DrawFrom(absl::string_view /*purpose*/,
                                     core::IntRange range) {
-  DFL_CHECK(range.lo == range.hi);
+  Require(range.lo == range.hi, "a range to draw from");
   return range.lo;
 }
 
@@ -84,7 +83,7 @@ GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
   context.batches_per_pass = batches_per_pass;
   context.train_rows = problem.rows();
   auto made = core::CreateAlgorithm(algorithm, std::move(context), decisions);
-  DFL_CHECK(made.ok());
+  Require(made.ok(), made.status().ToString());
   algorithm_ = std::move(made).value();
   Handle(core::Started{step});
 }
@@ -101,7 +100,7 @@ void GoldenNode::Handle(core::Event event) {
 }
 
 std::vector<float> GoldenNode::TakePushed() {
-  DFL_CHECK(!pushed_.empty());
+  Require(!pushed_.empty(), "nothing was pushed");
   std::vector<float> values = std::move(pushed_.front());
   pushed_.pop_front();
   return values;

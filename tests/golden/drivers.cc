@@ -1,0 +1,24 @@
+#include "tests/golden/drivers.h"
+
+#include <map>
+#include <string>
+
+#include "daemon/core/algorithms/catalogue.h"
+
+namespace dfl::golden {
+
+Driver FindDriver(const std::string& algorithm) {
+  static const auto* const kOwn = new std::map<std::string, Driver>{
+      {"async-dsgd", RunClocked}, {"barrier-dsgd", RunClocked},
+      {"draco", RunDraco},        {"epidemic", RunEpidemic},
+      {"fedmid", RunFedmid},      {"kd-pdfl", RunKdPdfl},
+      {"pame", RunPame},          {"swarm", RunSwarm},
+      {"sync-dsgd", RunClocked}};
+  const auto info = core::FindAlgorithm(algorithm);
+  if (!info.ok()) return nullptr;
+  if ((*info)->gives_mass) return RunMass;
+  const auto own = kOwn->find(algorithm);
+  return own == kOwn->end() ? RunRounds : own->second;
+}
+
+}  // namespace dfl::golden
