@@ -254,54 +254,55 @@ TEST_P(BadPlan, IsRefusedByDfldAsItsFirstPlan) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadPlan,
-    Values(PlanCase{"UnknownKey",
-                    "batch_size: 8",
-                    "batchsize: 8",
-                    {"{}/plan.yaml:5: batchsize", "unknown key",
-                     "did you mean batch_size?"}},
-           PlanCase{
-               "UnknownAlgorithm",
-               "name: pame",
-               "name: pamee",
-               {"{}/plan.yaml:3: algorithm.name", "\"pamee\"", "nids, pame"}},
-           PlanCase{"UnknownKnob",
-                    "nu: 0.5",
-                    "nuu: 0.5",
-                    {"{}/plan.yaml:3: algorithm.knobs.nuu", "unknown key",
-                     "did you mean nu?"}},
-           PlanCase{"KnobOutOfRange",
-                    "nu: 0.5",
-                    "nu: 1.5",
-                    {"{}/plan.yaml:3: algorithm.knobs.nu", "1.5", "(0, 1]"}},
-           PlanCase{"WordForANumber",
-                    "batch_size: 8",
-                    "batch_size: lots",
-                    {"{}/plan.yaml:5: batch_size", "\"lots\"", "an integer"}},
-           PlanCase{"UnknownTopology",
-                    "kind: complete",
-                    "kind: hypercube",
-                    {"{}/plan.yaml:4: topology.kind", "\"hypercube\"", "ring"}},
-           PlanCase{"EdgeToAStranger",
-                    "kind: complete",
-                    "kind: explicit, edges: [[a, b], [b, d]]",
-                    {"{}/plan.yaml:4: topology.edges", "\"d\"", "a, b, c"}},
-           PlanCase{"NothingSent",
-                    "batch_size: 8",
-                    "codec: {rate: 0}",
-                    {"{}/plan.yaml:5: codec.rate", "0", "(0, 1]"}},
-           PlanCase{"MemberTwice",
-                    "[a, b, c]",
-                    "[a, b, b]",
-                    {"{}/plan.yaml:1: members[2]", "\"b\" a second time",
-                     "each name once"}},
-           PlanCase{"OneClass",
-                    "classes: 3",
-                    "classes: 1",
-                    {"{}/plan.yaml:2: model.classes", "1", "integer >= 2"}},
-           PlanCase{"BrokenYaml",
-                    "{kind: complete}",
-                    "{kind: complete",
-                    {"{}/plan.yaml:", "end of map", "YAML"}}),
+    Values(
+        PlanCase{"UnknownKey",
+                 "batch_size: 8",
+                 "batchsize: 8",
+                 {"{}/plan.yaml:5: batchsize", "unknown key",
+                  "did you mean batch_size?"}},
+        PlanCase{"UnknownAlgorithm",
+                 "name: pame",
+                 "name: pamee",
+                 {"{}/plan.yaml:3: algorithm.name", "\"pamee\"", "nids, pame"}},
+        PlanCase{"UnknownKnob",
+                 "nu: 0.5",
+                 "nuu: 0.5",
+                 {"{}/plan.yaml:3: algorithm.knobs.nuu", "unknown key",
+                  "did you mean nu?"}},
+        PlanCase{"KnobOutOfRange",
+                 "nu: 0.5",
+                 "nu: 1.5",
+                 {"{}/plan.yaml:3: algorithm.knobs.nu", "1.5", "(0, 1]"}},
+        PlanCase{"WordForANumber",
+                 "batch_size: 8",
+                 "batch_size: lots",
+                 {"{}/plan.yaml:5: batch_size", "\"lots\"", "an integer"}},
+        PlanCase{"UnknownTopology",
+                 "kind: complete",
+                 "kind: hypercube",
+                 {"{}/plan.yaml:4: topology.kind", "\"hypercube\"", "ring"}},
+        PlanCase{"EdgeToAStranger",
+                 "kind: complete",
+                 "kind: explicit, edges: [[a, b], [b, d]]",
+                 {"{}/plan.yaml:4: topology.edges", "\"d\"", "a, b, c"}},
+        PlanCase{"NothingSent",
+                 "batch_size: 8",
+                 "codec: {rate: 0}",
+                 {"{}/plan.yaml:5: codec.rate", "0 is not allowed", "(0, 1]"}},
+        PlanCase{"MemberTwice",
+                 "[a, b, c]",
+                 "[a, b, b]",
+                 {"{}/plan.yaml:1: members[2]", "\"b\" a second time",
+                  "each name once"}},
+        PlanCase{"OneClass",
+                 "classes: 3",
+                 "classes: 1",
+                 {"{}/plan.yaml:2: model.classes", "1 is not allowed",
+                  "integer >= 2"}},
+        PlanCase{"BrokenYaml",
+                 "{kind: complete}",
+                 "{kind: complete",
+                 {"{}/plan.yaml:", "end of map", "YAML"}}),
     NameOf<PlanCase>);
 
 TEST_F(BadInput, PlanWithoutThisNodeIsRefused) {
@@ -309,7 +310,7 @@ TEST_F(BadInput, PlanWithoutThisNodeIsRefused) {
             absl::StrReplaceAll(kGoodPlan, {{"[a, b, c]", "[b, c]"}}));
   ExpectComplaint(RunDfld(GoodSettings() + GoodData(),
                           {"--run.plan", folder_.File("plan.yaml")}),
-                  kConfig, {"run.plan", "a", "b, c"}, "dfld");
+                  kConfig, {"run.plan", "\"a\" is no member", "b, c"}, "dfld");
 }
 
 TEST_F(BadInput, PlanThatIsNotThereIsNamed) {
@@ -457,7 +458,7 @@ INSTANTIATE_TEST_SUITE_P(
         DataCase{"CsvLabelOutOfRange",
                  {{"rows.csv", "1,2,0\n1,2,1\n1,2,2\n1,2,3\n"}},
                  kCsv,
-                 {"{}/rows.csv: line 4, column 3", "3", "0 to 2"}},
+                 {"{}/rows.csv: line 4, column 3", "label '3'", "0 to 2"}},
         DataCase{"CsvWithoutRows",
                  {{"rows.csv", ""}},
                  kCsv,
@@ -537,7 +538,8 @@ TEST_F(BadModel, TorchScriptWithAnotherOutputIsRefused) {
 
 TEST_F(BadModel, TorchScriptForOtherRowsIsRefused) {
   MakeNet(7, 3);
-  ExpectPlanComplaint({"{}/net.pt: forward on zeros", "4", "[rows, 4]"});
+  ExpectPlanComplaint(
+      {"{}/net.pt: forward on zeros", "LibTorch failed", "[rows, 4]"});
 }
 
 // A safetensors file with tensors of float32 zeros, except where told.

@@ -5,42 +5,45 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 
 namespace dfl::control {
 namespace {
 
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
 TEST(Timers, RunInTheOrderOfTheirTimes) {
-  Timers timers;
   std::vector<int> order;
   absl::Notification done;
+  Timers timers;
   timers.After(absl::Milliseconds(30), [&] {
     order.push_back(3);
     done.Notify();
   });
   timers.After(absl::Milliseconds(10), [&] { order.push_back(2); });
   timers.After(absl::ZeroDuration(), [&] { order.push_back(1); });
-  done.WaitForNotification();
+  ASSERT_TRUE(done.WaitForNotificationWithTimeout(kPatience));
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
 TEST(Timers, ATaskMayAddAnother) {
-  Timers timers;
   absl::Notification done;
+  Timers timers;
   timers.After(absl::ZeroDuration(), [&] {
     timers.After(absl::Milliseconds(1), [&] { done.Notify(); });
   });
-  done.WaitForNotification();
+  EXPECT_TRUE(done.WaitForNotificationWithTimeout(kPatience));
 }
 
 TEST(Timers, WhatIsCancelledOrLeftAtTheEndNeverRuns) {
   bool ran = false;
   {
+    absl::Notification later;
     Timers timers;
     timers.Cancel(timers.After(absl::Milliseconds(5), [&] { ran = true; }));
     timers.After(absl::Hours(1), [&] { ran = true; });
-    absl::Notification later;
     timers.After(absl::Milliseconds(20), [&] { later.Notify(); });
-    later.WaitForNotification();
+    EXPECT_TRUE(later.WaitForNotificationWithTimeout(kPatience));
   }
   EXPECT_FALSE(ran);
 }
