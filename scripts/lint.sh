@@ -14,6 +14,9 @@
 #     yaml          yamllint of every YAML file (.yamllint)
 #     prose         Markdown: width, length of paragraphs, links
 #                   (scripts/lint/markdown.py)
+#     sizes         classes, functions and folders that are too large to be read
+#                   (scripts/lint/sizes.py); only when it is named, since some
+#                   still are
 #     paths         no file names a folder of the machine it was written on
 #     tidy          clang-tidy-19 of every source (.clang-tidy); needs build/dev.
 #                   What passed is skipped until it changes.
@@ -49,10 +52,10 @@ while (($#)); do
       ;;
     --fix) fix=1 ;;
     --no-install) install= ;;
-    format | layers | proto | shell | yaml | prose | paths | tidy)
+    format | layers | proto | shell | yaml | prose | paths | sizes | tidy)
       checks+=("$1")
       ;;
-    *) usage_error "unknown argument '$1'; the checks are: ${ALL[*]}" ;;
+    *) usage_error "unknown argument '$1'; the checks are: ${ALL[*]} sizes" ;;
   esac
   shift
 done
@@ -133,6 +136,8 @@ check_yaml() {
 }
 
 check_prose() { run python3 scripts/lint/markdown.py ${fix:+--fix}; }
+
+check_sizes() { run python3 scripts/lint/sizes.py; }
 
 check_paths() {
   # The brackets keep this line from finding itself.

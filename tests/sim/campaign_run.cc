@@ -22,7 +22,7 @@ namespace {
 // The share of a run in which there are no faults any more, at its end. Links come
 // back some steps into it, and the gap is a mean over the last tenth.
 constexpr double kTail = 1.0 / 3;
-// NodeOptions::join_stall, seconds: a node that began anew and then hears of one
+// JoiningOptions::stall, seconds: a node that began anew and then hears of one
 // that is ahead stands still for its model, which may be lost without a word.
 constexpr double kJoinStall = 10;
 

@@ -188,7 +188,7 @@ TEST(NodeFaults, ALonelyNodeStartsFreshAndTakesTheFirstModelAhead) {
     const absl::Time started = c.Now();
     ASSERT_TRUE(c.node(0).Start().ok());
     ASSERT_TRUE(c.RunUntil([&] { return c.step(0) > 0; }));
-    EXPECT_GE(c.Now() - started, absl::Seconds(2));  // join_within
+    EXPECT_GE(c.Now() - started, absl::Seconds(2));  // joining.within
     EXPECT_LT(c.Now() - started, absl::Seconds(2.1));
     c.RunFor(absl::Seconds(1));
 
@@ -306,7 +306,7 @@ TEST(NodeFaults, AJoinerOverASlowLinkThatIsCutGetsTheWholeModel) {
   options.learner = [](int64_t) {
     return std::make_unique<simports::FakeLearner>(500'000, 10);
   };
-  options.network.path.rate = 100e3;  // 2 MB in 20 s, beyond join_stall
+  options.network.path.rate = 100e3;  // 2 MB in 20 s, beyond joining.stall
   options.gradient_delay = [](int64_t) { return absl::Milliseconds(200); };
   options.transfers.chunk_bytes = 64 << 10;
   RunTwice(options, [](SimCluster& c) {
