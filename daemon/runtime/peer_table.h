@@ -88,7 +88,7 @@ class PeerTable {
   int64_t models_sent() const { return models_sent_; }
   int64_t models_received() const { return models_received_; }
   int64_t missed() const { return missed_; }
-  // By the reason's name.
+  // Counts, by the name of the reason.
   const std::map<std::string, int64_t>& rejected() const { return rejected_; }
 
  private:

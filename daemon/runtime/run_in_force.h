@@ -33,7 +33,7 @@ class RunInForce {
   bool has_plan() const { return plan_ != nullptr; }
   const core::RunPlan* plan_or_null() const { return plan_.get(); }
   const core::RunPlan& plan() const { return *plan_; }
-  // Of the round that FollowTopology last named.
+  // This node's view in the round that FollowTopology last named.
   const core::NodePlan& node() const { return node_; }
   // The catalogue's entry for the plan's algorithm; null if it has none.
   const core::AlgorithmInfo* algorithm() const { return node_.algorithm; }

@@ -40,7 +40,7 @@ class StateFiles {
   // Errors: as Files::WriteAtomically; the generation before stays.
   absl::Status Save(const RunState& state);
 
-  // Of the state loaded or saved last; 0: none.
+  // The generation of the state loaded or saved last; 0: none.
   uint64_t generation() const { return generation_; }
 
  private:

@@ -115,7 +115,7 @@ struct MassArrived {
   NodeId from;
   uint64_t sequence = 0;
   RemoteModel model;
-  // Of replicas: it is added to entries, which are not set to it.
+  // True: the values are added to a replica's entries and replace none.
   bool increments = false;
 };
 

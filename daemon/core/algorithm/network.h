@@ -22,7 +22,7 @@ struct Network {
   // by place. All sets are complete.
   Knobs knobs;
   std::map<int64_t, Knobs> own_knobs;
-  // Of the round that facts are derived for.
+  // The graph of the round that facts are derived for.
   AnyGraph graph = Graph(0);
   // True: the graph changes from round to round.
   bool varies = false;

@@ -29,7 +29,7 @@ struct Neighbour {
 // that a topology, weights and overrides resolve to.
 struct NodePlan {
   NodeId self;
-  // Of the run: the same on every node.
+  // The seed of the run, the same on every node.
   uint64_t seed = 0;
   Knobs knobs;
   // Whom the node exchanges with, sorted by name, without self. Undirected: its

@@ -103,7 +103,7 @@ struct RunPlan {
   uint64_t version = 0;
   // Minted by the first apply; "" = not applied yet.
   std::string run_id;
-  // Of everything random in the run; 0 = minted by the first apply.
+  // Seeds everything random in the run; 0 = minted by the first apply.
   uint64_t seed = 0;
   std::vector<MemberSpec> members;  // sorted bytewise, no doubles
   ModelSpec model;
