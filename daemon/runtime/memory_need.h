@@ -43,7 +43,7 @@ struct MemoryNeed {
 // it has in one round or another: what was given to one, and its replica, outlive
 // the round.
 // Errors: as core::CountNeighbours.
-absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& plan,
+absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& derived,
                                   const ports::ModelInfo& model,
                                   const ports::DataInfo& data,
                                   int64_t base = 0);
