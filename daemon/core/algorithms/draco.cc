@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/types/span.h"
+#include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/algorithms/hubs.h"
 #include "daemon/core/rounds/push_barrier.h"
@@ -58,21 +59,16 @@ Draco::Draco(AlgorithmContext context, Decisions& decisions)
       window_(vectors_.parameters.size()) {}
 
 void Draco::Handle(Event event, Actions& actions) {
-  if (const auto* started = std::get_if<Started>(&event)) {
-    Start(started->step, actions);
-  } else if (std::holds_alternative<StepBegins>(event)) {
-    OnStepBegins(actions);
-  } else if (std::holds_alternative<GradientReady>(event)) {
-    OnGradient(actions);
-  } else if (auto* push = std::get_if<PushArrived>(&event)) {
-    OnPush(std::move(*push), actions);
-  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    OnTimer(timer->timer, actions);
-  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
-    ChangePlan(std::move(changed->plan), actions);
-  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    actions.Do(Answer{asked->from, asked->ask, 1, 0});
-  }
+  Dispatch(
+      std::move(event), [&](const Started& e) { Start(e.step, actions); },
+      [&](StepBegins) { OnStepBegins(actions); },
+      [&](const GradientReady&) { OnGradient(actions); },
+      [&](PushArrived e) { OnPush(std::move(e), actions); },
+      [&](const TimerFired& e) { OnTimer(e.timer, actions); },
+      [&](PlanChanged e) { ChangePlan(std::move(e.plan), actions); },
+      [&](const AskArrived& e) { actions.Do(Answer{e.from, e.ask, 1, 0}); },
+      Ignored<AnswerArrived, AnswerMissing, PeerUp, PeerDown, MassArrived,
+              Delivered, Skipped, EpochBegins, Predicted>());
 }
 
 void Draco::Start(int64_t step, Actions& actions) {

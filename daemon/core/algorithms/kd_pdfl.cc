@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/types/span.h"
+#include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/rounds/push_barrier.h"
 #include "daemon/core/vector/flat_vector.h"
@@ -28,43 +29,51 @@ KdPdfl::KdPdfl(AlgorithmContext context, Decisions& decisions)
       train_rows_(context.train_rows) {}
 
 void KdPdfl::Handle(Event event, Actions& actions) {
-  if (const auto* started = std::get_if<Started>(&event)) {
-    Start(started->step);
-  } else if (std::holds_alternative<StepBegins>(event)) {
-    OnStepBegins(actions);
-  } else if (std::holds_alternative<GradientReady>(event)) {
-    AddScaled(static_cast<float>(-plan_.knobs.Number("eta")), vectors_.gradient,
-              vectors_.parameters);
-    ++gradients_;
-    FinishRound(actions);
-  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    answered_.insert(asked->from);
-    actions.Do(Answer{asked->from, asked->ask, 1,
-                      decisions_.NameCoordinates(asked->from)});
-  } else if (auto* answer = std::get_if<AnswerArrived>(&event)) {
-    if (!exchange_ || exchange_->ask != answer->ask ||
-        exchange_->outstanding.erase(answer->from) == 0) {
-      return;
-    }
-    // A part of a model cannot predict.
-    if (answer->model.parameters->carried() ==
-        answer->model.parameters->size()) {
-      exchange_->answers[answer->from] = std::move(answer->model);
-    }
-    PredictIfComplete(actions);
-  } else if (const auto* missing = std::get_if<AnswerMissing>(&event)) {
-    OnAnswerMissing(missing->from, missing->ask, actions);
-  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    if (timer->timer == kDeadlineTimer) OnDeadline(actions);
-  } else if (const auto* predicted = std::get_if<Predicted>(&event)) {
-    OnPredicted(*predicted, actions);
-  } else if (auto* push = std::get_if<PushArrived>(&event)) {
-    // Only of one that had our model as a star.
-    if (plan_.knobs.Flag("adopt") && answered_.erase(push->from) > 0) {
-      adopted_ = std::move(push->model);
-    }
-  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
-    ChangePlan(std::move(changed->plan));
+  Dispatch(
+      std::move(event), [&](const Started& e) { Start(e.step); },
+      [&](StepBegins) { OnStepBegins(actions); },
+      [&](const GradientReady&) { OnGradient(actions); },
+      [&](const AskArrived& e) {
+        answered_.insert(e.from);
+        actions.Do(
+            Answer{e.from, e.ask, 1, decisions_.NameCoordinates(e.from)});
+      },
+      [&](AnswerArrived e) { OnAnswer(std::move(e), actions); },
+      [&](const AnswerMissing& e) { OnAnswerMissing(e.from, e.ask, actions); },
+      [&](const TimerFired& e) {
+        if (e.timer == kDeadlineTimer) OnDeadline(actions);
+      },
+      [&](const Predicted& e) { OnPredicted(e, actions); },
+      [&](PushArrived e) { OnPush(std::move(e)); },
+      [&](PlanChanged e) { ChangePlan(std::move(e.plan)); },
+      Ignored<PeerUp, PeerDown, MassArrived, Delivered, Skipped,
+              EpochBegins>());
+}
+
+void KdPdfl::OnGradient(Actions& actions) {
+  AddScaled(static_cast<float>(-plan_.knobs.Number("eta")), vectors_.gradient,
+            vectors_.parameters);
+  ++gradients_;
+  FinishRound(actions);
+}
+
+void KdPdfl::OnAnswer(AnswerArrived answer, Actions& actions) {
+  if (!exchange_ || exchange_->ask != answer.ask ||
+      exchange_->outstanding.erase(answer.from) == 0) {
+    return;
+  }
+  // A part of a model cannot predict.
+  const RemoteVector& model = *answer.model.parameters;
+  if (model.carried() == model.size()) {
+    exchange_->answers[answer.from] = std::move(answer.model);
+  }
+  PredictIfComplete(actions);
+}
+
+// Only a model of one that had ours, as a star, may be adopted.
+void KdPdfl::OnPush(PushArrived push) {
+  if (plan_.knobs.Flag("adopt") && answered_.erase(push.from) > 0) {
+    adopted_ = std::move(push.model);
   }
 }
 

@@ -79,6 +79,9 @@ class KdPdfl : public Algorithm {
   void VisitState(StateFields& fields) override;
   void Start(int64_t round);
   void OnStepBegins(Actions& actions);
+  void OnGradient(Actions& actions);
+  void OnAnswer(AnswerArrived answer, Actions& actions);
+  void OnPush(PushArrived push);
   void OnAnswerMissing(const NodeId& from, uint64_t ask, Actions& actions);
   void OnDeadline(Actions& actions);
   void OnPredicted(const Predicted& predicted, Actions& actions);

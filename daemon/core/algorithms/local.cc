@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/vector/flat_vector.h"
 #include "daemon/core/vector/powers.h"
@@ -29,19 +30,20 @@ double Local::StepSize() const {
 }
 
 void Local::Handle(Event event, Actions& actions) {
-  if (const auto* started = std::get_if<Started>(&event)) {
-    Start(started->step);
-  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
-    plan_ = std::move(changed->plan);
-  } else if (std::holds_alternative<StepBegins>(event)) {
-    actions.Do(ComputeGradient{});
-  } else if (std::holds_alternative<GradientReady>(event)) {
-    AddScaled(static_cast<float>(-StepSize()), vectors_.gradient,
-              vectors_.parameters);
-    ++k_;
-    decay_ *= plan_.knobs.Number("gamma");
-    actions.Do(StepDone{});
-  }
+  Dispatch(
+      std::move(event), [&](const Started& e) { Start(e.step); },
+      [&](PlanChanged e) { plan_ = std::move(e.plan); },
+      [&](StepBegins) { actions.Do(ComputeGradient{}); },
+      [&](const GradientReady&) {
+        AddScaled(static_cast<float>(-StepSize()), vectors_.gradient,
+                  vectors_.parameters);
+        ++k_;
+        decay_ *= plan_.knobs.Number("gamma");
+        actions.Do(StepDone{});
+      },
+      Ignored<AskArrived, AnswerArrived, AnswerMissing, PushArrived, TimerFired,
+              PeerUp, PeerDown, MassArrived, Delivered, Skipped, EpochBegins,
+              Predicted>());
 }
 
 void Local::JumpTo(int64_t round) { Start(round); }

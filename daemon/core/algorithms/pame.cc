@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/vector/flat_vector.h"
@@ -43,21 +44,19 @@ Pame::Pame(AlgorithmContext context, Decisions& decisions)
   On(Started{0});
 }
 
+// Nothing is pushed or given to PaME; a lost neighbour shows as AnswerMissing.
 void Pame::Handle(Event event, Actions& actions) {
-  std::visit(
-      [&](auto& e) {
-        using E = std::decay_t<decltype(e)>;
-        if constexpr (std::is_same_v<E, Started>) {
-          On(e);
-        } else if constexpr (std::is_same_v<E, PlanChanged>) {
-          On(std::move(e));
-        } else if constexpr (requires { On(std::move(e), actions); }) {
-          On(std::move(e), actions);
-        }
-        // Nothing is pushed or given to PaME; a lost neighbour shows as
-        // AnswerMissing.
-      },
-      event);
+  Dispatch(
+      std::move(event), [&](const Started& e) { On(e); },
+      [&](StepBegins e) { On(e, actions); },
+      [&](const GradientReady& e) { On(e, actions); },
+      [&](const AskArrived& e) { On(e, actions); },
+      [&](AnswerArrived e) { On(std::move(e), actions); },
+      [&](const AnswerMissing& e) { On(e, actions); },
+      [&](const TimerFired& e) { On(e, actions); },
+      [&](PlanChanged e) { On(std::move(e)); },
+      Ignored<PushArrived, PeerUp, PeerDown, MassArrived, Delivered, Skipped,
+              EpochBegins, Predicted>());
 }
 
 void Pame::On(const Started& event) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <utility>
 
+#include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/vector/flat_vector.h"
 
@@ -132,20 +134,25 @@ void MassRounds::EndMassRound(Actions& actions) {
   EndRound(actions);
 }
 
-void MassRounds::OnOther(Event event, Actions& actions) {
-  if (auto* mass = std::get_if<MassArrived>(&event)) {
-    const NodeId from = mass->from;
-    if (ledger_.Take(std::move(*mass))) OnTaken(from);
-  } else if (const auto* delivered = std::get_if<Delivered>(&event)) {
-    ledger_.OnDelivered(*delivered);
-    ledger_.Send(actions);
-  } else if (const auto* skipped = std::get_if<Skipped>(&event)) {
-    int64_t& newest = skipped_[skipped->from];
-    newest = std::max(newest, skipped->round);
-  } else if (std::holds_alternative<EpochBegins>(event)) {
-    ledger_.Reset();
-    ResetMass();
-  }
+void MassRounds::OnMass(MassEvent event, Actions& actions) {
+  Dispatch(
+      std::move(event),
+      [&](MassArrived e) {
+        const NodeId from = e.from;
+        if (ledger_.Take(std::move(e))) OnTaken(from);
+      },
+      [&](const Delivered& e) {
+        ledger_.OnDelivered(e);
+        ledger_.Send(actions);
+      },
+      [&](const Skipped& e) {
+        int64_t& newest = skipped_[e.from];
+        newest = std::max(newest, e.round);
+      },
+      [&](EpochBegins) {
+        ledger_.Reset();
+        ResetMass();
+      });
   MixIfComplete(actions);
 }
 

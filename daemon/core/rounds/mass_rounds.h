@@ -102,7 +102,7 @@ class MassRounds : public PushAlgorithm {
   void OnGradient(Actions& actions) final { AfterGradient(actions); }
   void OnTimer(uint64_t timer, Actions& actions) final;
   void MixIfComplete(Actions& actions) final;
-  void OnOther(Event event, Actions& actions) final;
+  void OnMass(MassEvent event, Actions& actions) final;
   void Resume(Actions& actions) final { ledger_.SendAgain(actions); }
 
   bool WaitsForModels() const { return parts_ != Parts::kMass; }

@@ -1,8 +1,8 @@
 #include "daemon/core/rounds/push_algorithm.h"
 
 #include <utility>
-#include <variant>
 
+#include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/state_fields.h"
 
 namespace dfl::core {
@@ -15,33 +15,36 @@ PushAlgorithm::PushAlgorithm(AlgorithmContext context,
       barrier_(plan_.*heard_) {}
 
 void PushAlgorithm::Handle(Event event, Actions& actions) {
-  if (const auto* started = std::get_if<Started>(&event)) {
-    round_ = started->step;
-    OnStarted();
-  } else if (std::holds_alternative<StepBegins>(event)) {
-    OnStepBegins(actions);
-  } else if (std::holds_alternative<GradientReady>(event)) {
-    OnGradient(actions);
-  } else if (auto* push = std::get_if<PushArrived>(&event)) {
-    OnPush(push->model);
-    barrier_.Add(push->from, std::move(push->model), round_, MaxLag());
-    MixIfComplete(actions);
-  } else if (const auto* timer = std::get_if<TimerFired>(&event)) {
-    OnTimer(timer->timer, actions);
-  } else if (const auto* up = std::get_if<PeerUp>(&event)) {
-    barrier_.SetUp(up->peer, true);
-  } else if (const auto* down = std::get_if<PeerDown>(&event)) {
-    barrier_.SetUp(down->peer, false);
-    MixIfComplete(actions);
-  } else if (auto* changed = std::get_if<PlanChanged>(&event)) {
-    plan_ = std::move(changed->plan);
-    barrier_.SetNeighbours(plan_.*heard_);
-    OnPlanChanged();
-  } else if (const auto* asked = std::get_if<AskArrived>(&event)) {
-    actions.Do(Answer{asked->from, asked->ask, 1, 0});
-  } else {
-    OnOther(std::move(event), actions);
-  }
+  Dispatch(
+      std::move(event),
+      [&](const Started& e) {
+        round_ = e.step;
+        OnStarted();
+      },
+      [&](StepBegins) { OnStepBegins(actions); },
+      [&](const GradientReady&) { OnGradient(actions); },
+      [&](PushArrived e) {
+        OnPush(e.model);
+        barrier_.Add(e.from, std::move(e.model), round_, MaxLag());
+        MixIfComplete(actions);
+      },
+      [&](const TimerFired& e) { OnTimer(e.timer, actions); },
+      [&](const PeerUp& e) { barrier_.SetUp(e.peer, true); },
+      [&](const PeerDown& e) {
+        barrier_.SetUp(e.peer, false);
+        MixIfComplete(actions);
+      },
+      [&](PlanChanged e) {
+        plan_ = std::move(e.plan);
+        barrier_.SetNeighbours(plan_.*heard_);
+        OnPlanChanged();
+      },
+      [&](const AskArrived& e) { actions.Do(Answer{e.from, e.ask, 1, 0}); },
+      [&](MassArrived e) { OnMass(std::move(e), actions); },
+      [&](const Delivered& e) { OnMass(e, actions); },
+      [&](const Skipped& e) { OnMass(e, actions); },
+      [&](EpochBegins e) { OnMass(e, actions); },
+      Ignored<AnswerArrived, AnswerMissing, Predicted>());
 }
 
 void PushAlgorithm::VisitState(StateFields& fields) {

@@ -5,6 +5,7 @@
 #define DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "daemon/core/algorithm/algorithm.h"
@@ -37,7 +38,8 @@ class PushAlgorithm : public Algorithm {
   // plan() is another one; settings parsed from it are to be parsed again.
   virtual void OnPlanChanged() {}
   // Events of algorithms that give mass.
-  virtual void OnOther(Event /*event*/, Actions& /*actions*/) {}
+  using MassEvent = std::variant<MassArrived, Delivered, Skipped, EpochBegins>;
+  virtual void OnMass(MassEvent /*event*/, Actions& /*actions*/) {}
   virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
 
   void VisitState(StateFields& fields) override;
