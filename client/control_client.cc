@@ -18,6 +18,7 @@
 #include "client/retry.h"
 #include "client/target.h"
 #include "dfl/control/v1/control.grpc.pb.h"
+#include "proto/grpc_status.h"
 
 namespace dfl {
 namespace client {
@@ -31,12 +32,6 @@ namespace pb = dfl::control::v1;
 constexpr int64_t kPartBytes = int64_t{1} << 20;
 constexpr int kMaxMessageBytes = 16 << 20;
 constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
-
-absl::Status FromGrpc(const grpc::Status& status) {
-  if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
-}
 
 std::chrono::system_clock::time_point After(absl::Duration time) {
   // Beyond a year is no deadline that anybody waits for.

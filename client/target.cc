@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/host_port.h"
 
 namespace dfl {
 namespace client {
@@ -55,22 +55,10 @@ absl::StatusOr<Target> ParseTarget(absl::string_view text) {
     }
     return Target{absl::StrCat("unix:", rest), std::string(rest)};
   }
-  const size_t colon = rest.rfind(':');
-  if (colon == absl::string_view::npos) return BadTarget(text, "has no port");
-  const absl::string_view host = rest.substr(0, colon);
-  int port = 0;
-  if (!absl::SimpleAtoi(rest.substr(colon + 1), &port) || port < 1 ||
-      port > 65535) {
+  const absl::StatusOr<HostPort> address = ParseHostPort(rest);
+  if (!address.ok()) return BadTarget(text, address.status().message());
+  if (address->port == 0) {
     return BadTarget(text, "its port is not in 1 to 65535");
-  }
-  const bool bracketed =
-      absl::StartsWith(host, "[") && absl::EndsWith(host, "]");
-  if (host.empty()) return BadTarget(text, "has no host");
-  if (!bracketed && absl::StrContains(host, ':')) {
-    return BadTarget(text, "an IPv6 address needs brackets");
-  }
-  if (host.find_first_of("/ \t") != absl::string_view::npos) {
-    return BadTarget(text, "the host has a character that no name has");
   }
   return Target{std::string(rest), ""};
 }

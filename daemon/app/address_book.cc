@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/base/host_port.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/config/host_port.h"
 
 namespace dfl::app {
 
@@ -55,11 +55,11 @@ std::vector<control::PeerAddress> AddressBook::List() {
 }
 
 absl::Status AddressBook::Add(const std::string& address) {
-  const absl::Status parsed = config::ParseHostPort(address).status();
+  const absl::Status parsed = ParseHostPort(address).status();
   if (!parsed.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("peer address \"", address, "\": ", parsed.message(),
-                     "; allowed: host:port, IPv6 as [address]:port"));
+    return absl::InvalidArgumentError(absl::StrCat("peer address \"", address,
+                                                   "\": ", parsed.message(),
+                                                   "; ", kHostPortForms));
   }
   if (!Insert(address, "control")) {
     return absl::AlreadyExistsError(

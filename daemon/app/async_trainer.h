@@ -14,8 +14,7 @@
 
 namespace dfl::app {
 
-// Loop only, except gradients_done. The destructor waits for the call that is
-// running.
+// Used on the loop only. The destructor waits for the call that is running.
 class AsyncTrainer final : public ports::Trainer {
  public:
   // `loop` must outlive it.

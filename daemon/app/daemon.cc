@@ -24,10 +24,10 @@
 #include "daemon/app/version.h"
 #include "daemon/app/worker.h"
 #include "daemon/base/atomic_file.h"
+#include "daemon/base/host_port.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
-#include "daemon/config/host_port.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/control_server.h"
 #include "daemon/exchange/grpc_transport.h"
@@ -98,15 +98,15 @@ uint64_t DrawIncarnation(uint64_t starts) {
 std::string AdvertisedAddress(const config::NodeSettings& settings,
                               const std::vector<std::string>& bound) {
   if (bound.empty()) return settings.peer.advertise;
-  auto listener = config::ParseHostPort(bound.front());
+  auto listener = ParseHostPort(bound.front());
   if (!listener.ok()) return settings.peer.advertise;
-  config::HostPort address = *listener;
+  HostPort address = *listener;
   if (!settings.peer.advertise.empty()) {
-    auto wanted = config::ParseHostPort(settings.peer.advertise);
+    auto wanted = ParseHostPort(settings.peer.advertise);
     if (!wanted.ok()) return settings.peer.advertise;
     if (wanted->port != 0) return settings.peer.advertise;
     address.host = wanted->host;  // port 0: the one we listen on
-  } else if (config::IsWildcard(address.host)) {
+  } else if (IsWildcard(address.host)) {
     char host[256] = {};
     if (gethostname(host, sizeof(host) - 1) != 0) return "";
     address.host = host;

@@ -15,9 +15,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "daemon/base/host_port.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/config/host_port.h"
 #include "daemon/config/values.h"
 #include "daemon/core/algorithm/knobs.h"
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/host_port.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/config/host_port.h"
 #include "daemon/control/listen_check.h"
 #include "daemon/control/service.h"
 #include "daemon/control/timers.h"
@@ -70,9 +70,8 @@ class GrpcControlServer : public ControlServer {
             "control address ", address,
             ": cannot listen there; it may be in use: give another port"));
       }
-      DFL_ASSIGN_OR_RETURN(config::HostPort bound,
-                           config::ParseHostPort(address));
-      bound.port = static_cast<uint16_t>(ports[i]);
+      DFL_ASSIGN_OR_RETURN(HostPort bound, ParseHostPort(address));
+      bound.port = ports[i];
       addresses_.push_back(bound.ToString());
     }
     if (server_ == nullptr) {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/control/grpc_status.h"
+#include "proto/grpc_status.h"
 
 namespace dfl::control {
 namespace {
@@ -23,7 +23,7 @@ bool PendingCalls::Call::Take() {
 
 void PendingCalls::Call::Finish(const absl::Status& status) {
   if (on_finish_) on_finish_(status);
-  reactor_->Finish(ToGrpcStatus(status));
+  reactor_->Finish(ToGrpc(status));
 }
 
 PendingCalls::PendingCalls(Timers& timers)

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/control/grpc_status.h"
 #include "daemon/control/status_proto.h"
+#include "proto/grpc_status.h"
 
 namespace dfl::control {
 namespace {
@@ -100,23 +100,24 @@ void Service::Close() {
   token_files_->Clear();
 }
 
-std::string Service::Who(Context* context) const {
+std::string Service::Who(CallContext* context) const {
   return name_peer_(context->peer());
 }
 
-Service::Reactor* Service::Now(Context* context, const absl::Status& status) {
+Service::Reactor* Service::Now(CallContext* context,
+                               const absl::Status& status) {
   Reactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
+  reactor->Finish(ToGrpc(status));
   return reactor;
 }
 
-Service::Reactor* Service::NowAudited(Context* context, std::string what,
+Service::Reactor* Service::NowAudited(CallContext* context, std::string what,
                                       const absl::Status& status) {
   if (options_.audit) options_.audit({Who(context), std::move(what), status});
   return Now(context, status);
 }
 
-std::shared_ptr<PendingCalls::Call> Service::Later(Context* context,
+std::shared_ptr<PendingCalls::Call> Service::Later(CallContext* context,
                                                    Reactor* reactor,
                                                    std::string what) {
   const absl::Duration left =
@@ -132,7 +133,7 @@ std::shared_ptr<PendingCalls::Call> Service::Later(Context* context,
                       std::move(on_finish));
 }
 
-Service::Reactor* Service::GetVersion(Context* context,
+Service::Reactor* Service::GetVersion(CallContext* context,
                                       const pb::GetVersionRequest*,
                                       pb::GetVersionResponse* response) {
   const VersionInfo info = backend_.Version();
@@ -147,7 +148,7 @@ Service::Reactor* Service::GetVersion(Context* context,
   return Now(context, absl::OkStatus());
 }
 
-Service::Reactor* Service::GetStatus(Context* context,
+Service::Reactor* Service::GetStatus(CallContext* context,
                                      const pb::GetStatusRequest*,
                                      pb::GetStatusResponse* response) {
   ToProto(backend_.Status(), *response->mutable_status());
@@ -155,11 +156,12 @@ Service::Reactor* Service::GetStatus(Context* context,
 }
 
 grpc::ServerWriteReactor<pb::WatchResponse>* Service::Watch(
-    Context*, const pb::WatchRequest* request) {
+    CallContext*, const pb::WatchRequest* request) {
   return watches_.Open(WatchInterval(request->interval_seconds()));
 }
 
-Service::Reactor* Service::GetPlan(Context* context, const pb::GetPlanRequest*,
+Service::Reactor* Service::GetPlan(CallContext* context,
+                                   const pb::GetPlanRequest*,
                                    pb::GetPlanResponse* response) {
   PlanDocument plan = backend_.Plan();
   response->set_yaml(std::move(plan.yaml));
@@ -169,7 +171,7 @@ Service::Reactor* Service::GetPlan(Context* context, const pb::GetPlanRequest*,
   return Now(context, absl::OkStatus());
 }
 
-Service::Reactor* Service::ApplyPlan(Context* context,
+Service::Reactor* Service::ApplyPlan(CallContext* context,
                                      const pb::ApplyPlanRequest* request,
                                      pb::ApplyPlanResponse* response) {
   const std::string what =
@@ -205,7 +207,7 @@ Service::Reactor* Service::ApplyPlan(Context* context,
   return reactor;
 }
 
-Service::Reactor* Service::Train(Context* context,
+Service::Reactor* Service::Train(CallContext* context,
                                  const pb::TrainRequest* request,
                                  pb::TrainResponse* response) {
   const std::optional<TrainAction> action = FromProto(request->action());
@@ -225,7 +227,7 @@ Service::Reactor* Service::Train(Context* context,
   return reactor;
 }
 
-Service::Reactor* Service::ListPeers(Context* context,
+Service::Reactor* Service::ListPeers(CallContext* context,
                                      const pb::ListPeersRequest*,
                                      pb::ListPeersResponse* response) {
   for (const PeerAddress& address : backend_.Peers()) {
@@ -237,7 +239,7 @@ Service::Reactor* Service::ListPeers(Context* context,
   return Now(context, absl::OkStatus());
 }
 
-Service::Reactor* Service::AddPeer(Context* context,
+Service::Reactor* Service::AddPeer(CallContext* context,
                                    const pb::AddPeerRequest* request,
                                    pb::AddPeerResponse* response) {
   absl::Status status = backend_.AddPeer(request->address());
@@ -250,7 +252,7 @@ Service::Reactor* Service::AddPeer(Context* context,
                     status);
 }
 
-Service::Reactor* Service::RemovePeer(Context* context,
+Service::Reactor* Service::RemovePeer(CallContext* context,
                                       const pb::RemovePeerRequest* request,
                                       pb::RemovePeerResponse*) {
   return NowAudited(context,
@@ -258,7 +260,7 @@ Service::Reactor* Service::RemovePeer(Context* context,
                     backend_.RemovePeer(request->address()));
 }
 
-Service::Reactor* Service::GetSettings(Context* context,
+Service::Reactor* Service::GetSettings(CallContext* context,
                                        const pb::GetSettingsRequest*,
                                        pb::GetSettingsResponse* response) {
   for (Setting& setting : backend_.Settings()) {
@@ -270,7 +272,7 @@ Service::Reactor* Service::GetSettings(Context* context,
   return Now(context, absl::OkStatus());
 }
 
-Service::Reactor* Service::BeginExport(Context* context,
+Service::Reactor* Service::BeginExport(CallContext* context,
                                        const pb::BeginExportRequest* request,
                                        pb::BeginExportResponse* response) {
   const absl::StatusOr<ModelFileFormat> format = FromProto(request->format());
@@ -295,7 +297,7 @@ Service::Reactor* Service::BeginExport(Context* context,
   return reactor;
 }
 
-Service::Reactor* Service::ReadExport(Context* context,
+Service::Reactor* Service::ReadExport(CallContext* context,
                                       const pb::ReadExportRequest* request,
                                       pb::ReadExportResponse* response) {
   absl::StatusOr<std::string> data = token_files_->Read(
@@ -305,7 +307,7 @@ Service::Reactor* Service::ReadExport(Context* context,
   return Now(context, absl::OkStatus());
 }
 
-Service::Reactor* Service::BeginImport(Context* context,
+Service::Reactor* Service::BeginImport(CallContext* context,
                                        const pb::BeginImportRequest* request,
                                        pb::BeginImportResponse* response) {
   const auto begin = [&]() -> absl::Status {
@@ -337,7 +339,7 @@ Service::Reactor* Service::BeginImport(Context* context,
       begin());
 }
 
-Service::Reactor* Service::WriteImport(Context* context,
+Service::Reactor* Service::WriteImport(CallContext* context,
                                        const pb::WriteImportRequest* request,
                                        pb::WriteImportResponse* response) {
   const absl::StatusOr<int64_t> received =
@@ -346,7 +348,7 @@ Service::Reactor* Service::WriteImport(Context* context,
   return Now(context, received.status());
 }
 
-Service::Reactor* Service::CommitImport(Context* context,
+Service::Reactor* Service::CommitImport(CallContext* context,
                                         const pb::CommitImportRequest* request,
                                         pb::CommitImportResponse* response) {
   absl::StatusOr<std::shared_ptr<ModelSink>> sink =
@@ -367,7 +369,7 @@ Service::Reactor* Service::CommitImport(Context* context,
   return reactor;
 }
 
-Service::Reactor* Service::EndTransfer(Context* context,
+Service::Reactor* Service::EndTransfer(CallContext* context,
                                        const pb::EndTransferRequest* request,
                                        pb::EndTransferResponse*) {
   token_files_->End(request->token());

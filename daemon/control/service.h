@@ -28,51 +28,57 @@ class Service final : public dfl::control::v1::ControlService::CallbackService {
   void Close();
 
  private:
-  using Context = grpc::CallbackServerContext;
+  using CallContext = grpc::CallbackServerContext;
   using Reactor = grpc::ServerUnaryReactor;
 
-  Reactor* GetVersion(Context*, const dfl::control::v1::GetVersionRequest*,
+  Reactor* GetVersion(CallContext*, const dfl::control::v1::GetVersionRequest*,
                       dfl::control::v1::GetVersionResponse*) override;
-  Reactor* GetStatus(Context*, const dfl::control::v1::GetStatusRequest*,
+  Reactor* GetStatus(CallContext*, const dfl::control::v1::GetStatusRequest*,
                      dfl::control::v1::GetStatusResponse*) override;
   grpc::ServerWriteReactor<dfl::control::v1::WatchResponse>* Watch(
-      Context*, const dfl::control::v1::WatchRequest*) override;
-  Reactor* GetPlan(Context*, const dfl::control::v1::GetPlanRequest*,
+      CallContext*, const dfl::control::v1::WatchRequest*) override;
+  Reactor* GetPlan(CallContext*, const dfl::control::v1::GetPlanRequest*,
                    dfl::control::v1::GetPlanResponse*) override;
-  Reactor* ApplyPlan(Context*, const dfl::control::v1::ApplyPlanRequest*,
+  Reactor* ApplyPlan(CallContext*, const dfl::control::v1::ApplyPlanRequest*,
                      dfl::control::v1::ApplyPlanResponse*) override;
-  Reactor* Train(Context*, const dfl::control::v1::TrainRequest*,
+  Reactor* Train(CallContext*, const dfl::control::v1::TrainRequest*,
                  dfl::control::v1::TrainResponse*) override;
-  Reactor* ListPeers(Context*, const dfl::control::v1::ListPeersRequest*,
+  Reactor* ListPeers(CallContext*, const dfl::control::v1::ListPeersRequest*,
                      dfl::control::v1::ListPeersResponse*) override;
-  Reactor* AddPeer(Context*, const dfl::control::v1::AddPeerRequest*,
+  Reactor* AddPeer(CallContext*, const dfl::control::v1::AddPeerRequest*,
                    dfl::control::v1::AddPeerResponse*) override;
-  Reactor* RemovePeer(Context*, const dfl::control::v1::RemovePeerRequest*,
+  Reactor* RemovePeer(CallContext*, const dfl::control::v1::RemovePeerRequest*,
                       dfl::control::v1::RemovePeerResponse*) override;
-  Reactor* GetSettings(Context*, const dfl::control::v1::GetSettingsRequest*,
+  Reactor* GetSettings(CallContext*,
+                       const dfl::control::v1::GetSettingsRequest*,
                        dfl::control::v1::GetSettingsResponse*) override;
-  Reactor* BeginExport(Context*, const dfl::control::v1::BeginExportRequest*,
+  Reactor* BeginExport(CallContext*,
+                       const dfl::control::v1::BeginExportRequest*,
                        dfl::control::v1::BeginExportResponse*) override;
-  Reactor* ReadExport(Context*, const dfl::control::v1::ReadExportRequest*,
+  Reactor* ReadExport(CallContext*, const dfl::control::v1::ReadExportRequest*,
                       dfl::control::v1::ReadExportResponse*) override;
-  Reactor* BeginImport(Context*, const dfl::control::v1::BeginImportRequest*,
+  Reactor* BeginImport(CallContext*,
+                       const dfl::control::v1::BeginImportRequest*,
                        dfl::control::v1::BeginImportResponse*) override;
-  Reactor* WriteImport(Context*, const dfl::control::v1::WriteImportRequest*,
+  Reactor* WriteImport(CallContext*,
+                       const dfl::control::v1::WriteImportRequest*,
                        dfl::control::v1::WriteImportResponse*) override;
-  Reactor* CommitImport(Context*, const dfl::control::v1::CommitImportRequest*,
+  Reactor* CommitImport(CallContext*,
+                        const dfl::control::v1::CommitImportRequest*,
                         dfl::control::v1::CommitImportResponse*) override;
-  Reactor* EndTransfer(Context*, const dfl::control::v1::EndTransferRequest*,
+  Reactor* EndTransfer(CallContext*,
+                       const dfl::control::v1::EndTransferRequest*,
                        dfl::control::v1::EndTransferResponse*) override;
 
   // Answers at once.
-  static Reactor* Now(Context* context, const absl::Status& status);
+  static Reactor* Now(CallContext* context, const absl::Status& status);
   // The same for a call that changes something.
-  Reactor* NowAudited(Context* context, std::string what,
+  Reactor* NowAudited(CallContext* context, std::string what,
                       const absl::Status& status);
   // Answers later; `what` = "" is not audited.
-  std::shared_ptr<PendingCalls::Call> Later(Context* context, Reactor* reactor,
-                                            std::string what);
-  std::string Who(Context* context) const;
+  std::shared_ptr<PendingCalls::Call> Later(CallContext* context,
+                                            Reactor* reactor, std::string what);
+  std::string Who(CallContext* context) const;
 
   Backend& backend_;
   const ControlServerOptions& options_;

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "daemon/control/event_proto.h"
-#include "daemon/control/grpc_status.h"
 #include "daemon/control/status_proto.h"
+#include "proto/grpc_status.h"
 
 namespace dfl::control {
 namespace {
@@ -83,7 +83,7 @@ class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
       }
       ended_ = true;
     }
-    Finish(ToGrpcStatus(status));
+    Finish(ToGrpc(status));
   }
 
   void OnWriteDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -103,7 +103,7 @@ class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
     if (pump) {
       state_->timers.After(absl::ZeroDuration(), PumpTask());
     } else {
-      Finish(ToGrpcStatus(status));
+      Finish(ToGrpc(status));
     }
   }
 
@@ -176,7 +176,7 @@ namespace {
 // A watcher that is not let in.
 class Refusal : public grpc::ServerWriteReactor<pb::WatchResponse> {
  public:
-  explicit Refusal(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
+  explicit Refusal(const absl::Status& status) { Finish(ToGrpc(status)); }
   void OnDone() override { delete this; }
 };
 

@@ -17,6 +17,7 @@
 #include "daemon/exchange/stream.h"
 #include "dfl/peer/v1/peer.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
+#include "proto/grpc_status.h"
 
 namespace dfl::exchange {
 
@@ -49,9 +50,6 @@ class CallRegistry {
   StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<StreamId, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
 };
-
-absl::Status FromGrpc(const grpc::Status& status);
-grpc::Status ToGrpc(const absl::Status& status);
 
 namespace internal {
 
@@ -93,7 +91,7 @@ template <>
 struct Wire<pb::BulkResponse> : BulkWire<pb::BulkResponse> {};
 
 template <typename Message>
-void Fill(Outgoing outgoing, Message* message) {
+void Fill(StreamMessage outgoing, Message* message) {
   if (auto* hello = std::get_if<pb::Hello>(&outgoing)) {
     *message->mutable_hello() = std::move(*hello);
   } else {
@@ -157,7 +155,7 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
   }
 
   void Read() override { this->StartRead(&in_); }
-  void Write(Outgoing message) override {
+  void Write(StreamMessage message) override {
     internal::Fill(std::move(message), &out_);
     this->StartWrite(&out_);
   }
@@ -231,7 +229,7 @@ class AcceptedCall final : public grpc::ServerBidiReactor<In, Out>,
   }
 
   void Read() override { this->StartRead(&in_); }
-  void Write(Outgoing message) override {
+  void Write(StreamMessage message) override {
     internal::Fill(std::move(message), &out_);
     this->StartWrite(&out_);
   }

@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<std::string>> GrpcTransport::Listen(
   DFL_CHECK(server_ == nullptr);
   std::vector<HostPort> parsed;
   for (const std::string& address : addresses) {
-    DFL_ASSIGN_OR_RETURN(parsed.emplace_back(), ParseHostPort(address));
+    DFL_ASSIGN_OR_RETURN(parsed.emplace_back(), ParseAddress(address));
     DFL_RETURN_IF_ERROR(CheckBindable(parsed.back()));
   }
 
@@ -205,7 +205,7 @@ void GrpcTransport::Dial(const std::string& address) {
                          "no answer within ",
                          absl::FormatDuration(options_.dial_timeout))));
       }));
-  const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  const absl::StatusOr<HostPort> parsed = ParseAddress(address);
   absl::Status failure = parsed.status();
   if (failure.ok() &&
       static_cast<int64_t>(links_.size()) > options_.max_links) {

@@ -75,7 +75,7 @@ void Stream::Stop(const absl::Status& reason) {
 
 // Out.
 
-bool Stream::NextWriteLocked(Outgoing* message) {
+bool Stream::NextWriteLocked(StreamMessage* message) {
   if (writing_ || queue_.empty() || !PinLocked()) return false;
   writing_ = true;
   writing_size_ = queue_.front().size;
@@ -85,7 +85,7 @@ bool Stream::NextWriteLocked(Outgoing* message) {
 }
 
 void Stream::Enqueue(Queued queued) {
-  Outgoing next;
+  StreamMessage next;
   {
     absl::MutexLock lock(&mutex_);
     if (ended_) return;
@@ -105,7 +105,7 @@ void Stream::SendFrame(ports::Frame frame, int64_t size) {
 }
 
 void Stream::WriteDone(bool ok) {
-  Outgoing next;
+  StreamMessage next;
   bool write = false;
   bool wake = false;
   {

@@ -49,7 +49,7 @@ class SendBudget {
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-using Outgoing = std::variant<pb::Hello, ports::Frame>;
+using StreamMessage = std::variant<pb::Hello, ports::Frame>;
 
 // How a call ends.
 enum class Ending {
@@ -64,7 +64,7 @@ class Call {
  public:
   virtual ~Call() = default;
   virtual void Read() = 0;
-  virtual void Write(Outgoing message) = 0;
+  virtual void Write(StreamMessage message) = 0;
   // Called once. No Read or Write follows.
   virtual void End(const absl::Status& status, Ending ending) = 0;
 };
@@ -123,7 +123,7 @@ class Stream {
 
  private:
   struct Queued {
-    Outgoing message;
+    StreamMessage message;
     int64_t size = 0;
   };
 
@@ -133,7 +133,8 @@ class Stream {
   void Enqueue(Queued queued) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes the next message to write, unless one is in flight. Pins the call if
   // it returns true.
-  bool NextWriteLocked(Outgoing* message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NextWriteLocked(StreamMessage* message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether to read the next message. Pins the call if it returns true.
   bool NextReadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether to wake the loop.

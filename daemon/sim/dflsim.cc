@@ -17,7 +17,7 @@
 #include "daemon/console/topology_text.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/plan/run_plan.h"
-#include "daemon/sim/context.h"
+#include "daemon/sim/command_context.h"
 #include "daemon/sim/results.h"
 #include "daemon/sim/run_command.h"
 #include "daemon/sim/scenario.h"
@@ -41,7 +41,7 @@ constexpr char kExitCodes[] =
     "  70   a bug of dflsim\n"
     "  130  interrupted; what there was is written";
 
-using Chosen = std::function<ExitCode(Context&)>;
+using Chosen = std::function<ExitCode(CommandContext&)>;
 
 // ----------------------------------------------------------------- compare
 // ----
@@ -51,7 +51,7 @@ struct CompareCommand {
   std::string out;
 };
 
-ExitCode Compare(Context& context, const CompareCommand& command) {
+ExitCode Compare(CommandContext& context, const CompareCommand& command) {
   std::vector<RecordedRun> runs;
   for (const std::string& folder : command.runs) {
     absl::StatusOr<RecordedRun> run = ReadRun(folder);
@@ -73,7 +73,7 @@ ExitCode Compare(Context& context, const CompareCommand& command) {
 // ------------------------------------------------------ algorithm, topology
 // ----
 
-ExitCode ShowAlgorithm(Context& context, const std::string& name) {
+ExitCode ShowAlgorithm(CommandContext& context, const std::string& name) {
   const auto info = core::FindAlgorithm(name);
   if (!info.ok()) return context.Fail(info.status(), kUsage);
   context.Print(console::AlgorithmJson(**info, nullptr),
@@ -97,7 +97,7 @@ struct TopologyCommand {
   int64_t round = 0;
 };
 
-ExitCode ShowTopology(Context& context, const TopologyCommand& command) {
+ExitCode ShowTopology(CommandContext& context, const TopologyCommand& command) {
   const absl::StatusOr<core::RunPlan> plan = ReadAnyPlan(command.file);
   if (!plan.ok()) {
     return context.Fail(plan.status(), absl::IsInvalidArgument(plan.status())
@@ -137,7 +137,9 @@ void AddRun(CLI::App& app, Chosen& chosen) {
       ->check(CLI::PositiveNumber);
   command->add_flag("--no-plots", run->no_plots, "Do not call gnuplot");
   command->callback([&chosen, run] {
-    chosen = [run](Context& context) { return RunScenario(context, *run); };
+    chosen = [run](CommandContext& context) {
+      return RunScenario(context, *run);
+    };
   });
 }
 
@@ -148,7 +150,9 @@ void AddCompare(CLI::App& app, Chosen& chosen) {
   command->add_option("RUN", compare->runs, "Folders of results")->required();
   command->add_option("--out", compare->out, "Folder of the plots")->required();
   command->callback([&chosen, compare] {
-    chosen = [compare](Context& context) { return Compare(context, *compare); };
+    chosen = [compare](CommandContext& context) {
+      return Compare(context, *compare);
+    };
   });
 }
 
@@ -157,7 +161,7 @@ void AddAlgorithm(CLI::App& app, Chosen& chosen) {
       AddCommand(app, "algorithm", "How nodes learn together", "show d-psgd");
   noun->require_subcommand(1);
   AddCommand(*noun, "list", "All there are", "")->callback([&chosen] {
-    chosen = [](Context& context) {
+    chosen = [](CommandContext& context) {
       context.Print(console::CatalogueJson(), console::CatalogueText);
       return kOk;
     };
@@ -167,7 +171,9 @@ void AddAlgorithm(CLI::App& app, Chosen& chosen) {
                               "Source, costs, caveats and every knob", "pame");
   show->add_option("NAME", *name, "e.g. pame")->required();
   show->callback([&chosen, name] {
-    chosen = [name](Context& context) { return ShowAlgorithm(context, *name); };
+    chosen = [name](CommandContext& context) {
+      return ShowAlgorithm(context, *name);
+    };
   });
 }
 
@@ -185,7 +191,7 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
                    "Of which round, where the graph changes; default 0")
       ->check(CLI::NonNegativeNumber);
   show->callback([&chosen, topology] {
-    chosen = [topology](Context& context) {
+    chosen = [topology](CommandContext& context) {
       return ShowTopology(context, *topology);
     };
   });
@@ -203,7 +209,7 @@ int Dflsim(const std::vector<std::string>& arguments, Io& io,
     app.require_subcommand(1);
     app.fallthrough();
     app.set_version_flag("--version", absl::StrCat("dflsim ", DFL_VERSION));
-    Context context(io, now, learners);
+    CommandContext context(io, now, learners);
     Chosen chosen;
     app.add_option("-o,--output", context.output, "table, json or yaml")
         ->capture_default_str()

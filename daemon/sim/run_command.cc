@@ -44,7 +44,7 @@ struct Run {
 // from several threads.
 class ProgressLine {
  public:
-  ProgressLine(Context& context, size_t runs)
+  ProgressLine(CommandContext& context, size_t runs)
       : context_(context),
         shares_(runs, 0),
         steps_of_(runs, 0),
@@ -112,7 +112,7 @@ class ProgressLine {
   }
 
   console::Turnstile one_at_a_time_;
-  Context& context_;
+  CommandContext& context_;
   std::vector<double> shares_;
   std::vector<int64_t> steps_of_;
   int64_t steps_ = 0;
@@ -162,7 +162,7 @@ double MicrosecondsAStep(const Run& run) {
              : 1e6 * run.seconds / static_cast<double>(run.result.steps);
 }
 
-void RunOne(const Context& context, Run& run, size_t place,
+void RunOne(const CommandContext& context, Run& run, size_t place,
             ProgressLine& line) {
   const absl::Time began = line.Now();
   absl::StatusOr<std::unique_ptr<Simulation>> made =
@@ -196,7 +196,7 @@ void RunOne(const Context& context, Run& run, size_t place,
   }
 }
 
-void RunAll(Context& context, std::vector<Run>& runs, size_t jobs) {
+void RunAll(CommandContext& context, std::vector<Run>& runs, size_t jobs) {
   const console::InterruptScope interrupt;
   ProgressLine line(context, runs.size());
   console::SideBySide(
@@ -261,7 +261,7 @@ RecordedRun Recorded(const Run& run) {
   return recorded;
 }
 
-void Report(Context& context, const RunCommand& command,
+void Report(CommandContext& context, const RunCommand& command,
             const std::vector<Run>& runs) {
   std::vector<RecordedRun> recorded;
   for (const Run& run : runs) {
@@ -294,13 +294,13 @@ void Report(Context& context, const RunCommand& command,
 
 }  // namespace
 
-void Draw(Context& context, const std::string& folder,
+void Draw(CommandContext& context, const std::string& folder,
           absl::Span<const RecordedRun> runs) {
   const absl::Status drawn = DrawPlots(folder, runs);
   if (!drawn.ok()) context.Say(drawn.message());
 }
 
-ExitCode RunScenario(Context& context, const RunCommand& command) {
+ExitCode RunScenario(CommandContext& context, const RunCommand& command) {
   const absl::StatusOr<std::string> text =
       config::ReadTextFile(command.file, config::kMaxPlanBytes);
   if (!text.ok()) return context.Fail(text.status());

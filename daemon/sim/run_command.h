@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "daemon/sim/context.h"
+#include "daemon/sim/command_context.h"
 #include "daemon/sim/dflsim.h"
 #include "daemon/sim/results.h"
 
@@ -25,10 +25,10 @@ struct RunCommand {
 // A file without variants is one run, whose results are in the folder itself.
 // Each variant has its own folder in it, and the folder has the plots that lay
 // the variants over each other. If one fails, the others still run.
-ExitCode RunScenario(Context& context, const RunCommand& command);
+ExitCode RunScenario(CommandContext& context, const RunCommand& command);
 
 // Draws the plots (plots.h). An error is reported, but is no failure.
-void Draw(Context& context, const std::string& folder,
+void Draw(CommandContext& context, const std::string& folder,
           absl::Span<const RecordedRun> runs);
 
 }  // namespace dfl::sim

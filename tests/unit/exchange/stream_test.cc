@@ -24,7 +24,7 @@ class FakeCall final : public Call {
     EXPECT_FALSE(reading);
     reading = true;
   }
-  void Write(Outgoing message) override {
+  void Write(StreamMessage message) override {
     EXPECT_EQ(ends, 0);
     EXPECT_FALSE(writing);
     writing = true;
@@ -38,7 +38,7 @@ class FakeCall final : public Call {
 
   bool reading = false;
   bool writing = false;
-  std::vector<Outgoing> written;
+  std::vector<StreamMessage> written;
   int ends = 0;
   absl::Status status;
   Ending ending = Ending::kDone;

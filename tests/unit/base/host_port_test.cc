@@ -1,11 +1,11 @@
-#include "daemon/config/host_port.h"
+#include "daemon/base/host_port.h"
 
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace dfl::config {
+namespace dfl {
 namespace {
 
 TEST(HostPort, ReadsNamesAndBothFamilies) {
@@ -38,6 +38,9 @@ TEST(HostPort, SaysWhatIsWrong) {
         Case{"box:+1", "\"+1\""}, Case{"box: 1", "\" 1\""},
         Case{"fd00::2:7600", "[address]:port"},
         Case{"[fd00::2]", "[address]:port"}, Case{"a b:1", "\" \""},
+        Case{"box:1 ", "\"1 \""}, Case{"box:0x10", "0x10"},
+        Case{"[]:1", "no host"}, Case{"unix:/tmp/x", "is not in 0 to 65535"},
+        Case{"[::1]7400", "[address]:port"}, Case{"ho\nst:1", "\\n"},
         Case{"http://box:1", "[address]:port"}}) {
     const absl::StatusOr<HostPort> address = ParseHostPort(c.text);
     ASSERT_FALSE(address.ok()) << c.text;
@@ -58,4 +61,4 @@ TEST(HostPort, KnowsAddressesThatNobodyElseCanReach) {
 }
 
 }  // namespace
-}  // namespace dfl::config
+}  // namespace dfl

@@ -1,6 +1,6 @@
 // What every command of dflsim works with.
-#ifndef DFL_SIM_CONTEXT_H_
-#define DFL_SIM_CONTEXT_H_
+#ifndef DFL_SIM_COMMAND_CONTEXT_H_
+#define DFL_SIM_COMMAND_CONTEXT_H_
 
 #include <functional>
 #include <string>
@@ -17,11 +17,11 @@
 
 namespace dfl::sim {
 
-class Context {
+class CommandContext {
  public:
   // All arguments must outlive it.
-  Context(console::Io& io, const std::function<absl::Time()>& now,
-          const OpenDataLearners& learners)
+  CommandContext(console::Io& io, const std::function<absl::Time()>& now,
+                 const OpenDataLearners& learners)
       : io(io), now(now), learners(learners) {}
 
   // Lines on stderr.
@@ -51,4 +51,4 @@ class Context {
 
 }  // namespace dfl::sim
 
-#endif  // DFL_SIM_CONTEXT_H_
+#endif  // DFL_SIM_COMMAND_CONTEXT_H_

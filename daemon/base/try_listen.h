@@ -1,0 +1,26 @@
+// Why an address cannot be listened on: gRPC only says that it cannot.
+#ifndef DFL_BASE_TRY_LISTEN_H_
+#define DFL_BASE_TRY_LISTEN_H_
+
+#include "daemon/base/host_port.h"
+
+namespace dfl {
+
+// What stands against listening. At most one of the two is set.
+struct ListenFailure {
+  int resolve_error = 0;  // of getaddrinfo: the host has no address
+  int error = 0;          // errno of the last address that was tried
+
+  bool ok() const { return resolve_error == 0 && error == 0; }
+  // What the system calls it.
+  const char* text() const;
+};
+
+// Listens at `address` for a moment. A name may stand for several addresses;
+// one that can be listened on is enough. Connections of a former process that
+// are still in TIME_WAIT do not matter. Blocks while the name is resolved.
+ListenFailure TryListen(const HostPort& address);
+
+}  // namespace dfl
+
+#endif  // DFL_BASE_TRY_LISTEN_H_
