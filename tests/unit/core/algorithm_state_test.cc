@@ -18,8 +18,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/recorded_actions.h"
+#include "tests/unit/core/four_nodes.h"
 #include "tests/unit/core/machine.h"
-#include "tests/unit/core/memory_network.h"
 
 namespace dfl::core {
 namespace {
@@ -29,7 +29,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kClockTimer = 3;  // of async-dsgd
 // The node whose object is replaced: it gives late, and is given late.
-constexpr size_t kReplaced = MemoryNetwork::kSlowGiver;
+constexpr size_t kReplaced = FourNodes::kSlowGiver;
 // Between two exchanges of an algorithm that has a period of 2 or 3 steps.
 constexpr int64_t kExportedAt = 7;
 constexpr int64_t kEndsAt = 20;
@@ -39,10 +39,10 @@ const AlgorithmInfo& InfoOf(const std::string& name) {
 }
 
 // A network of which one node's state is worth exporting.
-std::unique_ptr<MemoryNetwork> RunOf(const std::string& name) {
-  auto network = std::make_unique<MemoryNetwork>(InfoOf(name));
+std::unique_ptr<FourNodes> RunOf(const std::string& name) {
+  auto network = std::make_unique<FourNodes>(InfoOf(name));
   network->RunToStep(kExportedAt);
-  network->Idle(0.35);  // late gradients and one late parcel come
+  network->Run(0.35);  // late gradients and one late parcel come
   return network;
 }
 
@@ -67,7 +67,7 @@ TEST_P(StateOf, GoesOnToTheLastBitInAnotherObject) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(*parsed, state);
 
-  auto fresh = network->MakeFresh(kReplaced);
+  auto fresh = network->MakeAlgorithm(kReplaced);
   RecordedActions not_needed;  // the network still has all of it under way
   const absl::Status imported = fresh->ImportState(*parsed, not_needed);
   ASSERT_TRUE(imported.ok()) << imported;
@@ -75,7 +75,7 @@ TEST_P(StateOf, GoesOnToTheLastBitInAnotherObject) {
   EXPECT_EQ(fresh->step(), old.step());
   EXPECT_EQ(fresh->gradients(), old.gradients());
   EXPECT_EQ(fresh->Gauges(), old.Gauges());
-  for (size_t i = 0; i < MemoryNetwork::kNodes; ++i) {
+  for (size_t i = 0; i < FourNodes::kNodes; ++i) {
     const NodeId peer = network->name(i);
     EXPECT_EQ(fresh->MassTaken(peer), old.MassTaken(peer));
   }
@@ -84,9 +84,9 @@ TEST_P(StateOf, GoesOnToTheLastBitInAnotherObject) {
   const std::vector<float> before = network->parameters(kReplaced);
   for (auto* run : {untouched.get(), network.get()}) run->RunToStep(kEndsAt);
   EXPECT_NE(network->parameters(kReplaced), before);
-  for (size_t i = 0; i < MemoryNetwork::kNodes; ++i) {
+  for (size_t i = 0; i < FourNodes::kNodes; ++i) {
     EXPECT_EQ(network->parameters(i), untouched->parameters(i)) << i;
-    EXPECT_EQ(network->buffers(i), untouched->buffers(i)) << i;
+    EXPECT_EQ(network->node(i).buffers, untouched->node(i).buffers) << i;
     EXPECT_EQ(network->algorithm(i).Gauges(), untouched->algorithm(i).Gauges());
     EXPECT_EQ(network->algorithm(i).ExportState(),
               untouched->algorithm(i).ExportState());
@@ -102,7 +102,7 @@ StateValue AnotherType(const StateValue& value) {
 TEST_P(StateOf, IsRefusedWhenAFieldIsAmiss) {
   auto network = RunOf(GetParam());
   const AlgorithmState good = network->algorithm(kReplaced).ExportState();
-  auto target = network->MakeFresh(kReplaced);
+  auto target = network->MakeAlgorithm(kReplaced);
   RecordedActions actions;
   target->Handle(Started{3}, actions);
   const AlgorithmState before = target->ExportState();
@@ -160,11 +160,11 @@ TEST_P(MassStateOf, HoldsTheMassThatIsOnItsWay) {
   auto network = RunOf(GetParam());
   Algorithm& giver = network->algorithm(kReplaced);
   const AlgorithmState state = giver.ExportState();
-  const NodeId taker = network->name(MemoryNetwork::kSlowTaker);
+  const NodeId taker = network->name(FourNodes::kSlowTaker);
   EXPECT_TRUE(
       IsVector(state, absl::StrCat("giving/", taker.name(), "/out/mass")));
 
-  auto fresh = network->MakeFresh(kReplaced);
+  auto fresh = network->MakeAlgorithm(kReplaced);
   RecordedActions actions;
   ASSERT_TRUE(fresh->ImportState(state, actions).ok());
   ASSERT_EQ(actions.size(), 1U);
@@ -210,7 +210,7 @@ TEST(StateTest, HoldsAParcelThatIsOutOneThatWaitsAndOneThatWasTaken) {
     SCOPED_TRACE(name);
     auto network = RunOf(name);
     const AlgorithmState state = network->algorithm(kReplaced).ExportState();
-    const std::string taker = network->name(MemoryNetwork::kSlowTaker).name();
+    const std::string taker = network->name(FourNodes::kSlowTaker).name();
     for (const char* field : {"giving/%s/out/mass", "giving/%s/pending/mass",
                               "taking/%s/held/0/mass"}) {
       EXPECT_TRUE(IsVector(state, absl::StrReplaceAll(field, {{"%s", taker}})))

@@ -11,8 +11,8 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "gtest/gtest.h"
+#include "tests/unit/core/four_nodes.h"
 #include "tests/unit/core/machine.h"
-#include "tests/unit/core/memory_network.h"
 
 namespace dfl::core {
 namespace {
@@ -34,9 +34,9 @@ TEST_P(AuxiliaryOf, IsThereWhereTheCatalogueNamesIt) {
   EXPECT_EQ(named.size(), info.auxiliary.size()) << "a symbol twice";
   EXPECT_TRUE(info.gradient_estimate.empty() ||
               named.count(info.gradient_estimate) > 0);
-  MemoryNetwork network(info);
+  FourNodes network(info);
   network.RunToStep(7);
-  for (size_t i = 0; i < MemoryNetwork::kNodes; ++i) {
+  for (size_t i = 0; i < FourNodes::kNodes; ++i) {
     const Algorithm& algorithm = network.algorithm(i);
     const size_t n = network.parameters(i).size();
     for (const std::string& symbol : AllSymbols()) {

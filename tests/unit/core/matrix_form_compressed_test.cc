@@ -279,7 +279,7 @@ class PameRecursion {
                         static_cast<int64_t>(m_[i]))) {
       const int64_t j = neighbours_[i][place];
       const uint64_t name = script::Name(j, i, answers_[j][i]++);
-      for (const int64_t l : script::Named(name, n, CountOf(s_.p, n))) {
+      for (const int64_t l : NamedCoordinates(name, n, CountOf(s_.p, n))) {
         sum[l] += x_(j, l);
         count[l] += 1;
       }

@@ -1,117 +1,26 @@
-// What the matrix-form tests share: plain matrices of doubles, least squares
-// with full gradients, decisions that both sides read from one script, and a
-// network that hands core's algorithms their events, one at a time, in an order
-// drawn from a seed. Nothing is lost and no deadline passes; only messages of
-// one stream of a link keep their order.
+// The network of the matrix-form tests: it hands the algorithms of core their
+// events one at a time, in an order drawn from a seed. Nothing is lost and no
+// deadline passes; only messages of one stream of a link keep their order. What
+// is decided at random stands in a script, which both sides read.
 #ifndef DFL_TESTS_UNIT_CORE_MATRIX_NETWORK_H_
 #define DFL_TESTS_UNIT_CORE_MATRIX_NETWORK_H_
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithm/algorithm.h"
-#include "gtest/gtest.h"
+#include "tests/support/test_network.h"
+#include "tests/unit/core/matrix.h"
 
 namespace dfl::core {
-
-// --------------------------------------------------------------- matrices ----
-
-// In doubles, filled with 0: X, Y, Z are [nodes x n], a row for each node; W,
-// A, B are [nodes x nodes].
-class Matrix {
- public:
-  Matrix(int64_t rows, int64_t columns)
-      : rows_(rows), columns_(columns), values_(rows * columns) {}
-
-  int64_t rows() const { return rows_; }
-  int64_t columns() const { return columns_; }
-  double& operator()(int64_t i, int64_t j) { return values_[i * columns_ + j]; }
-  double operator()(int64_t i, int64_t j) const {
-    return values_[i * columns_ + j];
-  }
-  absl::Span<const double> row(int64_t i) const {
-    return absl::MakeConstSpan(values_).subspan(i * columns_, columns_);
-  }
-  // f of every entry.
-  Matrix Each(const std::function<double(double)>& f) const;
-  // The largest |entry|.
-  double Largest() const;
-
- private:
-  int64_t rows_;
-  int64_t columns_;
-  std::vector<double> values_;
-};
-
-Matrix operator+(Matrix a, const Matrix& b);
-Matrix operator-(Matrix a, const Matrix& b);
-Matrix operator*(double a, const Matrix& b);
-Matrix operator*(const Matrix& a, const Matrix& b);
-Matrix Identity(int64_t m);
-Matrix Diagonal(const std::vector<double>& entries);
-
-// ---------------------------------------------------------------- weights ----
-
-// From -> to; an undirected edge is two of them.
-using Arcs = std::vector<std::pair<int64_t, int64_t>>;
-Arcs BothWays(const Arcs& edges);
-
-// 1/(1 + max(d_i, d_j)) on edges, the rest on the diagonal.
-Matrix Metropolis(int64_t m, const Arcs& arcs);
-// 1/m everywhere.
-Matrix Uniform(int64_t m);
-// a_ij = 1/(1 + number of in-neighbours of i): rows sum to 1.
-Matrix ReceiverWeights(int64_t m, const Arcs& arcs);
-// b_ji = 1/(1 + number of out-neighbours of i): columns sum to 1.
-Matrix SenderWeights(int64_t m, const Arcs& arcs);
-
-// By what nodes weigh what they hear (row i: node i) and what they send (column
-// i: node i). Of an undirected graph both are W.
-struct Weights {
-  Matrix hears;
-  Matrix sends;
-};
-
-// Five in a ring with a chord, by Metropolis.
-Weights ChordedRing();
-// Five arcs round and two across; not balanced.
-Weights Digraph5();
-// All to all, alike.
-Weights Complete(int64_t m);
-
-// --------------------------------------------------------------- problems ----
-
-// Node i has f_i(w) = |A_i w - b_i|^2 / (2 rows) up to a constant, kept as
-// 1/2 w' H_i w - h_i' w; rows are drawn from a seed. No two nodes have one
-// minimum.
-class LeastSquares {
- public:
-  LeastSquares(int64_t nodes, int64_t n);
-
-  int64_t nodes() const { return static_cast<int64_t>(h_.size()); }
-  int64_t n() const { return n_; }
-  std::vector<double> Gradient(int64_t node, absl::Span<const double> w) const;
-  // Row i: the gradient of f_i at row i.
-  Matrix Gradients(const Matrix& x) const;
-
- private:
-  int64_t n_;
-  std::vector<Matrix> hessian_;
-  std::vector<std::vector<double>> h_;
-};
-
-// Where nodes start, each elsewhere; exact in fp32.
-Matrix Starts(int64_t nodes, int64_t n);
 
 // ----------------------------------------------------------------- script ----
 
@@ -124,10 +33,8 @@ bool Coin(absl::string_view purpose, int64_t node, int64_t peer, int64_t nth,
 // `count` of [0, candidates), in increasing order.
 std::vector<int64_t> Places(absl::string_view purpose, int64_t node,
                             int64_t nth, int64_t candidates, int64_t count);
-// The name of the coordinates of the nth answer, and `count` of n that a name
-// stands for.
+// The name of the coordinates of the nth answer (NamedCoordinates).
 uint64_t Name(int64_t node, int64_t to, int64_t nth);
-std::vector<int64_t> Named(uint64_t name, int64_t n, int64_t count);
 // What node `node` draws of a range.
 int64_t Drawn(int64_t node, IntRange range);
 }  // namespace script
@@ -139,7 +46,7 @@ int64_t Drawn(int64_t node, IntRange range);
 // when all nodes are done with it.
 enum class Asks { kAtOnce, kAtTheEnd };
 
-class MatrixNetwork {
+class MatrixNetwork : public TestNetwork {
  public:
   // `knobs` of each node. `problem` must outlive it.
   MatrixNetwork(const std::string& algorithm, const LeastSquares& problem,
@@ -150,7 +57,6 @@ class MatrixNetwork {
                 const Weights& weights, const KnobValues& knobs)
       : MatrixNetwork(algorithm, problem, weights,
                       [&](int64_t) { return knobs; }) {}
-  ~MatrixNetwork();
 
   // One round of all nodes, until nothing is under way any more.
   void Round();
@@ -162,53 +68,29 @@ class MatrixNetwork {
   int64_t messages() const { return messages_; }
 
  private:
-  struct Node;
-  // (from, to, stream).
-  using Lane = std::tuple<int64_t, int64_t, int>;
-
-  static NodeId NameOf(int64_t i);
-  static int64_t IndexOf(const NodeId& id);
-  void Send(Lane lane, std::function<void()> arrives);
-  void SendEvent(Lane lane, Event event);
-  bool ServeAsks();
-  bool HappenNext();
-  void Handle(int64_t i, Event event);
-
-  void Do(int64_t i, ComputeGradient action);
-  void Do(int64_t i, const Ask& action);
-  void Do(int64_t i, const Answer& action);
-  void Do(int64_t i, const Push& action);
-  void Do(int64_t i, const Give& action);
-  void Do(int64_t i, const Skip& action);
-  void Do(int64_t i, const WakeAfter& action);
-  void Do(int64_t i, const CancelTimer& action);
-  void Do(int64_t i, const StepDone& action);
-  void Do(int64_t i, const Missed& action);
-  void Do(int64_t i, const Predict& action);
-  void Do(int64_t /*i*/, const CancelAsk& /*action*/) {}
+  std::optional<double> Latency(size_t from, size_t to,
+                                const Event& message) override;
+  std::optional<double> ComputeTime(size_t /*i*/) override {
+    return order_.Uniform();
+  }
+  std::optional<double> TimerTime(size_t /*i*/,
+                                  const WakeAfter& /*deadline*/) override {
+    return std::nullopt;
+  }
+  GradientReady Gradient(size_t i, absl::Span<const float> model,
+                         const std::vector<int64_t>& batch) override;
+  void OnAction(size_t i, const Action& action) override;
+  NodePlan PlanOf(const Network& network, const AlgorithmInfo& info,
+                  const Weights& weights, int64_t i) const;
 
   const LeastSquares& problem_;
   const Asks asks_served_;
   bool pulls_ = false;
   Rng order_;
   int64_t messages_ = 0;
-  std::vector<std::unique_ptr<Node>> nodes_;
-  std::map<Lane, std::deque<std::function<void()>>> lanes_;
-  std::vector<std::pair<int64_t, AskArrived>> asks_;  // of whom
+  // When the last message of (from, to, stream) arrives.
+  std::map<std::tuple<size_t, size_t, bool>, double> last_;
 };
-
-// One float operation errs by at most 2^-24 = 6e-8 of its result, to either
-// side. An entry sees some 40 of them in a round, and these recursions are
-// stable: they do not enlarge what was wrong before. So after 40 rounds it is
-// off by about sqrt(40 * 40) * 6e-8 = 2.4e-6 of the largest entry; this is four
-// times that. (Measured: up to 6e-7. A wrong term, or one of another round,
-// shows with 1e-3 and more within a few rounds.)
-inline constexpr double kTolerance = 1e-5;
-
-// Whether `got` is `want` up to `tolerance` of the larger of 1 and its largest
-// entry; else says where they differ most.
-testing::AssertionResult Close(const Matrix& got, const Matrix& want,
-                               double tolerance = kTolerance);
 
 }  // namespace dfl::core
 

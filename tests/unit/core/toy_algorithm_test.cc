@@ -14,7 +14,7 @@
 #include "daemon/core/vector/flat_vector.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/unit/core/memory_network.h"
+#include "tests/unit/core/four_nodes.h"
 
 namespace dfl::core {
 namespace {
@@ -135,10 +135,10 @@ TEST(ToyAlgorithm, NodePlansCarryItsEntryAndItsFacts) {
 
 TEST(ToyAlgorithm, RunsInANetwork) {
   const AlgorithmInfo info = ToyInfo();
-  MemoryNetwork network(info);
+  FourNodes network(info);
   const std::vector<float> start = network.parameters(0);
   network.RunToStep(60);
-  for (size_t i = 0; i < MemoryNetwork::kNodes; ++i) {
+  for (size_t i = 0; i < FourNodes::kNodes; ++i) {
     EXPECT_EQ(network.algorithm(i).step(), 60);
     EXPECT_EQ(network.algorithm(i).ExportState().algorithm, "toy");
     EXPECT_NE(network.parameters(i), start);
