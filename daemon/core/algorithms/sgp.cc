@@ -24,8 +24,21 @@ constexpr double kLeastOmegaGiven = 1e-3;
 
 }  // namespace
 
+double SgpStepShare(double omega, double own_share, double b,
+                    double least_omega) {
+  const double bound = omega / least_omega * b / std::max(b, own_share);
+  return std::min(1.0, kRounding * bound);
+}
+
+Sgp::Settings::Settings(const NodePlan& plan) : eta(plan.knobs.Number("eta")) {
+  const std::vector<double>& known = FactsOf<SgpFacts>(plan).least_omega;
+  least_omega =
+      known.empty() ? kLeastOmega : known[static_cast<size_t>(plan.place)];
+}
+
 Sgp::Sgp(AlgorithmContext context)
-    : MassRounds(std::move(context), &NodePlan::in_neighbours) {}
+    : MassRounds(std::move(context), &NodePlan::in_neighbours),
+      settings_(plan()) {}
 
 void Sgp::ResetMass() {
   x_.assign(vectors().parameters.begin(), vectors().parameters.end());
@@ -42,17 +55,9 @@ void Sgp::VisitState(StateFields& fields) {
 
 void Sgp::BeginRound(Actions& actions) { Compute(actions); }
 
-// A step of x moves the model z by step/omega, and of the next z a share is the
-// node's own: while nothing fails at most b_ii eta/least_omega, which the loss has
-// to bear. Where a cut has let omega fall, or nothing comes from others any more,
-// more than that would blow up, be it only in what is cut off.
 double Sgp::StepSize() const {
-  const std::vector<double>& known = FactsOf<SgpFacts>(plan()).least_omega;
-  const double least =
-      known.empty() ? kLeastOmega : known[static_cast<size_t>(plan().place)];
-  const double b = plan().sender_weight;
-  const double bound = omega_ / least * b / std::max(b, own_share_);
-  return plan().knobs.Number("eta") * std::min(1.0, kRounding * bound);
+  return settings_.eta * SgpStepShare(omega_, own_share_, plan().sender_weight,
+                                      settings_.least_omega);
 }
 
 void Sgp::AfterGradient(Actions& actions) {

@@ -27,6 +27,19 @@ struct SgpFacts : AlgorithmFacts {
   std::vector<double> least_omega;
 };
 
+// The share of eta that a step takes, in (0, 1]. [SGP] Alg. 1 takes all of it.
+//
+// A step of x by eta g moves the model z = x/omega by eta/omega g, and of the next
+// z the part `own_share` comes from the node's own x. While nothing fails omega
+// is at least `least_omega`, the own part is the diagonal entry `b` of B, and so
+// the model moves by at most b eta/least_omega, which the loss has to bear.
+//
+// Where a cut has let omega fall, or little comes from others any more, eta moves
+// it further than that. The share keeps own_share * eta/omega within the bound;
+// otherwise the model would blow up, be it only in what is cut off.
+double SgpStepShare(double omega, double own_share, double b,
+                    double least_omega);
+
 class Sgp : public MassRounds {
  public:
   explicit Sgp(AlgorithmContext context);
@@ -36,15 +49,24 @@ class Sgp : public MassRounds {
   double omega() const { return omega_; }
 
  private:
+  struct Settings {
+    explicit Settings(const NodePlan& plan);
+
+    double eta;
+    double least_omega;
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void VisitState(StateFields& fields) override;
-  // eta, and less of it where omega is little or nobody else's is in it.
+  // eta, as far as SgpStepShare allows.
   double StepSize() const override;
+  void OnPlanChanged() override { settings_ = Settings(plan()); }
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
+  Settings settings_;
   FlatVector x_;  // [n]
   double omega_ = 1;
   double own_share_ = 0;  // of omega: what was not others' before this round

@@ -53,13 +53,67 @@ std::optional<DrawnProbabilities> DrawnBy(const NodePlan& plan) {
   return drawn;
 }
 
+// ---------------------------------------------------------------- sinks ----
+
+void SinkRule::SetLinks(size_t out, size_t out_up, size_t in_up) {
+  sink_ = out > 0 && out_up == 0 && in_up > 0;
+  if (out_up > 0) held_.clear();
+}
+
+void SinkRule::Take(absl::Span<const float> z, absl::FunctionRef<void()> take) {
+  if (!sink_) {
+    take();
+    return;
+  }
+  if (held_.empty()) held_.assign(z.size(), 0.0F);
+  AddScaled(-1.0F, z, absl::MakeSpan(held_));
+  take();
+  AddScaled(1.0F, z, absl::MakeSpan(held_));
+}
+
+void SinkRule::Deduct(absl::Span<float> y) const {
+  if (!held_.empty()) AddScaled(-1.0F, held_, y);
+}
+
+void SinkRule::Reset() { held_.clear(); }
+
+void SinkRule::VisitState(StateFields& fields, size_t n) {
+  bool holds = !held_.empty();
+  fields.Flag("holds", holds);
+  held_.resize(holds ? n : 0);
+  if (holds) fields.Vector("held", held_, n);
+}
+
+// --------------------------------------------------------------- rounds ----
+
+SpodGt::Settings::Settings(const NodePlan& plan)
+    : eta(plan.knobs.Number("eta")) {
+  const Knobs& knobs = plan.knobs;
+  const std::optional<DrawnProbabilities> drawn = DrawnBy(plan);
+  if (Has(knobs, "p")) p = drawn ? *drawn->p : knobs.Number("p");
+  for (const Neighbour& neighbour : plan.out_neighbours) {
+    const NodeId& to = neighbour.node;
+    p_hat[to] = !Has(knobs, "p_hat") ? 1
+                : drawn              ? drawn->p_hat.at(to)
+                                     : knobs.Number("p_hat");
+  }
+  if (!Has(knobs, "unbias")) return;
+  const std::string& unbias = knobs.Text("unbias");
+  if (unbias == "on" ||
+      (unbias == "auto" && !drawn &&
+       FactsOf<SpodGtFacts>(plan).least_p >= kSmallestUnbiased)) {
+    scale = static_cast<float>(1 / p);
+  }
+}
+
 SpodGt::SpodGt(AlgorithmContext context, Decisions& decisions)
     : MassRounds(std::move(context), &NodePlan::in_neighbours),
+      settings_(plan()),
       decisions_(decisions) {}
 
 void SpodGt::ResetMass() {
   z_.assign(vectors().parameters.size(), 0.0F);
-  held_.clear();
+  sink_rule_.Reset();
 }
 
 void SpodGt::ResetState() {
@@ -72,38 +126,15 @@ void SpodGt::VisitState(StateFields& fields) {
   fields.Flag("begun", begun_);
   fields.Number("v", scale_);
   fields.Vector("z", z_, n());
-  bool holds = !held_.empty();
-  fields.Flag("holds", holds);
-  held_.resize(holds ? n() : 0);
-  if (holds) fields.Vector("held", held_, n());
+  sink_rule_.VisitState(fields, n());
   fields.Count("sent", sent_);
   fields.Count("could_send", could_send_);
-}
-
-double SpodGt::Probability(const char* knob, const NodeId& peer) const {
-  if (!Has(plan().knobs, knob)) return 1;
-  if (!Draws(plan().knobs)) return plan().knobs.Number(knob);
-  return DrawnProbability(plan().seed, knob, plan().self, peer);
-}
-
-float SpodGt::Scale() const {
-  if (!Has(plan().knobs, "unbias")) return 1;
-  const std::string& unbias = plan().knobs.Text("unbias");
-  const bool on = unbias == "on" ||
-                  (unbias == "auto" && !Draws(plan().knobs) &&
-                   FactsOf<SpodGtFacts>(plan()).least_p >= kSmallestUnbiased);
-  return on ? static_cast<float>(1 / Probability("p", plan().self)) : 1.0F;
 }
 
 FlatVector SpodGt::Tracker() const {
   FlatVector y(z_);
   if (scale_ != 0) AddScaled(scale_, vectors().gradient, absl::MakeSpan(y));
   return y;
-}
-
-bool SpodGt::IsSink() const {
-  const std::vector<Neighbour>& to = plan().out_neighbours;
-  return !to.empty() && Up(to).empty() && !Up(plan().in_neighbours).empty();
 }
 
 void SpodGt::BeginRound(Actions& actions) {
@@ -118,8 +149,7 @@ void SpodGt::BeginRound(Actions& actions) {
 void SpodGt::MayCompute(Actions& actions) {
   begun_ = true;
   scale_ = 0;
-  const NodeId& self = plan().self;
-  if (decisions_.Happens("compute", self, Probability("p", self))) {
+  if (decisions_.Happens("compute", plan().self, settings_.p)) {
     Compute(actions);
   } else if (phase_ == Phase::kFirstGradient) {
     Send(actions);
@@ -129,7 +159,7 @@ void SpodGt::MayCompute(Actions& actions) {
 }
 
 void SpodGt::AfterGradient(Actions& actions) {
-  scale_ = Scale();
+  scale_ = settings_.scale;
   CountGradient();
   if (phase_ == Phase::kFirstGradient) {
     Send(actions);
@@ -146,7 +176,7 @@ void SpodGt::Send(Actions& actions) {
   for (const Neighbour& neighbour : Up(plan().out_neighbours)) {
     ++could_send_;
     const NodeId& to = neighbour.node;
-    if (decisions_.Happens("send", to, Probability("p_hat", to))) {
+    if (decisions_.Happens("send", to, settings_.p_hat.at(to))) {
       drawn.push_back(neighbour);
     } else {
       skip.peers.push_back(neighbour.node);
@@ -160,31 +190,18 @@ void SpodGt::Send(Actions& actions) {
 
 void SpodGt::AfterExchange(Arrivals arrivals, Actions& actions) {
   MixArrivals(arrivals, vectors().parameters, vectors().buffers);
-  TakeMass();
-  Step();
+  sink_rule_.SetLinks(plan().out_neighbours.size(),
+                      Up(plan().out_neighbours).size(),
+                      Up(plan().in_neighbours).size());
+  sink_rule_.Take(z_, [&] { ledger().AddTo(step(), absl::MakeSpan(z_)); });
+  if (!sink_rule_.sink()) Step();
   phase_ = Phase::kGradient;
   MayCompute(actions);
 }
 
-void SpodGt::TakeMass() {
-  if (!Up(plan().out_neighbours).empty()) held_.clear();
-  if (!IsSink()) {
-    ledger().AddTo(step(), absl::MakeSpan(z_));
-    return;
-  }
-  if (held_.empty()) held_.assign(n(), 0.0F);
-  AddScaled(-1.0F, z_, absl::MakeSpan(held_));
-  ledger().AddTo(step(), absl::MakeSpan(z_));
-  AddScaled(1.0F, z_, absl::MakeSpan(held_));
-}
-
-// What others gave to a sink is their descent, not this node's: it does not step
-// while it comes in. Where nobody sends any more either, it steps without it: the
-// sum at the time of the cut would drive it away for as long as it is alone.
 void SpodGt::Step() {
-  if (IsSink()) return;
   FlatVector y = Tracker();
-  if (!held_.empty()) AddScaled(-1.0F, held_, absl::MakeSpan(y));
+  sink_rule_.Deduct(absl::MakeSpan(y));
   AddScaled(static_cast<float>(-StepSize()), y, vectors().parameters);
 }
 

@@ -12,9 +12,7 @@
 // ledger: sum_i y_i = sum_i v_i g_i. To an out-neighbour that is not drawn goes
 // a header that says so.
 //
-// A node all of whose out-neighbours are down keeps what it is given: the
-// gradients of all nodes upstream come together in its y, which no move of its
-// own brings to 0, and it would walk away. Until one is back it does not step.
+// Where nobody is up that a node could hand its tracker on to, see SinkRule.
 //
 // Given by knobs, or (p_draw) drawn once by node and by link from Beta(1/2, 1/2),
 // as in the paper's experiments.
@@ -23,10 +21,13 @@
 #ifndef DFL_CORE_ALGORITHMS_SPOD_GT_H_
 #define DFL_CORE_ALGORITHMS_SPOD_GT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
@@ -55,6 +56,40 @@ struct DrawnProbabilities {
 // call. Nullopt where nothing is drawn.
 std::optional<DrawnProbabilities> DrawnBy(const NodePlan& plan);
 
+// What Spod-GT does while links are down and the graph is not strongly connected,
+// which [Spod-GT] takes for granted: a deviation from eq. (2), (3).
+//
+// A *sink* is a node all of whose out-neighbours are down while others still give
+// to it. The gradients of all nodes upstream come together in its tracker y, and
+// no move of its own brings y to 0: it would walk away from the minimiser. So a
+// sink mixes and does not step. It keeps what it is given, which counts again as
+// soon as some of it can be handed on.
+//
+// Where nobody gives to it any more either, it steps again, but without what it
+// was given as a sink: the sum at the time of the cut would drive it away for as
+// long as it is alone.
+class SinkRule {
+ public:
+  // The links of the round: the number of out-neighbours, how many of them are
+  // up, and how many in-neighbours are.
+  void SetLinks(size_t out, size_t out_up, size_t in_up);
+  // Whether the node is a sink in this round, so that it may not step.
+  bool sink() const { return sink_; }
+  // Calls `take`, which adds to the tracker `z` [n] what came in this round.
+  void Take(absl::Span<const float> z, absl::FunctionRef<void()> take);
+  // Subtracts from `y` [n] what was given to a sink that has been one, or alone,
+  // ever since.
+  void Deduct(absl::Span<float> y) const;
+
+  // Nothing was given yet.
+  void Reset();
+  void VisitState(StateFields& fields, size_t n);
+
+ private:
+  bool sink_ = false;
+  FlatVector held_;  // what Deduct subtracts, [n]; empty: nothing
+};
+
 class SpodGt : public MassRounds {
  public:
   // `decisions` must outlive it.
@@ -66,37 +101,41 @@ class SpodGt : public MassRounds {
   }
 
  private:
+  // The knobs, by their symbols. Not every variant has p, p_hat and unbias.
+  struct Settings {
+    explicit Settings(const NodePlan& plan);
+
+    double eta;
+    double p = 1;
+    std::map<NodeId, double> p_hat;  // p^_ji by out-neighbour j
+    float scale = 1;                 // of v_i g_i: 1/p_i or 1
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void ResetState() override;
   void VisitState(StateFields& fields) override;
-  double StepSize() const override { return plan().knobs.Number("eta"); }
+  double StepSize() const override { return settings_.eta; }
+  void OnPlanChanged() override { settings_ = Settings(plan()); }
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
-  // p_i (`peer` is oneself) or p^_ji, which not every variant has as a knob.
-  double Probability(const char* knob, const NodeId& peer) const;
-  // 1/p_i or 1: what v_i g_i is multiplied by.
-  float Scale() const;
-  // Whether mass comes in and none can be handed on.
-  bool IsSink() const;
   // y = z + v g.
   FlatVector Tracker() const;
   // Draws v_i; computes, or goes on without.
   void MayCompute(Actions& actions);
   void Send(Actions& actions);
-  void TakeMass();
   void Step();
 
+  Settings settings_;
   Decisions& decisions_;
   enum class Phase { kFirstGradient, kExchange, kGradient };
   Phase phase_ = Phase::kFirstGradient;
   bool begun_ = false;  // the gradient at the start was drawn
   // v_i g_i of the round is scale_ times NodeVectors::gradient; 0: v_i = 0.
   float scale_ = 0;
-  // Of z_, what came while it was a sink; [n], or empty since it could hand on.
-  FlatVector held_;
+  SinkRule sink_rule_;
   int64_t sent_ = 0;  // drawn out-neighbours, of all rounds
   int64_t could_send_ = 0;
   FlatVector z_;  // [n]

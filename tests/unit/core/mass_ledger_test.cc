@@ -344,6 +344,49 @@ std::unique_ptr<Machine> SinkInItsExchange() {
 }
 
 // What comes together where it cannot be handed on is of nodes that do not move.
+// out, out_up, in_up
+TEST(SinkRuleTest, ASinkIsGivenToAndHasNobodyToGiveTo) {
+  SinkRule rule;
+  rule.SetLinks(2, 0, 1);
+  EXPECT_TRUE(rule.sink());
+  rule.SetLinks(2, 1, 1);  // one of two is up
+  EXPECT_FALSE(rule.sink());
+  rule.SetLinks(2, 0, 0);  // alone
+  EXPECT_FALSE(rule.sink());
+  rule.SetLinks(0, 0, 1);  // its graph has no edge to give by
+  EXPECT_FALSE(rule.sink());
+}
+
+TEST(SinkRuleTest, DeductsWhatASinkWasGivenUntilItCanHandItOn) {
+  SinkRule rule;
+  FlatVector z = {1, 2};
+  const auto take = [&](float a, float b) {
+    rule.Take(z, [&] {
+      z[0] += a;
+      z[1] += b;
+    });
+  };
+  const auto deducted = [&] {
+    FlatVector y = {0, 0};
+    rule.Deduct(absl::MakeSpan(y));
+    return y;
+  };
+  rule.SetLinks(1, 1, 1);
+  take(8, 8);  // no sink: everything counts
+  EXPECT_EQ(z, (FlatVector{9, 10}));
+  EXPECT_EQ(deducted(), (FlatVector{0, 0}));
+  rule.SetLinks(1, 0, 1);
+  take(1, 2);
+  take(4, 0);
+  EXPECT_EQ(z, (FlatVector{14, 12}));
+  EXPECT_EQ(deducted(), (FlatVector{-5, -2}));
+  rule.SetLinks(1, 0, 0);  // alone, but what it was given is still there
+  EXPECT_FALSE(rule.sink());
+  EXPECT_EQ(deducted(), (FlatVector{-5, -2}));
+  rule.SetLinks(1, 1, 0);  // it can be handed on
+  EXPECT_EQ(deducted(), (FlatVector{0, 0}));
+}
+
 TEST(SpodGtTest, ASinkDoesNotStep) {
   auto machine = SinkInItsExchange();
   EXPECT_EQ(machine->Handle(Mass("a", {100, 100}, 0, 1)), "cancel gradient");
@@ -547,6 +590,26 @@ TEST(SgpTest, TheRatioIsTheModel) {
 
 // A step of x moves the model by step/omega, and a share of the next model is the
 // node's own: together they make no more of it than while nothing fails.
+// omega, own_share, b, least_omega
+TEST(SgpStepShareTest, TakesTheWholeStepWhileNothingFails) {
+  EXPECT_EQ(SgpStepShare(1, 0.5, 0.5, 0.4), 1);
+  EXPECT_EQ(SgpStepShare(0.4, 0.5, 0.5, 0.4), 1);  // the least it can be
+  EXPECT_EQ(SgpStepShare(0.4, 0.1, 0.5, 0.4), 1);  // less of it is its own
+}
+
+TEST(SgpStepShareTest, BoundsHowFarTheModelMoves) {
+  // eta times the share moves the model by share/omega, of which own_share
+  // stays; with b = 1/2 and a least omega of 0.4 that may be 1.25.
+  for (const double omega : {0.3, 0.1, 1e-3}) {
+    for (const double own_share : {0.5, 0.7, 1.0}) {
+      const double share = SgpStepShare(omega, own_share, 0.5, 0.4);
+      EXPECT_NEAR(own_share * share / omega, 1.25, 1e-5)
+          << omega << " " << own_share;
+    }
+  }
+  EXPECT_NEAR(SgpStepShare(0.4, 1, 0.5, 0.4), 0.5, 1e-5);  // nobody else's
+}
+
 TEST(SgpTest, AStepOfAModelWithLittleWeightIsNoLarger) {
   auto machine = MachineOnDigraph("sgp", {{"eta", 0.5}});
   const auto with_least = [&](double least) {
