@@ -190,7 +190,8 @@ void AsyncDsgd::MixIfComplete(Actions& actions) {
 // Eq. (2.9), by differences; W_ij = 1/(1 + max(d_i, d_j)).
 void AsyncDsgd::Mix(Actions& actions) {
   actions.Do(CancelTimer{kDeadlineTimer});
-  std::vector<PushBarrier::Arrival> arrivals = barrier().Take(step(), MaxLag());
+  std::vector<PushBarrier::Arrival> arrivals =
+      barrier().Take(step(), max_lag());
   // A link may have come up since the push went out.
   const double own = std::max(static_cast<double>(degree_),
                               static_cast<double>(arrivals.size()));

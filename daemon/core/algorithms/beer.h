@@ -17,14 +17,15 @@
 #include "absl/strings/string_view.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_info.h"
-#include "daemon/core/rounds/replica_rounds.h"
+#include "daemon/core/rounds/compressed_rounds.h"
 
 namespace dfl::core {
 
 AlgorithmInfo BeerInfo();
 
-class Beer : public ReplicaRounds {
+class Beer : public CompressedRounds {
  public:
+  // `decisions` must outlive it.
   Beer(AlgorithmContext context, Decisions& decisions);
 
   FlatVector Auxiliary(absl::string_view symbol) const override {
@@ -32,27 +33,15 @@ class Beer : public ReplicaRounds {
   }
 
  private:
-  // The knobs, by their symbols.
-  struct Settings {
-    explicit Settings(const Knobs& knobs);
-
-    double eta;
-    double gamma;
-  };
-
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetState() override;
   void VisitState(StateFields& fields) override;
-  double StepSize() const override { return settings_.eta; }
-  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
   // The step of x, and the gradient there.
   void Move(Actions& actions);
 
-  Settings settings_;
-  Decisions& decisions_;
   bool begun_ = false;  // a gradient at the present x has been asked for
   bool moved_ = false;  // in this round
   FlatVector v_;        // [n]

@@ -8,37 +8,22 @@
 #define DFL_CORE_ALGORITHMS_CHOCO_SGD_H_
 
 #include "daemon/core/algorithm/algorithm_info.h"
-#include "daemon/core/rounds/replica_rounds.h"
+#include "daemon/core/rounds/compressed_rounds.h"
 
 namespace dfl::core {
 
 AlgorithmInfo ChocoSgdInfo();
 
-class ChocoSgd : public ReplicaRounds {
+class ChocoSgd : public CompressedRounds {
  public:
+  // `decisions` must outlive it.
   ChocoSgd(AlgorithmContext context, Decisions& decisions);
 
  private:
-  // The knobs, by their symbols.
-  struct Settings {
-    explicit Settings(const Knobs& knobs);
-
-    double eta;
-    double gamma;
-  };
-
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
-  double StepSize() const override { return settings_.eta; }
-  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
-
-  Settings settings_;
-  Decisions& decisions_;
 };
-
-// The knob gamma of algorithms that mix replicas.
-KnobSpec ReplicaMixingKnob(double default_value);
 
 }  // namespace dfl::core
 

@@ -8,14 +8,17 @@ namespace dfl::core {
 
 Dfedavgm::Settings::Settings(const Knobs& knobs)
     : eta(knobs.Number("eta")),
-      theta(static_cast<float>(knobs.Number("theta"))),
-      local_steps(knobs.Integer("K")) {}
+      theta(static_cast<float>(knobs.Number("theta"))) {}
 
 Dfedavgm::Dfedavgm(AlgorithmContext context)
-    : PushRounds(std::move(context)), settings_(plan().knobs) {}
+    : LocalRounds(std::move(context)), settings_(plan().knobs) {}
 
-void Dfedavgm::BeforeTraining() {
-  local_left_ = settings_.local_steps;
+void Dfedavgm::OnPlanChanged() {
+  LocalRounds::OnPlanChanged();
+  settings_ = Settings(plan().knobs);
+}
+
+void Dfedavgm::BeginLocalSteps() {
   momentum_.assign(vectors().parameters.size(), 0.0F);
 }
 
@@ -25,20 +28,10 @@ Dfedavgm::Next Dfedavgm::AfterGradient() {
     momentum_[l] = theta * momentum_[l] + vectors().gradient[l];
   }
   AddScaled(static_cast<float>(-StepSize()), momentum_, vectors().parameters);
-  return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
+  return EndLocalStep();
 }
 
 // ---- catalogue entry ----
-
-KnobSpec LocalStepsKnob() {
-  return {.name = "K",
-          .type = KnobType::kInteger,
-          .default_value = int64_t{5},
-          .min = 1,
-          .unit = "steps",
-          .noun = KnobNoun::kPeriod,
-          .help = "Local steps in a round."};
-}
 
 AlgorithmInfo DfedavgmInfo() {
   return {

@@ -5,22 +5,17 @@
 #ifndef DFL_CORE_ALGORITHMS_DFEDAVGM_H_
 #define DFL_CORE_ALGORITHMS_DFEDAVGM_H_
 
-#include <cstdint>
-
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_info.h"
-#include "daemon/core/rounds/push_rounds.h"
+#include "daemon/core/rounds/local_rounds.h"
 
 namespace dfl::core {
 
 AlgorithmInfo DfedavgmInfo();
 
-class Dfedavgm : public PushRounds {
+class Dfedavgm : public LocalRounds {
  public:
   explicit Dfedavgm(AlgorithmContext context);
-
-  // Local steps leave w_i.
-  bool parameters_settled() const override { return !in_round(); }
 
  private:
   // The knobs, by their symbols.
@@ -29,22 +24,16 @@ class Dfedavgm : public PushRounds {
 
     double eta;
     float theta;
-    int64_t local_steps;
   };
 
-  Order RoundOrder() const override { return Order::kTrainPushMix; }
-  void BeforeTraining() override;
+  void BeginLocalSteps() override;
   Next AfterGradient() override;
   double StepSize() const override { return settings_.eta; }
-  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
+  void OnPlanChanged() override;
 
   Settings settings_;
-  int64_t local_left_ = 0;  // gradients still to take in this round
-  FlatVector momentum_;     // v, [n]
+  FlatVector momentum_;  // v, [n]
 };
-
-// The knob K, as the algorithms with local steps declare it.
-KnobSpec LocalStepsKnob();
 
 }  // namespace dfl::core
 

@@ -4,22 +4,19 @@
 #include <cmath>
 #include <utility>
 
-#include "daemon/core/algorithms/dfedavgm.h"
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
 
 Dfedsam::Settings::Settings(const Knobs& knobs)
-    : eta(knobs.Number("eta")),
-      rho(knobs.Number("rho")),
-      local_steps(knobs.Integer("K")) {}
+    : eta(knobs.Number("eta")), rho(knobs.Number("rho")) {}
 
 Dfedsam::Dfedsam(AlgorithmContext context)
-    : PushRounds(std::move(context)), settings_(plan().knobs) {}
+    : LocalRounds(std::move(context)), settings_(plan().knobs) {}
 
-void Dfedsam::BeforeTraining() {
-  local_left_ = settings_.local_steps;
-  ascended_ = false;
+void Dfedsam::OnPlanChanged() {
+  LocalRounds::OnPlanChanged();
+  settings_ = Settings(plan().knobs);
 }
 
 Dfedsam::Next Dfedsam::AfterGradient() {
@@ -31,7 +28,7 @@ Dfedsam::Next Dfedsam::AfterGradient() {
   std::copy(base_.begin(), base_.end(), vectors().parameters.begin());
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);
-  return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
+  return EndLocalStep();
 }
 
 void Dfedsam::Ascend() {

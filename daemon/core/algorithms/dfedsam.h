@@ -6,22 +6,17 @@
 #ifndef DFL_CORE_ALGORITHMS_DFEDSAM_H_
 #define DFL_CORE_ALGORITHMS_DFEDSAM_H_
 
-#include <cstdint>
-
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_info.h"
-#include "daemon/core/rounds/push_rounds.h"
+#include "daemon/core/rounds/local_rounds.h"
 
 namespace dfl::core {
 
 AlgorithmInfo DfedsamInfo();
 
-class Dfedsam : public PushRounds {
+class Dfedsam : public LocalRounds {
  public:
   explicit Dfedsam(AlgorithmContext context);
-
-  // Local steps leave w_i.
-  bool parameters_settled() const override { return !in_round(); }
 
  private:
   // The knobs, by their symbols.
@@ -30,21 +25,18 @@ class Dfedsam : public PushRounds {
 
     double eta;
     double rho;
-    int64_t local_steps;
   };
 
-  Order RoundOrder() const override { return Order::kTrainPushMix; }
-  void BeforeTraining() override;
+  void BeginLocalSteps() override { ascended_ = false; }
   Next AfterGradient() override;
   double StepSize() const override { return settings_.eta; }
-  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
+  void OnPlanChanged() override;
 
   void Ascend();
 
   Settings settings_;
-  int64_t local_left_ = 0;  // steps still to take in this round
-  bool ascended_ = false;   // the parameters hold z + rho g/||g||
-  FlatVector base_;         // z meanwhile, [n]
+  bool ascended_ = false;  // the parameters hold z + rho g/||g||
+  FlatVector base_;        // z meanwhile, [n]
 };
 
 }  // namespace dfl::core

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "daemon/core/algorithms/dfedavgm.h"
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
@@ -21,12 +20,11 @@ double HubStep(const Knobs& knobs) {
 Fedmid::Settings::Settings(const Knobs& knobs)
     : eta_c(knobs.Number("eta_c")),
       eta_s(knobs.Number("eta_s")),
-      local_steps(knobs.Integer("K")),
       hub_step(HubStep(knobs)),
       prox(ProxOf(knobs)) {}
 
 Fedmid::Fedmid(AlgorithmContext context)
-    : PushRounds(std::move(context)), settings_(plan().knobs) {}
+    : LocalRounds(std::move(context)), settings_(plan().knobs) {}
 
 std::vector<NodeId> Fedmid::Receivers() const {
   return IsHub() ? std::vector<NodeId>() : std::vector<NodeId>{hub()};
@@ -37,19 +35,23 @@ std::vector<NodeId> Fedmid::Senders() const {
 }
 
 absl::Duration Fedmid::Deadline() const {
-  return IsHub() ? PushRounds::Deadline() : 2 * PushRounds::Deadline();
+  return IsHub() ? LocalRounds::Deadline() : 2 * LocalRounds::Deadline();
 }
 
-void Fedmid::BeforeTraining() {
+void Fedmid::OnPlanChanged() {
+  LocalRounds::OnPlanChanged();
+  settings_ = Settings(plan().knobs);
+}
+
+void Fedmid::BeginLocalSteps() {
   start_.assign(vectors().parameters.begin(), vectors().parameters.end());
-  local_left_ = settings_.local_steps;
 }
 
 Fedmid::Next Fedmid::AfterGradient() {
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);
   ApplyProx(settings_.prox, StepSize(), vectors().parameters);
-  return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
+  return EndLocalStep();
 }
 
 void Fedmid::Mix(std::vector<PushBarrier::Arrival> arrivals) {

@@ -8,8 +8,8 @@
 //
 // The hub is the star's centre, the member of the highest degree. On a network
 // the spokes push z to it and it pushes w back, which they take as theirs. A z
-// that does not come counts as no difference; without the hub's w a spoke stays
-// at the w it has.
+// that does not come counts as no difference, and so does one of another round.
+// Without the hub's w a spoke stays at the w it has.
 #ifndef DFL_CORE_ALGORITHMS_FEDMID_H_
 #define DFL_CORE_ALGORITHMS_FEDMID_H_
 
@@ -22,19 +22,16 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithms/hubs.h"
+#include "daemon/core/rounds/local_rounds.h"
 #include "daemon/core/rounds/prox.h"
-#include "daemon/core/rounds/push_rounds.h"
 
 namespace dfl::core {
 
 AlgorithmInfo FedmidInfo();
 
-class Fedmid : public PushRounds {
+class Fedmid : public LocalRounds {
  public:
   explicit Fedmid(AlgorithmContext context);
-
-  // Local steps leave w.
-  bool parameters_settled() const override { return !in_round(); }
 
  private:
   // The knobs, by their symbols.
@@ -43,24 +40,20 @@ class Fedmid : public PushRounds {
 
     double eta_c;
     double eta_s;
-    int64_t local_steps;
     double hub_step;
     Prox prox;
   };
 
-  Order RoundOrder() const override { return Order::kTrainPushMix; }
   std::vector<NodeId> Receivers() const override;
   std::vector<NodeId> Senders() const override;
   // The hub waits for the others first, and its w comes after that.
   absl::Duration Deadline() const override;
-  // What belongs to another round's w is of no use.
-  int64_t MaxLag() const override { return 0; }
-  void BeforeTraining() override;
+  void BeginLocalSteps() override;
   Next AfterGradient() override;
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   void AfterMix(Actions& actions) override;
   double StepSize() const override { return settings_.eta_c; }
-  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
+  void OnPlanChanged() override;
   // sparsity: the share of parameters that are 0.
   void AddGauges(std::map<std::string, double>& gauges) const override;
 
@@ -69,8 +62,7 @@ class Fedmid : public PushRounds {
   void MixAsHub(std::vector<PushBarrier::Arrival> arrivals);
 
   Settings settings_;
-  int64_t local_left_ = 0;  // gradients still to take in this round
-  FlatVector start_;        // w of the round, [n]
+  FlatVector start_;  // w of the round, [n]
 };
 
 }  // namespace dfl::core

@@ -14,16 +14,26 @@
 namespace dfl::core {
 namespace {
 
-constexpr uint64_t kDeadlineTimer = 1;
-
 constexpr double kDelta = 1e-6;
 // Weights that sum to less leave theta as it is.
 constexpr double kLeastSum = 1e-6;
 
 }  // namespace
 
+KdPdfl::Settings::Settings(const Knobs& knobs)
+    : eta(knobs.Number("eta")),
+      period(knobs.Integer("T_ex")),
+      subset(knobs.Integer("subset")),
+      mu1(knobs.Number("mu1")),
+      mu2(knobs.Number("mu2")),
+      c_base(knobs.Number("c_base")),
+      adopt(knobs.Flag("adopt")),
+      own_timers(knobs.Text("stars") == "own-timer"),
+      literal_rounds(knobs.Flag("literal_rounds")) {}
+
 KdPdfl::KdPdfl(AlgorithmContext context, Decisions& decisions)
     : plan_(std::move(context.plan)),
+      settings_(plan_.knobs),
       vectors_(context.vectors),
       decisions_(decisions),
       train_rows_(context.train_rows) {}
@@ -39,9 +49,12 @@ void KdPdfl::Handle(Event event, Actions& actions) {
             Answer{e.from, e.ask, 1, decisions_.NameCoordinates(e.from)});
       },
       [&](AnswerArrived e) { OnAnswer(std::move(e), actions); },
-      [&](const AnswerMissing& e) { OnAnswerMissing(e.from, e.ask, actions); },
+      [&](const AnswerMissing& e) {
+        exchange_.OnMissing(e);
+        PredictIfReady(actions);
+      },
       [&](const TimerFired& e) {
-        if (e.timer == kDeadlineTimer) OnDeadline(actions);
+        if (exchange_.OnTimer(e.timer, actions)) PredictModels(actions);
       },
       [&](const Predicted& e) { OnPredicted(e, actions); },
       [&](PushArrived e) { OnPush(std::move(e)); },
@@ -51,35 +64,34 @@ void KdPdfl::Handle(Event event, Actions& actions) {
 }
 
 void KdPdfl::OnGradient(Actions& actions) {
-  AddScaled(static_cast<float>(-plan_.knobs.Number("eta")), vectors_.gradient,
+  AddScaled(static_cast<float>(-settings_.eta), vectors_.gradient,
             vectors_.parameters);
   ++gradients_;
   FinishRound(actions);
 }
 
+// A part of a model cannot predict.
 void KdPdfl::OnAnswer(AnswerArrived answer, Actions& actions) {
-  if (!exchange_ || exchange_->ask != answer.ask ||
-      exchange_->outstanding.erase(answer.from) == 0) {
-    return;
-  }
-  // A part of a model cannot predict.
   const RemoteVector& model = *answer.model.parameters;
   if (model.carried() == model.size()) {
-    exchange_->answers[answer.from] = std::move(answer.model);
+    exchange_.OnAnswer(std::move(answer));
+  } else {
+    exchange_.OnMissing(AnswerMissing{answer.from, answer.ask});
   }
-  PredictIfComplete(actions);
+  PredictIfReady(actions);
 }
 
 // Only a model of one that had ours, as a star, may be adopted.
 void KdPdfl::OnPush(PushArrived push) {
-  if (plan_.knobs.Flag("adopt") && answered_.erase(push.from) > 0) {
+  if (settings_.adopt && answered_.erase(push.from) > 0) {
     adopted_ = std::move(push.model);
   }
 }
 
 void KdPdfl::Start(int64_t round) {
   r_ = round;
-  exchange_.reset();
+  exchange_.Drop();
+  predicting_.reset();
   deliver_to_.clear();
   answered_.clear();
   adopted_.reset();
@@ -91,7 +103,7 @@ void KdPdfl::VisitState(StateFields& fields) {
   fields.Count("gradients", gradients_);
   fields.ByNode("weights", weights_,
                 [&](double& weight) { fields.Number("w", weight); });
-  fields.Name("last_ask", last_ask_);
+  exchange_.VisitState(fields);
   fields.Nodes("deliver_to", deliver_to_);
   fields.Nodes("answered", answered_);
   fields.Model("adopted", adopted_, vectors_.parameters.size(),
@@ -103,6 +115,7 @@ void KdPdfl::VisitState(StateFields& fields) {
 
 void KdPdfl::ChangePlan(NodePlan plan) {
   plan_ = std::move(plan);
+  settings_ = Settings(plan_.knobs);
   const auto is_neighbour = [this](const NodeId& node) {
     return std::any_of(plan_.neighbours.begin(), plan_.neighbours.end(),
                        [&](const Neighbour& n) { return n.node == node; });
@@ -114,16 +127,16 @@ void KdPdfl::ChangePlan(NodePlan plan) {
   for (auto it = answered_.begin(); it != answered_.end();) {
     it = is_neighbour(*it) ? std::next(it) : answered_.erase(it);
   }
-  if (!plan_.knobs.Flag("adopt")) {
+  if (!settings_.adopt) {
     deliver_to_.clear();
     adopted_.reset();
   }
 }
 
 bool KdPdfl::WakesAsStar() const {
-  const int64_t period = plan_.knobs.Integer("T_ex");
+  const int64_t period = settings_.period;
   if (r_ < period || plan_.neighbours.empty()) return false;
-  if (!LiteralRounds() && plan_.knobs.Text("stars") == "own-timer") {
+  if (!settings_.literal_rounds && settings_.own_timers) {
     return r_ % period == decisions_.DrawFrom("star", IntRange{0, period - 1});
   }
   return r_ % period == 0 &&
@@ -132,8 +145,8 @@ bool KdPdfl::WakesAsStar() const {
 }
 
 bool KdPdfl::TrainsNow() const {
-  const int64_t period = plan_.knobs.Integer("T_ex");
-  return !LiteralRounds() || r_ < period || r_ % period > 1;
+  const int64_t period = settings_.period;
+  return !settings_.literal_rounds || r_ < period || r_ % period > 1;
 }
 
 void KdPdfl::OnStepBegins(Actions& actions) {
@@ -158,71 +171,47 @@ void KdPdfl::OnStepBegins(Actions& actions) {
 }
 
 void KdPdfl::BeginStar(Actions& actions) {
-  std::vector<NodeId> candidates;
-  candidates.reserve(plan_.neighbours.size());
-  for (const Neighbour& neighbour : plan_.neighbours) {
-    candidates.push_back(neighbour.node);
+  exchange_.Begin(plan_.neighbours, settings_.subset, settings_.subset,
+                  decisions_, actions);
+  exchange_.Wait(plan_.exchange_deadline, actions);
+}
+
+void KdPdfl::PredictIfReady(Actions& actions) {
+  if (exchange_.ready()) PredictModels(actions);
+}
+
+void KdPdfl::PredictModels(Actions& actions) {
+  std::map<NodeId, RemoteModel> answers;
+  for (AnswerArrived& answer : exchange_.End(actions)) {
+    answers.emplace(std::move(answer.from), std::move(answer.model));
   }
-  const int64_t asked = std::min<int64_t>(
-      plan_.knobs.Integer("subset"), static_cast<int64_t>(candidates.size()));
-  std::vector<NodeId> peers = decisions_.ChooseNeighbours(candidates, asked);
-  exchange_ = Exchange();
-  exchange_->ask = ++last_ask_;
-  exchange_->asked = asked;
-  exchange_->outstanding.insert(peers.begin(), peers.end());
-  actions.Do(Ask{exchange_->ask, std::move(peers)});
-  actions.Do(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
-}
-
-void KdPdfl::OnAnswerMissing(const NodeId& from, uint64_t ask,
-                             Actions& actions) {
-  if (!exchange_ || exchange_->ask != ask) return;
-  exchange_->outstanding.erase(from);
-  PredictIfComplete(actions);
-}
-
-void KdPdfl::OnDeadline(Actions& actions) {
-  if (!exchange_ || exchange_->predicting) return;
-  actions.Do(
-      Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
-             exchange_->asked,
-             static_cast<int64_t>(exchange_->answers.size())});
-  actions.Do(CancelAsk{exchange_->ask});
-  exchange_->outstanding.clear();
-  PredictIfComplete(actions);
-}
-
-void KdPdfl::PredictIfComplete(Actions& actions) {
-  if (exchange_->predicting || !exchange_->outstanding.empty()) return;
-  exchange_->predicting = true;
-  actions.Do(CancelTimer{kDeadlineTimer});
-  if (exchange_->answers.empty()) {
+  if (answers.empty()) {
     last_star_ = Star();
-    exchange_.reset();
     FinishRound(actions);
     return;
   }
   auto models = std::make_shared<std::vector<ModelValues>>();
-  models->reserve(exchange_->answers.size());
-  for (const auto& [from, answer] : exchange_->answers) {
+  models->reserve(answers.size());
+  for (const auto& [from, answer] : answers) {
     ModelValues model;
     model.parameters.assign(vectors_.parameters.size(), 0.0F);
     AddValues(*answer.parameters, 1, absl::MakeSpan(model.parameters));
     model.buffers = answer.buffers;
     models->push_back(std::move(model));
   }
+  predicting_ = std::move(answers);
   actions.Do(Predict{std::move(models)});
 }
 
 void KdPdfl::OnPredicted(const Predicted& predicted, Actions& actions) {
-  if (!exchange_ || !exchange_->predicting) return;
+  if (!predicting_) return;
   last_star_ = Compare(predicted);
   if (!last_star_.received.empty()) {
     UpdateWeights(last_star_);
     Mix(last_star_);
   }
-  exchange_.reset();
-  if (plan_.knobs.Flag("adopt")) deliver_to_ = last_star_.received;
+  predicting_.reset();
+  if (settings_.adopt) deliver_to_ = last_star_.received;
   FinishRound(actions);
 }
 
@@ -230,9 +219,9 @@ void KdPdfl::OnPredicted(const Predicted& predicted, Actions& actions) {
 KdPdfl::Star KdPdfl::Compare(const Predicted& predicted) const {
   Star star;
   const std::vector<std::vector<double>>& p = predicted.probabilities;
-  if (p.size() != exchange_->answers.size() + 1) return star;  // it failed
+  if (p.size() != predicting_->size() + 1) return star;  // it failed
   size_t j = 0;
-  for (const auto& [from, answer] : exchange_->answers) {
+  for (const auto& [from, answer] : *predicting_) {
     ++j;
     double sum = 0;
     for (size_t l = 0; l < p[0].size(); ++l) {
@@ -262,8 +251,8 @@ void KdPdfl::UpdateWeights(Star& star) {
   double squares = 0;
   for (size_t j = 0; j < star.received.size(); ++j) {
     const double gradient_of_g = weight(star.received[j]) - 1 / sum;
-    star.gradient.push_back(plan_.knobs.Number("mu1") * star.distances[j] +
-                            plan_.knobs.Number("mu2") * gradient_of_g);
+    star.gradient.push_back(settings_.mu1 * star.distances[j] +
+                            settings_.mu2 * gradient_of_g);
     squares += star.gradient[j] * star.gradient[j];
   }
   star.norm = std::sqrt(squares);
@@ -278,7 +267,7 @@ void KdPdfl::UpdateWeights(Star& star) {
 
 // Eq. (4.4), by differences.
 void KdPdfl::Mix(Star& star) {
-  const double base = plan_.knobs.Number("c_base");
+  const double base = settings_.c_base;
   const double size =
       base > 0 ? static_cast<double>(train_rows_) / base : plan_.sample_weight;
   star.own_share =
@@ -291,7 +280,7 @@ void KdPdfl::Mix(Star& star) {
     PushBarrier::Arrival arrival;
     arrival.from = node;
     arrival.weight = (1 - star.own_share) * weight(node) / sum;
-    arrival.model = std::move(exchange_->answers[node]);
+    arrival.model = std::move((*predicting_)[node]);
     arrivals.push_back(std::move(arrival));
   }
   MixArrivals(arrivals, vectors_.parameters, vectors_.buffers);
@@ -315,7 +304,7 @@ std::map<std::string, double> KdPdfl::Gauges() const {
           {"nonzero_weights", static_cast<double>(nonzero)},
           {"own_share", last_star_.own_share},
           {"received", static_cast<double>(last_star_.received.size())},
-          {"step_size", plan_.knobs.Number("eta")}};
+          {"step_size", settings_.eta}};
 }
 
 // ---- catalogue entry ----

@@ -32,6 +32,7 @@
 
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/rounds/pull_round.h"
 
 namespace dfl::core {
 
@@ -67,13 +68,19 @@ class KdPdfl : public Algorithm {
   const Star& last_star() const { return last_star_; }
 
  private:
-  // A round as star under way.
-  struct Exchange {
-    uint64_t ask = 0;
-    int64_t asked = 0;
-    std::set<NodeId> outstanding;
-    std::map<NodeId, RemoteModel> answers;
-    bool predicting = false;
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    int64_t period;  // T_ex
+    int64_t subset;
+    double mu1;
+    double mu2;
+    double c_base;
+    bool adopt;
+    bool own_timers;  // stars
+    bool literal_rounds;
   };
 
   void VisitState(StateFields& fields) override;
@@ -82,17 +89,15 @@ class KdPdfl : public Algorithm {
   void OnGradient(Actions& actions);
   void OnAnswer(AnswerArrived answer, Actions& actions);
   void OnPush(PushArrived push);
-  void OnAnswerMissing(const NodeId& from, uint64_t ask, Actions& actions);
-  void OnDeadline(Actions& actions);
   void OnPredicted(const Predicted& predicted, Actions& actions);
   void ChangePlan(NodePlan plan);
 
-  bool LiteralRounds() const { return plan_.knobs.Flag("literal_rounds"); }
   bool WakesAsStar() const;
   // Alg. 4: nobody trains while one is star, and in the round after.
   bool TrainsNow() const;
   void BeginStar(Actions& actions);
-  void PredictIfComplete(Actions& actions);
+  void PredictIfReady(Actions& actions);
+  void PredictModels(Actions& actions);
   // Those whose predictions can be compared, with their distances.
   Star Compare(const Predicted& predicted) const;
   void UpdateWeights(Star& star);
@@ -100,6 +105,7 @@ class KdPdfl : public Algorithm {
   void FinishRound(Actions& actions);
 
   NodePlan plan_;
+  Settings settings_;  // of plan_
   const NodeVectors vectors_;
   Decisions& decisions_;
   const int64_t train_rows_;
@@ -107,8 +113,9 @@ class KdPdfl : public Algorithm {
   int64_t r_ = 0;
   int64_t gradients_ = 0;
   std::map<NodeId, double> weights_;  // of neighbours; absent: 1/m
-  uint64_t last_ask_ = 0;
-  std::optional<Exchange> exchange_;
+  // A round as star: what is asked for, then what predicts.
+  PullRound exchange_;
+  std::optional<std::map<NodeId, RemoteModel>> predicting_;
   Star last_star_;
   std::vector<NodeId> deliver_to_;      // in the next round
   std::set<NodeId> answered_;           // whose theta may be adopted

@@ -4,13 +4,17 @@
 #include <vector>
 
 #include "daemon/core/algorithm/state_fields.h"
-#include "daemon/core/algorithms/dfedavgm.h"
+#include "daemon/core/rounds/local_rounds.h"
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
 
+KGt::Settings::Settings(const Knobs& knobs)
+    : eta_c(knobs.Number("eta_c")), local_steps(knobs.Integer("K")) {}
+
 KGt::KGt(AlgorithmContext context)
-    : MassRounds(std::move(context), &NodePlan::neighbours) {}
+    : MassRounds(std::move(context), &NodePlan::neighbours),
+      settings_(plan().knobs) {}
 
 void KGt::ResetMass() { c_.assign(vectors().parameters.size(), 0.0F); }
 
@@ -21,7 +25,7 @@ void KGt::VisitState(StateFields& fields) {
 
 void KGt::BeginRound(Actions& actions) {
   start_.assign(vectors().parameters.begin(), vectors().parameters.end());
-  steps_ = left_ = plan().knobs.Integer("K");
+  steps_ = left_ = settings_.local_steps;
   Compute(actions);
 }
 

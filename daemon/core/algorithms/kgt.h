@@ -32,13 +32,23 @@ class KGt : public MassRounds {
   }
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta_c;
+    int64_t local_steps;
+  };
+
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
   void VisitState(StateFields& fields) override;
-  double StepSize() const override { return plan().knobs.Number("eta_c"); }
+  double StepSize() const override { return settings_.eta_c; }
+  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
 
+  Settings settings_;
   int64_t steps_ = 0;  // K of this round
   int64_t left_ = 0;
   FlatVector start_;  // the model of the round's start, [n]

@@ -10,12 +10,18 @@
 
 namespace dfl::core {
 
-Local::Local(AlgorithmContext context)
-    : plan_(std::move(context.plan)), vectors_(context.vectors) {}
+Local::Settings::Settings(const Knobs& knobs)
+    : eta(knobs.Number("eta")),
+      sigma0(knobs.Number("sigma0")),
+      gamma(knobs.Number("gamma")),
+      m(static_cast<double>(knobs.Integer("m"))) {}
+
+Local::Local(const AlgorithmContext& context)
+    : settings_(context.plan.knobs), vectors_(context.vectors) {}
 
 void Local::Start(int64_t step) {
   k_ = step;
-  decay_ = Power(plan_.knobs.Number("gamma"), step);
+  decay_ = Power(settings_.gamma, step);
 }
 
 void Local::VisitState(StateFields& fields) {
@@ -24,21 +30,20 @@ void Local::VisitState(StateFields& fields) {
 }
 
 double Local::StepSize() const {
-  const double sigma0 = plan_.knobs.Number("sigma0");
-  if (sigma0 <= 0) return plan_.knobs.Number("eta");
-  return 1 / (sigma0 * decay_ * static_cast<double>(plan_.knobs.Integer("m")));
+  if (settings_.sigma0 <= 0) return settings_.eta;
+  return 1 / (settings_.sigma0 * decay_ * settings_.m);
 }
 
 void Local::Handle(Event event, Actions& actions) {
   Dispatch(
       std::move(event), [&](const Started& e) { Start(e.step); },
-      [&](PlanChanged e) { plan_ = std::move(e.plan); },
+      [&](const PlanChanged& e) { settings_ = Settings(e.plan.knobs); },
       [&](StepBegins) { actions.Do(ComputeGradient{}); },
       [&](const GradientReady&) {
         AddScaled(static_cast<float>(-StepSize()), vectors_.gradient,
                   vectors_.parameters);
         ++k_;
-        decay_ *= plan_.knobs.Number("gamma");
+        decay_ *= settings_.gamma;
         actions.Do(StepDone{});
       },
       Ignored<AskArrived, AnswerArrived, AnswerMissing, PushArrived, TimerFired,

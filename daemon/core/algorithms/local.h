@@ -17,7 +17,7 @@ AlgorithmInfo LocalInfo();
 // set: then it takes the steps that PaME takes, alone.
 class Local : public Algorithm {
  public:
-  explicit Local(AlgorithmContext context);
+  explicit Local(const AlgorithmContext& context);
 
   void Handle(Event event, Actions& actions) override;
   int64_t step() const override { return k_; }
@@ -27,12 +27,22 @@ class Local : public Algorithm {
   std::map<std::string, double> Gauges() const override;
 
  private:
+  // The knobs, by their symbols.
+  struct Settings {
+    explicit Settings(const Knobs& knobs);
+
+    double eta;
+    double sigma0;
+    double gamma;
+    double m;
+  };
+
   void VisitState(StateFields& fields) override;
   void Start(int64_t step);
   double StepSize() const;
 
-  NodePlan plan_;
-  NodeVectors vectors_;
+  Settings settings_;
+  const NodeVectors vectors_;
   int64_t k_ = 0;
   double decay_ = 1;  // gamma^k
 };

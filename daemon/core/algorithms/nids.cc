@@ -11,7 +11,8 @@
 namespace dfl::core {
 
 Nids::Nids(AlgorithmContext context)
-    : MassRounds(std::move(context), &NodePlan::neighbours) {}
+    : MassRounds(std::move(context), &NodePlan::neighbours),
+      alpha_(plan().knobs.Number("alpha")) {}
 
 void Nids::ResetMass() {
   u_.assign(vectors().parameters.size(), 0.0F);

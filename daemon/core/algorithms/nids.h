@@ -34,13 +34,14 @@ class Nids : public MassRounds {
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
   void ResetMass() override;
-  double StepSize() const override { return plan().knobs.Number("alpha"); }
-  int64_t MaxLag() const override { return 0; }
+  double StepSize() const override { return alpha_; }
+  void OnPlanChanged() override { alpha_ = plan().knobs.Number("alpha"); }
   void VisitState(StateFields& fields) override;
 
   // vector += -alpha D, as far as it counts.
   void AddCorrection(absl::Span<float> vector);
 
+  double alpha_;
   FlatVector u_;  // [n]
   MatchedFlows flows_;
 };

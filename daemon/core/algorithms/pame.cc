@@ -14,11 +14,6 @@
 #include "daemon/core/vector/powers.h"
 
 namespace dfl::core {
-namespace {
-
-constexpr uint64_t kDeadlineTimer = 1;
-
-}  // namespace
 
 int64_t PameParticipants(double nu, int64_t neighbours) {
   if (neighbours == 0) return 1;
@@ -32,6 +27,7 @@ Pame::Settings::Settings(const Knobs& knobs)
       p(knobs.Number("p")),
       sigma0(knobs.Number("sigma0")),
       gamma(knobs.Number("gamma")),
+      kappa(knobs.Range("kappa")),
       extra_asked(knobs.Integer("extra_asked")),
       asks_ahead(knobs.Integer("lookahead") == 1) {}
 
@@ -40,7 +36,7 @@ Pame::Pame(AlgorithmContext context, Decisions& decisions)
       settings_(plan_.knobs),
       vectors_(context.vectors),
       decisions_(decisions) {
-  kappa_ = decisions_.DrawFrom("kappa", plan_.knobs.Range("kappa"));
+  kappa_ = decisions_.DrawFrom("kappa", settings_.kappa);
   On(Started{0});
 }
 
@@ -51,9 +47,17 @@ void Pame::Handle(Event event, Actions& actions) {
       [&](StepBegins e) { On(e, actions); },
       [&](const GradientReady& e) { On(e, actions); },
       [&](const AskArrived& e) { On(e, actions); },
-      [&](AnswerArrived e) { On(std::move(e), actions); },
-      [&](const AnswerMissing& e) { On(e, actions); },
-      [&](const TimerFired& e) { On(e, actions); },
+      [&](AnswerArrived e) {
+        exchange_.OnAnswer(std::move(e));
+        MixIfReady(actions);
+      },
+      [&](const AnswerMissing& e) {
+        exchange_.OnMissing(e);
+        MixIfReady(actions);
+      },
+      [&](const TimerFired& e) {
+        if (exchange_.OnTimer(e.timer, actions)) Mix(actions);
+      },
       [&](PlanChanged e) { On(std::move(e)); },
       Ignored<PushArrived, PeerUp, PeerDown, MassArrived, Delivered, Skipped,
               EpochBegins, Predicted>());
@@ -64,18 +68,17 @@ void Pame::On(const Started& event) {
   first_step_ = event.step;
   sigma_ = settings_.sigma0 * Power(settings_.gamma, event.step);
   m_ = PameParticipants(settings_.nu, plan_.neighbours.size());
-  exchange_.reset();
-  waiting_ = false;
+  exchange_.Drop();
   mixed_ = false;
 }
 
-// kappa is drawn once and for all, exchange_ is left out: algorithm.h.
+// kappa is drawn once and for all.
 void Pame::VisitState(StateFields& fields) {
   fields.Count("step", k_);
   fields.Count("first_step", first_step_);
   fields.Positive("sigma", sigma_);
   fields.Count("m", m_, 1);
-  fields.Name("last_ask", last_ask_);
+  exchange_.VisitState(fields);
 }
 
 void Pame::On(StepBegins /*event*/, Actions& actions) {
@@ -83,35 +86,17 @@ void Pame::On(StepBegins /*event*/, Actions& actions) {
     BeginGradient(actions);
     return;
   }
-  if (!exchange_.has_value() || exchange_->for_step != k_) {
-    AskFor(k_, actions);
-  }
-  waiting_ = true;
-  if (exchange_->complete()) {
-    FinishExchange(actions);
-  } else {
-    actions.Do(WakeAfter{kDeadlineTimer, plan_.exchange_deadline});
-  }
+  if (!exchange_.open() || asked_for_ != k_) AskFor(k_, actions);
+  exchange_.Wait(plan_.exchange_deadline, actions);
+  MixIfReady(actions);
 }
 
 // Alg. 1 l. 3: N_i^k, uniformly.
 void Pame::AskFor(int64_t step, Actions& actions) {
-  if (exchange_.has_value()) actions.Do(CancelAsk{exchange_->ask});
-  std::vector<NodeId> candidates;
-  candidates.reserve(plan_.neighbours.size());
-  for (const Neighbour& neighbour : plan_.neighbours) {
-    candidates.push_back(neighbour.node);
-  }
-  const auto all = static_cast<int64_t>(candidates.size());
-  ExchangeState exchange;
-  exchange.ask = ++last_ask_;
-  exchange.for_step = step;
-  exchange.need = PameParticipants(settings_.nu, all);
-  const int64_t asked = std::min(all, exchange.need + settings_.extra_asked);
-  std::vector<NodeId> peers = decisions_.ChooseNeighbours(candidates, asked);
-  exchange.outstanding.insert(peers.begin(), peers.end());
-  exchange_ = std::move(exchange);
-  actions.Do(Ask{exchange_->ask, std::move(peers)});
+  const int64_t need = PameParticipants(settings_.nu, plan_.neighbours.size());
+  asked_for_ = step;
+  exchange_.Begin(plan_.neighbours, need + settings_.extra_asked, need,
+                  decisions_, actions);
 }
 
 void Pame::On(const AskArrived& event, Actions& actions) {
@@ -120,44 +105,18 @@ void Pame::On(const AskArrived& event, Actions& actions) {
                     decisions_.NameCoordinates(event.from)});
 }
 
-void Pame::On(AnswerArrived event, Actions& actions) {
-  if (!exchange_.has_value() || exchange_->ask != event.ask) return;
-  if (exchange_->outstanding.erase(event.from) == 0) return;
-  if (static_cast<int64_t>(exchange_->answers.size()) < exchange_->need) {
-    exchange_->answers.push_back(std::move(event.model));
-  }
-  if (waiting_ && exchange_->complete()) FinishExchange(actions);
-}
-
-void Pame::On(const AnswerMissing& event, Actions& actions) {
-  if (!exchange_.has_value() || exchange_->ask != event.ask) return;
-  exchange_->outstanding.erase(event.from);
-  if (waiting_ && exchange_->complete()) FinishExchange(actions);
-}
-
-void Pame::On(const TimerFired& event, Actions& actions) {
-  if (event.timer != kDeadlineTimer || !waiting_) return;
-  actions.Do(
-      Missed{{exchange_->outstanding.begin(), exchange_->outstanding.end()},
-             exchange_->need,
-             static_cast<int64_t>(exchange_->answers.size())});
-  FinishExchange(actions);
+void Pame::MixIfReady(Actions& actions) {
+  if (exchange_.ready()) Mix(actions);
 }
 
 // The partial mean, eq. (5)-(7); m_i^k = the number of answers used.
-void Pame::FinishExchange(Actions& actions) {
-  waiting_ = false;
-  actions.Do(CancelTimer{kDeadlineTimer});
-  if (!exchange_->outstanding.empty()) {
-    actions.Do(CancelAsk{exchange_->ask});
-  }
-  std::vector<RemoteModel> answers = std::move(exchange_->answers);
-  exchange_.reset();
+void Pame::Mix(Actions& actions) {
+  const std::vector<AnswerArrived> answers = exchange_.End(actions);
   if (!answers.empty()) {
     std::vector<RemoteVector*> messages;
     messages.reserve(answers.size());
-    for (const RemoteModel& answer : answers) {
-      messages.push_back(answer.parameters.get());
+    for (const AnswerArrived& answer : answers) {
+      messages.push_back(answer.model.parameters.get());
     }
     mixed_ = true;
     PartialMean(messages, vectors_.parameters);
@@ -168,12 +127,12 @@ void Pame::FinishExchange(Actions& actions) {
 }
 
 // Module buffers: the mean of own and received, by differences.
-void Pame::MixBuffers(const std::vector<RemoteModel>& answers) {
+void Pame::MixBuffers(const std::vector<AnswerArrived>& answers) {
   const float weight = 1.0F / static_cast<float>(answers.size() + 1);
   for (size_t l = 0; l < vectors_.buffers.size(); ++l) {
     float sum = 0;
-    for (const RemoteModel& answer : answers) {
-      sum += answer.buffers[l] - vectors_.buffers[l];
+    for (const AnswerArrived& answer : answers) {
+      sum += answer.model.buffers[l] - vectors_.buffers[l];
     }
     vectors_.buffers[l] += weight * sum;
   }
@@ -204,7 +163,7 @@ void Pame::On(PlanChanged event) {
   settings_ = Settings(plan_.knobs);
   // sigma keeps its growth so far: sigma0 gamma^k for the new sigma0.
   sigma_ *= settings_.sigma0 / old_sigma0;
-  kappa_ = decisions_.DrawFrom("kappa", plan_.knobs.Range("kappa"));
+  kappa_ = decisions_.DrawFrom("kappa", settings_.kappa);
   if (plan_.neighbours.empty()) m_ = 1;
 }
 

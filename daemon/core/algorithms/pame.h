@@ -14,14 +14,13 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/rounds/pull_round.h"
 
 namespace dfl::core {
 
@@ -52,40 +51,25 @@ class Pame : public Algorithm {
     double p;
     double sigma0;
     double gamma;
+    IntRange kappa;
     int64_t extra_asked;
     bool asks_ahead;  // lookahead is 1
   };
-  // The asks of one exchange and what came of them.
-  struct ExchangeState {
-    uint64_t ask = 0;
-    int64_t for_step = 0;  // the step that will mix them
-    int64_t need = 0;
-    std::set<NodeId> outstanding;
-    // In order of arrival, at most `need`.
-    std::vector<RemoteModel> answers;
-
-    bool complete() const {
-      return static_cast<int64_t>(answers.size()) >= need ||
-             outstanding.empty();
-    }
-  };
-
   void VisitState(StateFields& fields) override;
 
   void On(const Started& event);
   void On(StepBegins event, Actions& actions);
   void On(const GradientReady& event, Actions& actions);
   void On(const AskArrived& event, Actions& actions);
-  void On(AnswerArrived event, Actions& actions);
-  void On(const AnswerMissing& event, Actions& actions);
-  void On(const TimerFired& event, Actions& actions);
   void On(PlanChanged event);
 
   bool IsExchangeStep(int64_t k) const { return k % kappa_ == 0; }
   void AskFor(int64_t step, Actions& actions);
-  void FinishExchange(Actions& actions);
+  // Mixes what came, if all is here that the exchange waits for.
+  void MixIfReady(Actions& actions);
+  void Mix(Actions& actions);
   void BeginGradient(Actions& actions);
-  void MixBuffers(const std::vector<RemoteModel>& answers);
+  void MixBuffers(const std::vector<AnswerArrived>& answers);
 
   NodePlan plan_;
   Settings settings_;  // of plan_: read in every step
@@ -97,10 +81,9 @@ class Pame : public Algorithm {
   int64_t first_step_ = 0;
   double sigma_ = 0;
   int64_t m_ = 1;
-  uint64_t last_ask_ = 0;
-  std::optional<ExchangeState> exchange_;
-  bool waiting_ = false;  // at the barrier of exchange_
-  bool mixed_ = false;    // parameters hold v, not w^k
+  PullRound exchange_;
+  int64_t asked_for_ = 0;  // the step that mixes what exchange_ brings
+  bool mixed_ = false;     // parameters hold v, not w^k
 };
 
 }  // namespace dfl::core

@@ -66,6 +66,7 @@ AlgorithmInfo SwarmInfo() {
       "A round takes one gradient (form gradient) or E epochs of gradients "
       "(form local); from each node to the leader 4 n bytes as fp32, and 4 n "
       "back.";
+  // A mean of another round is of no use.
   info.knobs.erase(
       std::remove_if(info.knobs.begin(), info.knobs.end(),
                      [](const KnobSpec& k) { return k.name == "max_lag"; }),

@@ -29,8 +29,6 @@ class Swarm : public Decefl {
   std::vector<NodeId> Senders() const override;
   // The leader waits for the others first, and its mean comes after that.
   absl::Duration Deadline() const override;
-  // A mean of another round is of no use.
-  int64_t MaxLag() const override { return 0; }
   bool KeepsMix() const override { return Leads(); }
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;
   void AfterMix(Actions& actions) override;

@@ -41,13 +41,22 @@ std::vector<KnobSpec> CompressorKnobs() {
   return {compressor, rate};
 }
 
-std::vector<int64_t> CompressedCoordinates(const Knobs& knobs,
+Compression CompressionOf(const Knobs& knobs) {
+  const std::string& name = knobs.Text("compressor");
+  Compression compression;
+  if (name == "mask") compression.kind = Compression::Kind::kMask;
+  if (name == "sign") compression.kind = Compression::Kind::kSign;
+  compression.rate = knobs.Number("rate");
+  return compression;
+}
+
+std::vector<int64_t> CompressedCoordinates(const Compression& compression,
                                            absl::Span<const float> v,
                                            absl::string_view purpose,
                                            Decisions& decisions) {
   const auto n = static_cast<int64_t>(v.size());
-  const int64_t count = SentCoordinates(knobs.Number("rate"), n);
-  if (knobs.Text("compressor") == "mask") {
+  const int64_t count = SentCoordinates(compression.rate, n);
+  if (compression.kind == Compression::Kind::kMask) {
     return decisions.ChooseCoordinates(purpose, n, count);
   }
   std::vector<int64_t> chosen(v.size());

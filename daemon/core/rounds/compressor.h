@@ -19,12 +19,22 @@ namespace dfl::core {
 // them.
 std::vector<KnobSpec> CompressorKnobs();
 
+struct Compression {
+  enum class Kind { kTopK, kMask, kSign };
+
+  Kind kind = Kind::kTopK;
+  double rate = 0.1;
+};
+
+// What those knobs say.
+Compression CompressionOf(const Knobs& knobs);
+
 // The coordinates of C(v), in increasing order, SentCoordinates(rate, n) of
-// them; not for the compressor `sign`, which sends all:
+// them; not for kSign, which sends all:
 //   topk  the largest |v[l]|; of equals the lower l
 //   mask  uniformly at random, by decisions.ChooseCoordinates(purpose)
 // Cost: O(n) time, 8 n bytes for topk.
-std::vector<int64_t> CompressedCoordinates(const Knobs& knobs,
+std::vector<int64_t> CompressedCoordinates(const Compression& compression,
                                            absl::Span<const float> v,
                                            absl::string_view purpose,
                                            Decisions& decisions);

@@ -125,7 +125,7 @@ void MassRounds::EndWait(Actions& actions) {
   waiting_ = false;
   actions.Do(CancelTimer{kDeadlineTimer});
   Arrivals arrivals;
-  if (WaitsForModels()) arrivals = barrier().Take(step(), MaxLag());
+  if (WaitsForModels()) arrivals = barrier().Take(step(), max_lag());
   AfterExchange(std::move(arrivals), actions);
 }
 

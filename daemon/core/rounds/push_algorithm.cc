@@ -12,7 +12,8 @@ PushAlgorithm::PushAlgorithm(AlgorithmContext context,
     : plan_(std::move(context.plan)),
       heard_(heard),
       vectors_(context.vectors),
-      barrier_(plan_.*heard_) {}
+      barrier_(plan_.*heard_),
+      max_lag_(MaxLagOf(plan_.knobs)) {}
 
 void PushAlgorithm::Handle(Event event, Actions& actions) {
   Dispatch(
@@ -25,7 +26,7 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
       [&](const GradientReady&) { OnGradient(actions); },
       [&](PushArrived e) {
         OnPush(e.model);
-        barrier_.Add(e.from, std::move(e.model), round_, MaxLag());
+        barrier_.Add(e.from, std::move(e.model), round_, max_lag_);
         MixIfComplete(actions);
       },
       [&](const TimerFired& e) { OnTimer(e.timer, actions); },
@@ -37,6 +38,7 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
       [&](PlanChanged e) {
         plan_ = std::move(e.plan);
         barrier_.SetNeighbours(plan_.*heard_);
+        max_lag_ = MaxLagOf(plan_.knobs);
         OnPlanChanged();
       },
       [&](const AskArrived& e) { actions.Do(Answer{e.from, e.ask, 1, 0}); },

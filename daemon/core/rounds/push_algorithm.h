@@ -40,7 +40,6 @@ class PushAlgorithm : public Algorithm {
   // Events of algorithms that give mass.
   using MassEvent = std::variant<MassArrived, Delivered, Skipped, EpochBegins>;
   virtual void OnMass(MassEvent /*event*/, Actions& /*actions*/) {}
-  virtual int64_t MaxLag() const { return plan_.knobs.Integer("max_lag"); }
 
   void VisitState(StateFields& fields) override;
 
@@ -55,12 +54,15 @@ class PushAlgorithm : public Algorithm {
   const NodeVectors& vectors() const { return vectors_; }
   PushBarrier& barrier() { return barrier_; }
   const PushBarrier& barrier() const { return barrier_; }
+  // How many rounds old a neighbour's value may be: MaxLagOf.
+  int64_t max_lag() const { return max_lag_; }
 
  private:
   NodePlan plan_;
   std::vector<Neighbour> NodePlan::* heard_;
   const NodeVectors vectors_;
   PushBarrier barrier_;
+  int64_t max_lag_ = 0;
   int64_t round_ = 0;
   int64_t gradients_ = 0;
 };

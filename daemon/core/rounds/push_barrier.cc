@@ -14,6 +14,8 @@ namespace {
 // sends.
 constexpr size_t kMostKept = 2;
 
+constexpr char kMaxLag[] = "max_lag";
+
 }  // namespace
 
 PushBarrier::PushBarrier(std::vector<Neighbour> neighbours)
@@ -168,7 +170,7 @@ EdgeCost PushCost() {
 
 KnobSpec MaxLagKnob() {
   KnobSpec knob;
-  knob.name = "max_lag";
+  knob.name = kMaxLag;
   knob.type = KnobType::kInteger;
   knob.default_value = int64_t{1};
   knob.min = 0;
@@ -179,6 +181,11 @@ KnobSpec MaxLagKnob() {
       "How old a neighbour's value may be when its value of the present round "
       "did not come before the deadline.";
   return knob;
+}
+
+int64_t MaxLagOf(const Knobs& knobs) {
+  const auto found = knobs.values().find(kMaxLag);
+  return found == knobs.values().end() ? 0 : std::get<int64_t>(found->second);
 }
 
 }  // namespace dfl::core

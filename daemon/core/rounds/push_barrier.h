@@ -96,8 +96,12 @@ void MixBuffers(absl::Span<const PushBarrier::Arrival> arrivals,
 // the next one behind it, and the received models of two rounds.
 EdgeCost PushCost();
 
-// The knob max_lag, as every synchronous algorithm declares it.
+// The knob max_lag, as every synchronous algorithm declares it to which a value
+// of the round before is of use.
 KnobSpec MaxLagKnob();
+
+// What that knob says; 0 where an algorithm has not declared it.
+int64_t MaxLagOf(const Knobs& knobs);
 
 }  // namespace dfl::core
 

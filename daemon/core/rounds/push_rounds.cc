@@ -82,7 +82,7 @@ void PushRounds::Mix(std::vector<PushBarrier::Arrival> arrivals) {
 void PushRounds::EndWait(Actions& actions) {
   waiting_ = false;
   actions.Do(CancelTimer{kDeadlineTimer});
-  Mix(barrier().Take(step(), MaxLag()));
+  Mix(barrier().Take(step(), max_lag()));
   AfterMix(actions);
   if (order_ == Order::kPushMixTrain) {
     Train(actions);

@@ -1,12 +1,10 @@
 #include "daemon/core/rounds/replica_rounds.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "daemon/core/algorithm/state_fields.h"
-#include "daemon/core/rounds/compressor.h"
 #include "daemon/core/vector/flat_vector.h"
 
 namespace dfl::core {
@@ -56,18 +54,9 @@ const FlatVector* ReplicaRounds::replica_of(const NodeId& peer) const {
 
 // ------------------------------------------------------------------ giving ----
 
-void ReplicaRounds::Compress(int64_t q, absl::string_view purpose,
-                             absl::Span<const float> values,
-                             Decisions& decisions) {
-  if (plan().knobs.Text("compressor") == "sign") {
-    CodeSigns(q, values, Part(own_, q), Steps(1));
-    AddSteps(q);
-    return;
-  }
-  FlatVector difference(values.begin(), values.end());
-  AddScaled(-1.0F, Part(own_, q), absl::MakeSpan(difference));
-  SetOwn(q, CompressedCoordinates(plan().knobs, difference, purpose, decisions),
-         values);
+void ReplicaRounds::SignOwn(int64_t q, absl::Span<const float> values) {
+  CodeSigns(q, values, Part(own_, q), Steps(1));
+  AddSteps(q);
 }
 
 void ReplicaRounds::StepOwn(int64_t q, int bits, float step,

@@ -60,11 +60,12 @@ class ReplicaRounds : public MassRounds {
   absl::Span<const float> Part(const FlatVector& replica, int64_t q) const {
     return absl::MakeConstSpan(replica).subspan(q * n(), n());
   }
-  // Moves the q-th vector of the own replica towards `values` [n] by C(values -
-  // vector); the knobs choose C (compressor.h).
-  void Compress(int64_t q, absl::string_view purpose,
-                absl::Span<const float> values, Decisions& decisions);
-  // Moves it by `step`s of `bits` bits.
+  // Sets the q-th vector of the own replica to `values` [n] at `coordinates`.
+  void SetOwn(int64_t q, const std::vector<int64_t>& coordinates,
+              absl::Span<const float> values);
+  // Moves it towards `values` by signs with a scale (step_codes.h).
+  void SignOwn(int64_t q, absl::Span<const float> values);
+  // Moves it towards `values` by `step`s of `bits` bits.
   void StepOwn(int64_t q, int bits, float step, absl::Span<const float> values);
   // Gives what was set since the last call. weight(j) of the mass goes to j and
   // is deducted.
@@ -82,15 +83,12 @@ class ReplicaRounds : public MassRounds {
   void MixReplicas(int64_t q, double gamma, absl::Span<float> x) const;
 
   void ResetMass() override;
-  int64_t MaxLag() const override { return 0; }
 
   void VisitState(StateFields& fields) override;
 
   FlatVector& z() { return z_; }
 
  private:
-  void SetOwn(int64_t q, const std::vector<int64_t>& coordinates,
-              absl::Span<const float> values);
   StepCodes& Steps(int bits);
   // Adds the q-th vector of steps_ to that of the own replica.
   void AddSteps(int64_t q);

@@ -141,7 +141,7 @@ TEST(KdPdflTest, GoesOnWithThoseThatAnswerInTime) {
   const uint64_t deadline = m.Last<WakeAfter>().timer;
   m.Handle(AnswerArrived{Id("b"), ask, Model({4, 4}, 0, {0})});
   m.Handle(AnswerArrived{Id("z"), ask, Model({9, 9}, 0, {0})});  // not asked
-  EXPECT_EQ(m.Handle(TimerFired{deadline}), "missed cancel-ask cancel predict");
+  EXPECT_EQ(m.Handle(TimerFired{deadline}), "missed cancel cancel-ask predict");
   EXPECT_EQ(m.Last<Missed>().peers, (std::vector<NodeId>{Id("a"), Id("c")}));
   EXPECT_EQ(m.Last<Missed>().came, 1);
   // Too late.

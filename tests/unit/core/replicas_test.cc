@@ -57,10 +57,10 @@ std::vector<Neighbour> Two() { return {{Id("a"), 0.25}, {Id("b"), 0.5}}; }
 
 // ------------------------------------------------------------- compressors ----
 
-Knobs CompressorOf(const char* compressor, double rate) {
-  return *Knobs::Resolve(
+Compression CompressorOf(const char* compressor, double rate) {
+  return CompressionOf(*Knobs::Resolve(
       CompressorKnobs(),
-      {{"compressor", std::string(compressor)}, {"rate", rate}});
+      {{"compressor", std::string(compressor)}, {"rate", rate}}));
 }
 
 TEST(CompressorTest, TopKTakesTheLargestAndOfEqualsTheLower) {
