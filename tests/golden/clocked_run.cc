@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,13 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-// A node and its gradient under way.
-struct ClockedNode {
-  std::unique_ptr<GoldenNode> node;
-  std::vector<float> model;  // the gradient is at this one
-  int64_t from_round = -1;   // of that round; -1: none is under way
-};
-
 // Whether a round ends by the clock. Without one it waits for everybody.
 bool HasClock(const Case& golden) {
   for (const core::KnobSpec& knob :
@@ -35,89 +29,111 @@ bool HasClock(const Case& golden) {
   return false;
 }
 
-std::vector<ClockedNode> MakeClockedNodes(
-    const Case& golden,
-    const std::vector<std::unique_ptr<simports::Problem>>& problems) {
+core::NodePlan ClockedPlan(const Case& golden, size_t i) {
   const std::string algorithm = golden.algorithm();
   const json& params = golden.at("params");
-  std::vector<ClockedNode> nodes(problems.size());
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    core::KnobValues knobs = {{"eta", params.at("eta").get<double>()},
-                              {"xi", params.at("xi").get<double>()}};
-    if (HasClock(golden)) {
-      knobs["measure_q"] = false;
-      knobs["q"] = std::clamp(params.at("q").at(i).get<double>(), 0.0, 0.99);
-    }
-    core::NodePlan plan = MakePlan(algorithm, static_cast<int64_t>(i), knobs);
-    auto facts = std::make_shared<core::StragglerFacts>();
-    for (const json& q : params.at("q")) {
-      facts->largest_q =
-          std::max(facts->largest_q, std::clamp(q.get<double>(), 0.0, 0.99));
-    }
-    if (algorithm != "sync-dsgd") plan.facts = std::move(facts);
-    for (size_t j = 0; j < nodes.size(); ++j) {
-      if (j != i) plan.neighbours.push_back({NodeName(j), 0});
-    }
-    nodes[i].node = std::make_unique<GoldenNode>(
-        algorithm, std::move(plan),
-        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i], 1, 0);
-    const double step_size = params.at("eta_i").at(i);
-    EXPECT_NEAR(nodes[i].node->algorithm().Gauges().at("step_size"), step_size,
-                1e-6 * step_size);
+  core::KnobValues knobs = {{"eta", params.at("eta").get<double>()},
+                            {"xi", params.at("xi").get<double>()}};
+  if (HasClock(golden)) {
+    knobs["measure_q"] = false;
+    knobs["q"] = std::clamp(params.at("q").at(i).get<double>(), 0.0, 0.99);
   }
-  return nodes;
+  core::NodePlan plan = MakePlan(algorithm, static_cast<int64_t>(i), knobs);
+  auto facts = std::make_shared<core::StragglerFacts>();
+  for (const json& q : params.at("q")) {
+    facts->largest_q =
+        std::max(facts->largest_q, std::clamp(q.get<double>(), 0.0, 0.99));
+  }
+  if (algorithm != "sync-dsgd") plan.facts = std::move(facts);
+  for (size_t j = 0; j < golden.at("m"); ++j) {
+    if (j != i) plan.neighbours.push_back({NodeName(j), 0});
+  }
+  return plan;
 }
 
-// The links of this round, and the computing until the barrier.
-void PlayComputing(const Case& golden, const json& step, int64_t k, size_t i,
-                   ClockedNode& clocked, std::vector<Pushed>& pushes,
-                   std::vector<core::Push>& said) {
-  GoldenNode& node = *clocked.node;
-  std::set<int64_t> linked;
-  for (const json& edge : step.at("edges")) {
-    for (const auto& [a, b] : {std::pair{0, 1}, std::pair{1, 0}}) {
-      if (edge.at(a) == i) linked.insert(edge.at(b).get<int64_t>());
+class ClockedRun : public GoldenNetwork {
+ public:
+  explicit ClockedRun(const Case& golden)
+      : GoldenNetwork(golden), from_round_(size(), -1) {}
+
+  void PlayRound(const json& step, int64_t k) {
+    NewRound();
+    std::vector<size_t> links(size());
+    for (size_t i = 0; i < size(); ++i) {
+      links[i] = Link(step, i);
+      Compute(step, k, i);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    const double clock =
+        HasClock(golden()) ? node(0).plan.knobs.Number("gamma_max") : 0;
+    Run(clock + kBeforeMessages);
+    const State* want = golden().StateAfter(k);
+    std::vector<size_t> sent(size());
+    ExpectPushesOf(k);
+    for (const Pushed& push : pushes()) sent[push.from] += push.to.size();
+    for (size_t i = 0; i < size(); ++i) {
+      if (want != nullptr) ExpectRow(*want, "x_half", i, parameters(i));
+      EXPECT_EQ(sent[i], links[i]) << "round " << k << " node " << i;
+      EXPECT_EQ(Count<core::Push>(i), links[i] > 0 ? 1 : 0);
+    }
+    RunAll();
+    ExpectNobodyMissed();
+    for (size_t i = 0; i < size(); ++i) {
+      EXPECT_EQ(Count<core::StepDone>(i), 1) << "round " << k << " node " << i;
+      if (want != nullptr) ExpectRow(*want, "x", i, parameters(i));
     }
   }
-  for (int64_t j = 0; j < golden.at("m").get<int64_t>(); ++j) {
-    if (linked.count(j) > 0) {
-      node.Handle(core::PeerUp{NodeName(j)});
-    } else {
-      node.Handle(core::PeerDown{NodeName(j)});
+
+ private:
+  // How many links node i has in this round.
+  size_t Link(const json& step, size_t i) {
+    std::set<size_t> linked;
+    for (const json& edge : step.at("edges")) {
+      for (const auto& [a, b] : {std::pair{0, 1}, std::pair{1, 0}}) {
+        if (edge.at(a) == i) linked.insert(edge.at(b).get<size_t>());
+      }
     }
+    for (size_t j = 0; j < size(); ++j) {
+      if (linked.count(j) > 0) {
+        Handle(i, core::PeerUp{name(j)});
+      } else {
+        Handle(i, core::PeerDown{name(j)});
+      }
+    }
+    return linked.size();
   }
-  node.Handle(core::StepBegins{});
-  core::WakeAfter clock;
-  const bool clocks = node.Take(&clock);
-  EXPECT_EQ(clocks, HasClock(golden));
-  // What came too late is discarded and begun anew, or computed on.
-  if (clocked.from_round >= 0 && golden.at("algorithm") == "barrier-dsgd") {
-    node.SpoiltGradient();
-    clocked.from_round = -1;
+
+  // The computing until the barrier. What came too late is discarded and begun
+  // anew, or computed on.
+  void Compute(const json& step, int64_t k, size_t i) {
+    Handle(i, core::StepBegins{});
+    EXPECT_EQ(Count<core::WakeAfter>(i), HasClock(golden()) ? 1 : 0);
+    if (from_round_[i] >= 0 && golden().algorithm() == "barrier-dsgd") {
+      SpoilGradient(i);
+      from_round_[i] = -1;
+    }
+    ASSERT_EQ(Count<core::ComputeGradient>(i), from_round_[i] < 0 ? 1 : 0);
+    if (from_round_[i] < 0) from_round_[i] = k;
+    const json& script = step.at("nodes").at(i);
+    EXPECT_EQ(from_round_[i], script.at("from_round").get<int64_t>());
+    EXPECT_TRUE(algorithm(i).parameters_settled());
+    if (!script.at("ready").get<bool>()) return;
+    node(i).batch = ReadBatch(script.at("batch"));
+    FinishGradient(i);
+    from_round_[i] = -1;
   }
-  core::ComputeGradient compute;
-  ASSERT_EQ(node.Take(&compute), clocked.from_round < 0);
-  if (clocked.from_round < 0) {
-    clocked.model = node.parameters;
-    clocked.from_round = k;
+
+  // A gradient comes that must not be used: it is not a number.
+  void SpoilGradient(size_t i) {
+    node(i).computes_at.reset();
+    std::fill(node(i).gradient.begin(), node(i).gradient.end(),
+              std::numeric_limits<float>::quiet_NaN());
+    Handle(i, core::GradientReady{});
   }
-  const json& script = step.at("nodes").at(i);
-  EXPECT_EQ(clocked.from_round, script.at("from_round").get<int64_t>());
-  EXPECT_TRUE(node.algorithm().parameters_settled());
-  if (script.at("ready").get<bool>()) {
-    node.GradientAt(clocked.model, ReadBatch(script.at("batch")));
-    clocked.from_round = -1;
-  }
-  if (clocks) node.Handle(core::TimerFired{clock.timer});
-  const State* want = golden.StateAfter(k);
-  if (want != nullptr) ExpectRow(*want, "x_half", i, node.parameters);
-  core::Push push;
-  ASSERT_EQ(node.Take(&push), !linked.empty());
-  if (linked.empty()) return;
-  EXPECT_EQ(push.peers.size(), linked.size());
-  pushes.push_back({static_cast<int64_t>(i), push.peers, node.TakePushed()});
-  said.push_back(std::move(push));
-}
+
+  // By node: of which round the gradient under way is; -1: none is.
+  std::vector<int64_t> from_round_;
+};
 
 // The round's W, which the nodes find by themselves.
 void CheckMetropolis(const Case& golden, const json& step) {
@@ -136,36 +152,19 @@ void CheckMetropolis(const Case& golden, const json& step) {
 }  // namespace
 
 void RunClocked(const Case& golden) {
-  const auto problems = MakeProblems(golden.at("problem"));
-  CheckProblems(golden, problems);
+  ClockedRun run(golden);
   if (testing::Test::HasFatalFailure()) return;
-  std::vector<ClockedNode> nodes = MakeClockedNodes(golden, problems);
+  for (size_t i = 0; i < run.size(); ++i) {
+    run.AddNode(i, ClockedPlan(golden, i), golden.at("x0").at(i));
+    const double step_size = golden.at("params").at("eta_i").at(i);
+    EXPECT_NEAR(run.algorithm(i).Gauges().at("step_size"), step_size,
+                1e-6 * step_size);
+  }
   int64_t k = 0;
   for (const json& step : golden.at("schedule")) {
     CheckMetropolis(golden, step);
-    std::vector<Pushed> pushes;
-    std::vector<core::Push> said;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      PlayComputing(golden, step, k, i, nodes[i], pushes, said);
-      if (testing::Test::HasFatalFailure()) return;
-    }
-    for (size_t q = 0; q < pushes.size(); ++q) {
-      for (const NodeId& to : pushes[q].to) {
-        core::RemoteModel model = WholeModel(pushes[q].model, k);
-        model.scalars = said[q].scalars;
-        nodes[NodeIndex(to)].node->Handle(
-            core::PushArrived{NodeName(pushes[q].from), std::move(model)});
-      }
-    }
-    const State* want = golden.StateAfter(k);
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      GoldenNode& node = *nodes[i].node;
-      ExpectNobodyMissed(node);
-      core::StepDone done;
-      ASSERT_TRUE(node.Take(&done)) << "round " << k << " node " << i;
-      if (want != nullptr) ExpectRow(*want, "x", i, node.parameters);
-    }
-    ++k;
+    run.PlayRound(step, k++);
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 

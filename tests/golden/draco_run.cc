@@ -1,16 +1,20 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/algorithms/hubs.h"
 #include "gtest/gtest.h"
 #include "tests/golden/drivers.h"
 #include "tests/golden/golden_network.h"
 #include "tests/golden/run_parts.h"
+#include "tests/support/recorded_actions.h"
 
 namespace dfl::golden {
 namespace {
@@ -24,48 +28,56 @@ enum class DracoTimer { kPeriod, kSend, kWindow };
 
 // Which timer is which: one that is set at the start for a period, one for
 // sending, and the other.
-std::map<uint64_t, DracoTimer> LearnDracoTimers(
-    const simports::Problem& problem) {
-  core::NodePlan plan = MakePlan(
+std::map<uint64_t, DracoTimer> LearnDracoTimers(int64_t n) {
+  core::AlgorithmContext context;
+  context.plan = MakePlan(
       "draco", 0,
       {{"P", 1.0}, {"send", std::string("every")}, {"send_every", 2.0}});
-  plan.facts = std::make_shared<core::HubFacts>(std::vector<NodeId>{plan.self});
-  GoldenNode node("draco", std::move(plan), std::vector<float>(problem.n()),
-                  problem, 1, 0);
+  context.plan.facts =
+      std::make_shared<core::HubFacts>(std::vector<NodeId>{context.plan.self});
+  std::vector<float> parameters(n);
+  std::vector<float> gradient(n);
+  context.vectors = {absl::MakeSpan(parameters), absl::MakeSpan(gradient), {}};
+  ScriptedDecisions decisions;
+  const auto algorithm =
+      core::CreateAlgorithm("draco", std::move(context), decisions).value();
+  core::RecordedActions actions(&parameters);
+  algorithm->Handle(core::Started{0}, actions);
   std::map<uint64_t, DracoTimer> timers;
-  core::WakeAfter wake;
-  while (node.Take(&wake)) {
-    timers[wake.timer] = wake.delay == absl::Seconds(1) ? DracoTimer::kPeriod
-                                                        : DracoTimer::kSend;
+  for (const core::Action& action : actions) {
+    if (const auto* wake = std::get_if<core::WakeAfter>(&action)) {
+      timers[wake->timer] = wake->delay == absl::Seconds(1)
+                                ? DracoTimer::kPeriod
+                                : DracoTimer::kSend;
+    }
   }
   EXPECT_EQ(timers.size(), 2U);
   return timers;
 }
 
-// The nodes, their timers in the script's time, and what is on its way.
-class DracoRun {
+// Everything happens when the script says so: what nodes ask for waits for it.
+class DracoRun : public GoldenNetwork {
  public:
   explicit DracoRun(const Case& golden)
-      : golden_(golden),
+      : GoldenNetwork(golden),
         params_(golden.at("params")),
-        problems_(MakeProblems(golden.at("problem"))) {
-    CheckProblems(golden, problems_);
-    if (testing::Test::HasFatalFailure()) return;
-    timers_ = LearnDracoTimers(*problems_.front());
-    for (size_t i = 0; i < problems_.size(); ++i) AddNode(i);
+        states_(size()),
+        timers_(LearnDracoTimers(problems().front()->n())) {
+    for (size_t i = 0; i < size(); ++i) {
+      AddNode(i, PlanOf(i), golden.at("x0").at(i));
+    }
   }
 
   void Play() {
-    if (testing::Test::HasFatalFailure()) return;
     int64_t k = 0;
-    for (const json& event : golden_.at("schedule")) {
-      now_ = event.at("t").get<double>();
+    for (const json& event : golden().at("schedule")) {
+      time_ = event.at("t").get<double>();
       PassTime();
       PlayEvent(event, k);
       if (testing::Test::HasFatalFailure()) return;
-      if (const State* want = golden_.StateAfter(k)) {
-        for (size_t i = 0; i < nodes_.size(); ++i) {
-          ExpectRow(*want, "x", i, nodes_[i].node->parameters);
+      if (const State* want = golden().StateAfter(k)) {
+        for (size_t i = 0; i < size(); ++i) {
+          ExpectRow(*want, "x", i, parameters(i));
         }
       }
       ++k;
@@ -82,14 +94,33 @@ class DracoRun {
     size_t from = 0;
     double at = 0;
   };
-  struct DracoNode {
-    std::unique_ptr<GoldenNode> node;
+  struct DracoState {
     std::map<DracoTimer, std::pair<uint64_t, double>> timers;  // id and due
-    std::vector<float> computes_at;
     std::vector<Sent> sent;  // asked for, not yet in the script
   };
 
-  void AddNode(size_t i) {
+  std::optional<double> Latency(size_t /*from*/, size_t /*to*/,
+                                const core::Event& /*message*/) override {
+    return std::nullopt;
+  }
+  std::optional<double> TimerTime(size_t /*i*/,
+                                  const core::WakeAfter& /*wake*/) override {
+    return std::nullopt;
+  }
+  void OnAction(size_t i, const core::Action& action) override {
+    GoldenNetwork::OnAction(i, action);
+    if (const auto* wake = std::get_if<core::WakeAfter>(&action)) {
+      states_[i].timers[KindOf(wake->timer)] = {
+          wake->timer, time_ + absl::ToDoubleSeconds(wake->delay)};
+    } else if (const auto* push = std::get_if<core::Push>(&action)) {
+      std::vector<float> values(push->values.begin(), push->values.end());
+      if (values.empty()) values = parameters(i);
+      states_[i].sent.push_back(
+          {push->peers, std::move(values), push->scalars, push->round});
+    }
+  }
+
+  core::NodePlan PlanOf(size_t i) const {
     const json& psi = params_.at("psi");
     const json& send = params_.at("send");
     core::KnobValues knobs = {
@@ -104,14 +135,13 @@ class DracoRun {
       knobs["send"] = std::string("every");
       knobs["send_every"] = send.get<double>();
     }
-    const auto self = static_cast<int64_t>(i);
-    core::NodePlan plan = MakePlan("draco", self, knobs);
-    for (size_t j = 0; j < problems_.size(); ++j) {
+    core::NodePlan plan = MakePlan("draco", static_cast<int64_t>(i), knobs);
+    for (size_t j = 0; j < size(); ++j) {
       if (Weight(i, j) != 0) {
-        plan.out_neighbours.push_back({NodeName(j), Weight(i, j)});
+        plan.out_neighbours.push_back({name(j), Weight(i, j)});
       }
       if (Weight(j, i) != 0) {
-        plan.in_neighbours.push_back({NodeName(j), Weight(j, i)});
+        plan.in_neighbours.push_back({name(j), Weight(j, i)});
       }
     }
     for (const core::Neighbour& to : plan.out_neighbours) {
@@ -125,11 +155,7 @@ class DracoRun {
       facts->hubs.push_back(NodeName(hub.get<int64_t>()));
     }
     plan.facts = std::move(facts);
-    nodes_.emplace_back();
-    nodes_[i].node = std::make_unique<GoldenNode>(
-        "draco", std::move(plan),
-        golden_.at("x0").at(i).get<std::vector<float>>(), *problems_[i], 1, 0);
-    Collect(i);
+    return plan;
   }
 
   // q_ij of the arc i -> j.
@@ -142,63 +168,38 @@ class DracoRun {
     return it == timers_.end() ? DracoTimer::kWindow : it->second;
   }
 
-  // What the node has just asked for.
-  void Collect(size_t i) {
-    DracoNode& n = nodes_[i];
-    core::WakeAfter wake;
-    while (n.node->Take(&wake)) {
-      n.timers[KindOf(wake.timer)] = {wake.timer,
-                                      now_ + absl::ToDoubleSeconds(wake.delay)};
-    }
-    core::Push push;
-    while (n.node->Take(&push)) {
-      n.sent.push_back(
-          {push.peers, n.node->TakePushed(), push.scalars, push.round});
-    }
-    core::ComputeGradient compute;
-    if (n.node->Take(&compute)) {
-      n.computes_at.assign(compute.at->begin(), compute.at->end());
-    }
-  }
-
-  void Handle(size_t i, core::Event event) {
-    nodes_[i].node->Handle(std::move(event));
-    Collect(i);
-  }
-
   void Fire(size_t i, DracoTimer kind) {
-    const auto it = nodes_[i].timers.find(kind);
-    ASSERT_NE(it, nodes_[i].timers.end()) << "node " << i << " at " << now_;
+    const auto it = states_[i].timers.find(kind);
+    ASSERT_NE(it, states_[i].timers.end()) << "node " << i << " at " << time_;
     const uint64_t timer = it->second.first;
-    nodes_[i].timers.erase(it);
+    states_[i].timers.erase(it);
     Handle(i, core::TimerFired{timer});
   }
 
   // Periods begin.
   void PassTime() {
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      const auto it = nodes_[i].timers.find(DracoTimer::kPeriod);
-      if (it != nodes_[i].timers.end() &&
-          it->second.second <= now_ + kInstant) {
+    for (size_t i = 0; i < size(); ++i) {
+      const auto it = states_[i].timers.find(DracoTimer::kPeriod);
+      if (it != states_[i].timers.end() &&
+          it->second.second <= time_ + kInstant) {
         Fire(i, DracoTimer::kPeriod);
       }
     }
   }
 
   Sent TakeSent(size_t i) {
-    Sent sent;
-    EXPECT_EQ(nodes_[i].sent.size(), 1U) << "node " << i << " at " << now_;
-    if (nodes_[i].sent.empty()) return sent;
-    sent = std::move(nodes_[i].sent.front());
-    nodes_[i].sent.clear();
-    return sent;
+    const std::vector<Sent> sent = std::exchange(states_[i].sent, {});
+    EXPECT_EQ(sent.size(), 1U) << "node " << i << " at " << time_;
+    return sent.empty() ? Sent() : sent.front();
   }
 
-  core::RemoteModel Arriving(const Sent& sent, double age) {
-    core::RemoteModel model = WholeModel(sent.values, sent.round);
+  void Arrive(size_t i, const NodeId& from, const Sent& sent, double age) {
+    core::RemoteModel model;
+    model.parameters = std::make_unique<core::PlainRemoteVector>(sent.values);
+    model.step = sent.round;
     model.scalars = sent.scalars;
     model.age = absl::Seconds(age);
-    return model;
+    Handle(i, core::PushArrived{from, std::move(model)});
   }
 
   void PlayEvent(const json& event, int64_t k) {
@@ -206,53 +207,54 @@ class DracoRun {
     if (type == "compute_start") {
       const auto i = event.at("node").get<size_t>();
       Handle(i, core::StepBegins{});
-      EXPECT_EQ(nodes_[i].computes_at, nodes_[i].node->parameters);
+      EXPECT_EQ(node(i).computes_at, parameters(i));
     } else if (type == "compute_done") {
       const auto i = event.at("node").get<size_t>();
       for (const json& batch : event.at("batches")) {
-        const std::vector<float> at = std::exchange(nodes_[i].computes_at, {});
-        ASSERT_FALSE(at.empty()) << "event " << k;
-        nodes_[i].node->GradientAt(at, ReadBatch(batch));
-        Collect(i);
+        ASSERT_TRUE(node(i).computes_at.has_value()) << "event " << k;
+        node(i).batch = ReadBatch(batch);
+        FinishGradient(i);
       }
-      core::StepDone done;
-      ASSERT_TRUE(nodes_[i].node->Take(&done)) << "event " << k;
+      ASSERT_TRUE(node(i).at_boundary) << "event " << k;
     } else if (type == "send") {
       const auto i = event.at("node").get<size_t>();
-      if (params_.at("send").is_number()) {
-        Fire(i, DracoTimer::kSend);
-      }
+      if (params_.at("send").is_number()) Fire(i, DracoTimer::kSend);
       Sent sent = TakeSent(i);
       EXPECT_EQ(sent.to, Named(event.at("to"))) << "event " << k;
       sent.from = i;
-      sent.at = now_;
+      sent.at = time_;
       deltas_[event.at("delta").get<int64_t>()] = std::move(sent);
     } else if (type == "arrive") {
       PlayArrival(event, k);
     } else if (type == "window_close") {
       const auto i = event.at("node").get<size_t>();
-      EXPECT_NEAR(nodes_[i].timers[DracoTimer::kWindow].second, now_, kInstant);
+      EXPECT_NEAR(states_[i].timers[DracoTimer::kWindow].second, time_,
+                  kInstant);
       Fire(i, DracoTimer::kWindow);
     } else if (type == "unify_send") {
       unifications_[event.at("id").get<int64_t>()] =
           TakeSent(event.at("hub").get<size_t>());
     } else if (type == "unify_arrive") {
-      const auto i = event.at("node").get<size_t>();
-      const auto id = event.at("id").get<int64_t>();
-      ASSERT_EQ(unifications_.count(id), 1U) << "event " << k;
-      const Sent& sent = unifications_[id];
-      // By way of a neighbour; the script does not say which.
-      for (size_t j = 0; j < nodes_.size(); ++j) {
-        if (Weight(j, i) == 0) continue;
-        Handle(i, core::PushArrived{NodeName(j), Arriving(sent, 0)});
-        break;
-      }
-      for (const Sent& passed : std::exchange(nodes_[i].sent, {})) {
-        EXPECT_EQ(passed.scalars, sent.scalars);
-        EXPECT_EQ(passed.values, nodes_[i].node->parameters);
-      }
+      PlayUnification(event, k);
     } else {
       FAIL() << "event " << k << " is a " << type;
+    }
+  }
+
+  void PlayUnification(const json& event, int64_t k) {
+    const auto i = event.at("node").get<size_t>();
+    const auto id = event.at("id").get<int64_t>();
+    ASSERT_EQ(unifications_.count(id), 1U) << "event " << k;
+    const Sent& sent = unifications_[id];
+    // By way of a neighbour; the script does not say which.
+    for (size_t j = 0; j < size(); ++j) {
+      if (Weight(j, i) == 0) continue;
+      Arrive(i, name(j), sent, 0);
+      break;
+    }
+    for (const Sent& passed : std::exchange(states_[i].sent, {})) {
+      EXPECT_EQ(passed.scalars, sent.scalars);
+      EXPECT_EQ(passed.values, parameters(i));
     }
   }
 
@@ -262,35 +264,35 @@ class DracoRun {
         {"accept", "accepted"},
         {"late", "dropped_late"},
         {"cap", "dropped_full"}};
-    auto before = nodes_[i].node->algorithm().Gauges();
+    auto before = algorithm(i).Gauges();
     const auto delta = event.at("delta").get<int64_t>();
     ASSERT_EQ(deltas_.count(delta), 1U) << "event " << k;
     const Sent& sent = deltas_[delta];
     EXPECT_EQ(sent.from, event.at("from").get<size_t>()) << "event " << k;
-    EXPECT_NEAR(sent.at, event.at("sent").get<double>(), kInstant)
-        << "event " << k;
-    Handle(i, core::PushArrived{
-                  NodeName(event.at("from").get<int64_t>()),
-                  Arriving(sent, now_ - event.at("sent").get<double>())});
-    auto after = nodes_[i].node->algorithm().Gauges();
+    const double sent_at = event.at("sent").get<double>();
+    EXPECT_NEAR(sent.at, sent_at, kInstant) << "event " << k;
+    Arrive(i, name(sent.from), sent, time_ - sent_at);
+    auto after = algorithm(i).Gauges();
     for (const auto& [result, gauge] : counters) {
       EXPECT_EQ(after[gauge] - before[gauge], event.at("result") == result)
           << "event " << k << " " << gauge;
     }
   }
 
-  const Case& golden_;
   const json& params_;
-  const std::vector<std::unique_ptr<simports::Problem>> problems_;
-  std::vector<DracoNode> nodes_;
-  double now_ = 0;
-  std::map<uint64_t, DracoTimer> timers_;
+  std::vector<DracoState> states_;
+  double time_ = 0;  // of the script
+  const std::map<uint64_t, DracoTimer> timers_;
   std::map<int64_t, Sent> deltas_;
   std::map<int64_t, Sent> unifications_;
 };
 
 }  // namespace
 
-void RunDraco(const Case& golden) { DracoRun(golden).Play(); }
+void RunDraco(const Case& golden) {
+  DracoRun run(golden);
+  if (testing::Test::HasFatalFailure()) return;
+  run.Play();
+}
 
 }  // namespace dfl::golden

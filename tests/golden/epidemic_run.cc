@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,13 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-void PlayEpidemicRound(const Case& golden, const json& step, int64_t k,
-                       const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
-  for (const auto& node : nodes) {
-    for (size_t j = 0; j < nodes.size(); ++j) {
+void PlayRound(GoldenNetwork& net, const json& step, int64_t k) {
+  for (size_t i = 0; i < net.size(); ++i) {
+    net.batches(i).push_back(ReadBatch(step.at("batch").at(i)));
+    for (size_t j = 0; j < net.size(); ++j) {
       std::vector<int64_t>& places =
-          node->decisions.together["receivers of " +
-                                   NodeName(static_cast<int64_t>(j)).name()];
+          net.decisions(i).together["receivers of " + net.name(j).name()];
       places.clear();
       // Places among the members without the sender.
       for (const json& to : step.at("sends").at(j)) {
@@ -28,61 +26,40 @@ void PlayEpidemicRound(const Case& golden, const json& step, int64_t k,
       }
     }
   }
-  std::vector<Pushed> pushes;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    nodes[i]->Handle(core::StepBegins{});
-    TakePush(*nodes[i], static_cast<int64_t>(i), k, pushes);
-    EXPECT_EQ(nodes[i]->decisions.wrong_counts, 0);
-  }
-  ASSERT_EQ(pushes.size(), nodes.size());
-  for (const Pushed& push : pushes) {
+  net.NewRoundOfAll();
+  net.RunAll();
+  ASSERT_EQ(net.pushes().size(), net.size());
+  net.ExpectPushesOf(k);
+  for (const auto& push : net.pushes()) {
     EXPECT_EQ(push.to, Named(step.at("sends").at(push.from)));
-    for (const NodeId& to : push.to) {
-      nodes[NodeIndex(to)]->Handle(
-          core::PushArrived{NodeName(push.from), WholeModel(push.model, k)});
-    }
   }
-  const State* want = golden.StateAfter(k);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    GoldenNode& node = *nodes[i];
-    ExpectNobodyMissed(node);
-    core::ComputeGradient compute;
-    ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
-    const std::vector<float> average = node.parameters;
-    node.Gradient(ReadBatch(step.at("batch").at(i)));
-    core::StepDone done;
-    ASSERT_TRUE(node.Take(&done));
-    if (want == nullptr) continue;
-    ExpectRow(*want, "avg", i, average);
-    ExpectRow(*want, "x", i, node.parameters);
+  net.ExpectNobodyMissed();
+  net.ExpectAllDone();
+  const State* want = net.golden().StateAfter(k);
+  for (size_t i = 0; want != nullptr && i < net.size(); ++i) {
+    ExpectRow(*want, "avg", i, net.trained_from(i));
+    ExpectRow(*want, "x", i, net.parameters(i));
   }
 }
 
 }  // namespace
 
 void RunEpidemic(const Case& golden) {
-  const auto problems = MakeProblems(golden.at("problem"));
-  CheckProblems(golden, problems);
+  GoldenNetwork net(golden);
   if (testing::Test::HasFatalFailure()) return;
-  std::vector<std::unique_ptr<GoldenNode>> nodes;
-  for (size_t i = 0; i < problems.size(); ++i) {
+  for (size_t i = 0; i < net.size(); ++i) {
     core::NodePlan plan =
         MakePlan("epidemic", static_cast<int64_t>(i), KnobsOf(golden));
-    for (size_t j = 0; j < problems.size(); ++j) {
-      if (j != i) plan.neighbours.push_back({NodeName(j), 0});
+    for (size_t j = 0; j < net.size(); ++j) {
+      if (j != i) plan.neighbours.push_back({net.name(j), 0});
     }
-    nodes.push_back(std::make_unique<GoldenNode>(
-        "epidemic", std::move(plan),
-        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i], 1, 0));
-    for (size_t j = 0; j < problems.size(); ++j) {
-      nodes[i]->Handle(core::PeerUp{NodeName(j)});
-    }
+    net.AddNode(i, std::move(plan), golden.at("x0").at(i));
+    net.LinkUp(i);
   }
   int64_t k = 0;
   for (const json& step : golden.at("schedule")) {
-    PlayEpidemicRound(golden, step, k, nodes);
+    PlayRound(net, step, k++);
     if (testing::Test::HasFatalFailure()) return;
-    ++k;
   }
 }
 

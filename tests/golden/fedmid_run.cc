@@ -28,52 +28,39 @@ int64_t HubOf(const json& edges) {
   return 0;
 }
 
-// The spokes train and push, then the hub trains, mixes and pushes back.
-void PlayFedmidRound(const Case& golden, const json& step, int64_t k,
-                     const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
-  const int64_t hub = HubOf(golden.at("graph").at("edges"));
-  const State* want = golden.StateAfter(k);
-  std::vector<Pushed> pushes;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    GoldenNode& node = *nodes[i];
-    node.Handle(core::StepBegins{});
-    for (const json& batch : step.at("local").at(i)) {
-      core::ComputeGradient compute;
-      ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
-      node.Gradient(ReadBatch(batch));
-    }
-    if (want != nullptr) ExpectRow(*want, "z", i, node.parameters);
-    TakePush(node, static_cast<int64_t>(i), k, pushes);
+// The spokes train and push; the hub trains, mixes and pushes back.
+void PlayRound(GoldenNetwork& net, const json& step, int64_t k) {
+  const int64_t hub = HubOf(net.golden().at("graph").at("edges"));
+  const State* want = net.golden().StateAfter(k);
+  for (size_t i = 0; i < net.size(); ++i) {
+    for (auto& batch : BatchesOf(step, i)) net.batches(i).push_back(batch);
   }
-  ASSERT_EQ(pushes.size(), nodes.size() - 1);
-  for (const Pushed& push : pushes) {
-    ASSERT_EQ(push.to, std::vector<NodeId>{NodeName(hub)});
-    nodes[hub]->Handle(
-        core::PushArrived{NodeName(push.from), WholeModel(push.model, k)});
+  net.NewRoundOfAll();
+  net.Run(GoldenNetwork::kBeforeMessages);
+  ASSERT_EQ(net.pushes().size(), net.size() - 1);
+  net.ExpectPushesOf(k);
+  for (const auto& push : net.pushes()) {
+    EXPECT_EQ(push.to, std::vector<NodeId>{NodeName(hub)});
   }
-  core::Push back;
-  ASSERT_TRUE(nodes[hub]->Take(&back)) << "round " << k;
-  EXPECT_EQ(back.peers.size(), nodes.size() - 1);
-  const std::vector<float> w(back.values.begin(), back.values.end());
-  for (const NodeId& to : back.peers) {
-    nodes[NodeIndex(to)]->Handle(
-        core::PushArrived{NodeName(hub), WholeModel(w, back.round)});
+  for (size_t i = 0; want != nullptr && i < net.size(); ++i) {
+    ExpectRow(*want, "z", i, net.parameters(i));
   }
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    core::StepDone done;
-    ASSERT_TRUE(nodes[i]->Take(&done)) << "round " << k << " node " << i;
-    if (want != nullptr) ExpectRow(*want, "x", i, nodes[i]->parameters);
+  net.RunAll();
+  ASSERT_EQ(net.pushes().size(), net.size()) << "round " << k;
+  EXPECT_EQ(net.pushes().back().from, static_cast<size_t>(hub));
+  EXPECT_EQ(net.pushes().back().to.size(), net.size() - 1);
+  net.ExpectAllDone();
+  for (size_t i = 0; want != nullptr && i < net.size(); ++i) {
+    ExpectRow(*want, "x", i, net.parameters(i));
   }
 }
 
 }  // namespace
 
 void RunFedmid(const Case& golden) {
-  const auto problems = MakeProblems(golden.at("problem"));
-  CheckProblems(golden, problems);
+  GoldenNetwork net(golden);
   if (testing::Test::HasFatalFailure()) return;
-  std::vector<std::unique_ptr<GoldenNode>> nodes;
-  for (size_t i = 0; i < problems.size(); ++i) {
+  for (size_t i = 0; i < net.size(); ++i) {
     const auto self = static_cast<int64_t>(i);
     core::NodePlan plan = MakePlan("fedmid", self, KnobsOf(golden));
     plan.member_count = golden.at("m").get<int64_t>();
@@ -84,19 +71,13 @@ void RunFedmid(const Case& golden) {
       if (edge.at(0) == self) plan.neighbours.push_back({NodeName(edge[1]), 0});
       if (edge.at(1) == self) plan.neighbours.push_back({NodeName(edge[0]), 0});
     }
-    const std::vector<core::Neighbour> neighbours = plan.neighbours;
-    nodes.push_back(std::make_unique<GoldenNode>(
-        "fedmid", std::move(plan),
-        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i], 1, 0));
-    for (const core::Neighbour& peer : neighbours) {
-      nodes[i]->Handle(core::PeerUp{peer.node});
-    }
+    net.AddNode(i, std::move(plan), golden.at("x0").at(i));
+    net.LinkUp(i);
   }
   int64_t k = 0;
   for (const json& step : golden.at("schedule")) {
-    PlayFedmidRound(golden, step, k, nodes);
+    PlayRound(net, step, k++);
     if (testing::Test::HasFatalFailure()) return;
-    ++k;
   }
 }
 

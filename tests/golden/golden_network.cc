@@ -1,13 +1,10 @@
 #include "tests/golden/golden_network.h"
 
-#include <algorithm>
-#include <limits>
-#include <utility>
-
-#include "daemon/core/algorithms/catalogue.h"
-#include "tests/support/recorded_actions.h"
+#include "gtest/gtest.h"
 
 namespace dfl::golden {
+
+using nlohmann::json;
 
 std::vector<NodeId> ScriptedDecisions::ChooseNeighbours(
     absl::Span<const NodeId> candidates, int64_t count) {
@@ -69,60 +66,98 @@ std::vector<int64_t> ScriptedDecisions::ChooseCoordinates(
   return next;
 }
 
-GoldenNode::GoldenNode(const std::string& algorithm, core::NodePlan plan,
-                       std::vector<float> start,
-                       const simports::Problem& problem,
-                       int64_t batches_per_pass, int64_t step)
-    : parameters(std::move(start)),
-      problem_(problem),
-      gradient_(parameters.size()) {
-  core::AlgorithmContext context;
-  context.plan = std::move(plan);
-  context.vectors.parameters = absl::MakeSpan(parameters);
-  context.vectors.gradient = absl::MakeSpan(gradient_);
-  context.batches_per_pass = batches_per_pass;
-  context.train_rows = problem.rows();
-  auto made = core::CreateAlgorithm(algorithm, std::move(context), decisions);
-  Require(made.ok(), made.status().ToString());
-  algorithm_ = std::move(made).value();
-  Handle(core::Started{step});
+namespace {
+
+std::vector<NodeId> NamesOf(size_t nodes) {
+  std::vector<NodeId> names;
+  for (size_t i = 0; i < nodes; ++i) {
+    names.push_back(NodeName(static_cast<int64_t>(i)));
+  }
+  return names;
 }
 
-void GoldenNode::Handle(core::Event event) {
-  core::ActionsCarriedOut actions([this](core::Action action) {
-    if (const auto* push = std::get_if<core::Push>(&action)) {
-      pushed_.emplace_back(push->values.begin(), push->values.end());
-      if (push->values.empty()) pushed_.back() = parameters;
-    }
-    actions_.push_back(std::move(action));
-  });
-  algorithm_->Handle(std::move(event), actions);
+}  // namespace
+
+GoldenNetwork::GoldenNetwork(const Case& golden)
+    : GoldenNetwork(golden, MakeProblems(golden.at("problem"))) {}
+
+GoldenNetwork::GoldenNetwork(
+    const Case& golden,
+    std::vector<std::unique_ptr<simports::Problem>> problems)
+    : TestNetwork(NamesOf(problems.size())),
+      golden_(golden),
+      problems_(std::move(problems)),
+      records_(problems_.size()) {
+  CheckProblems(golden_, problems_);
 }
 
-std::vector<float> GoldenNode::TakePushed() {
-  Require(!pushed_.empty(), "nothing was pushed");
-  std::vector<float> values = std::move(pushed_.front());
-  pushed_.pop_front();
-  return values;
+void GoldenNetwork::AddNode(size_t i, core::NodePlan plan, const json& start,
+                            int64_t batches_per_pass, int64_t step) {
+  Require(!start.is_null(), "a start of " + name(i).name());
+  auto decisions = std::make_unique<ScriptedDecisions>();
+  records_[i].decisions = decisions.get();
+  Add(i, {.plan = std::move(plan),
+          .decisions = std::move(decisions),
+          .parameters = start.get<std::vector<float>>(),
+          .problem = problems_[i].get(),
+          .batches_per_pass = batches_per_pass});
+  Handle(i, core::Started{step});
 }
 
-void GoldenNode::GradientAt(const std::vector<float>& model,
-                            const std::vector<int64_t>& batch) {
-  problem_.Gradient(model, batch, absl::MakeSpan(gradient_));
-  Handle(core::GradientReady{problem_.Loss(model, batch),
-                             static_cast<int64_t>(batch.size())});
+void GoldenNetwork::NewRound() {
+  for (Record& record : records_) record.counts = {};
+  pushes_.clear();
 }
 
-void GoldenNode::SpoiltGradient() {
-  std::fill(gradient_.begin(), gradient_.end(),
-            std::numeric_limits<float>::quiet_NaN());
-  Handle(core::GradientReady{});
+void GoldenNetwork::NewRoundOfAll() {
+  NewRound();
+  for (size_t i = 0; i < size(); ++i) Begin(i);
 }
 
-void AddProxKnobs(const nlohmann::json& prox, core::KnobValues& knobs) {
-  knobs["prox"] = prox.at("type").get<std::string>();
-  for (const char* name : {"lambda", "theta", "a"}) {
-    if (prox.contains(name)) knobs[name] = prox.at(name).get<double>();
+void GoldenNetwork::OnAction(size_t i, const core::Action& action) {
+  ++records_[i].counts[action.index()];
+  if (const auto* push = std::get_if<core::Push>(&action)) {
+    pushes_.push_back({i, push->peers, push->round, push->values.empty()});
+  } else if (std::holds_alternative<core::ComputeGradient>(action)) {
+    records_[i].trained_from = parameters(i);
+  }
+}
+
+std::vector<int64_t> GoldenNetwork::NextBatch(size_t i) {
+  Record& record = records_[i];
+  record.has_batch = !record.batches.empty();
+  if (!record.has_batch) return {};
+  std::vector<int64_t> batch = std::move(record.batches.front());
+  record.batches.pop_front();
+  return batch;
+}
+
+std::optional<double> GoldenNetwork::ComputeTime(size_t i) {
+  if (!records_[i].has_batch) return std::nullopt;
+  return compute_time_;
+}
+
+void GoldenNetwork::ExpectPushesOf(int64_t k) const {
+  for (const Pushed& push : pushes_) {
+    EXPECT_EQ(push.round, k) << "node " << push.from;
+    EXPECT_TRUE(push.of_parameters) << "node " << push.from;
+  }
+}
+
+void GoldenNetwork::ExpectDone(size_t i) const {
+  EXPECT_EQ(Count<core::StepDone>(i), 1) << "node " << i;
+  EXPECT_TRUE(records_[i].batches.empty()) << "node " << i;
+  EXPECT_FALSE(node(i).computes_at.has_value()) << "node " << i;
+  EXPECT_EQ(records_[i].decisions->wrong_counts, 0) << "node " << i;
+}
+
+void GoldenNetwork::ExpectAllDone() const {
+  for (size_t i = 0; i < size(); ++i) ExpectDone(i);
+}
+
+void GoldenNetwork::ExpectNobodyMissed() const {
+  for (size_t i = 0; i < size(); ++i) {
+    EXPECT_EQ(Count<core::Missed>(i), 0) << "node " << i;
   }
 }
 

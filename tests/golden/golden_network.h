@@ -1,21 +1,28 @@
-// The nodes of a golden run: one core::Algorithm each, handed the same events
-// as the runtime hands it. Only named decisions are scripted, and no step is
-// computed here.
+// The nodes of a golden run on the test network. Only named decisions, batches
+// and what is lost are scripted, and no step is computed here.
+//
+// A message takes kMessage, and a gradient no time, unless a kind of run says
+// otherwise. So whoever trains before it mixes has trained after
+// Run(kBeforeMessages), when nothing has arrived yet, and RunAll ends the round.
+// Deadlines pass only for those that still wait then.
 #ifndef DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
 #define DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "daemon/core/algorithm/algorithm.h"
 #include "tests/golden/golden_case.h"
+#include "tests/support/test_network.h"
 
 namespace dfl::golden {
 
@@ -50,65 +57,86 @@ class ScriptedDecisions : public core::Decisions {
                                          int64_t count) override;
 };
 
-// One node: its vectors, its state machine, and what that asked for.
-class GoldenNode {
+class GoldenNetwork : public core::TestNetwork {
  public:
-  GoldenNode(const std::string& algorithm, core::NodePlan plan,
-             std::vector<float> start, const simports::Problem& problem,
-             int64_t batches_per_pass, int64_t step);
+  static constexpr double kMessage = 0.1;  // s
+  static constexpr double kBeforeMessages = 0.05;
 
-  void Handle(core::Event event);
+  // A place for every node of the case, and its problems, which are checked.
+  explicit GoldenNetwork(const Case& golden);
 
-  // Takes the first action of all; nullopt: there is none.
-  std::optional<core::Action> TakeAny() {
-    if (actions_.empty()) return std::nullopt;
-    core::Action action = std::move(actions_.front());
-    actions_.pop_front();
-    return action;
+  const Case& golden() const { return golden_; }
+  const std::vector<std::unique_ptr<simports::Problem>>& problems() const {
+    return problems_;
   }
 
-  // Takes the first action of type A out of the queue; false: there is none.
+  // Puts node i where `start` says and hands it Started{step}.
+  void AddNode(size_t i, core::NodePlan plan, const nlohmann::json& start,
+               int64_t batches_per_pass = 1, int64_t step = 0);
+
+  ScriptedDecisions& decisions(size_t i) { return *records_[i].decisions; }
+  // What node i's next gradients are of. One that has none is not computed until
+  // FinishGradient.
+  std::deque<std::vector<int64_t>>& batches(size_t i) {
+    return records_[i].batches;
+  }
+
+  // A round begins: forgets what was counted. Begin is still to be called.
+  void NewRound();
+  void NewRoundOfAll();  // and calls it for all
+  // How many actions of this type node i gave in this round.
   template <typename A>
-  bool Take(A* action) {
-    for (auto it = actions_.begin(); it != actions_.end(); ++it) {
-      if (auto* found = std::get_if<A>(&*it)) {
-        *action = std::move(*found);
-        actions_.erase(it);
-        return true;
-      }
-    }
-    return false;
+  int64_t Count(size_t i) const {
+    return records_[i].counts[core::Action(A{}).index()];
   }
-
-  // Computes the gradient that was asked for, on `batch`.
-  void Gradient(const std::vector<int64_t>& batch) {
-    GradientAt(parameters, batch);
+  // A push of this round.
+  struct Pushed {
+    size_t from;
+    std::vector<NodeId> to;
+    int64_t round;
+    bool of_parameters;  // not of other values
+  };
+  const std::vector<Pushed>& pushes() const { return pushes_; }
+  // Each push of this round is of round k and of the parameters.
+  void ExpectPushesOf(int64_t k) const;
+  // The parameters when node i asked for its last gradient.
+  const std::vector<float>& trained_from(size_t i) const {
+    return records_[i].trained_from;
   }
-  // The same at a model of an earlier moment.
-  void GradientAt(const std::vector<float>& model,
-                  const std::vector<int64_t>& batch);
-  // A gradient comes that must not be used: it is not a number.
-  void SpoiltGradient();
+  // Node i has done its step and all that the script has for it, and nothing
+  // else.
+  void ExpectDone(size_t i) const;
+  void ExpectAllDone() const;
+  void ExpectNobodyMissed() const;
 
-  // The newest gradient.
-  absl::Span<const float> gradient() const { return gradient_; }
+ protected:
+  std::optional<double> Latency(size_t /*from*/, size_t /*to*/,
+                                const core::Event& /*message*/) override {
+    return kMessage;
+  }
+  std::optional<double> ComputeTime(size_t i) override;
+  std::vector<int64_t> NextBatch(size_t i) override;
+  void OnAction(size_t i, const core::Action& action) override;
 
-  std::vector<float> parameters;
-  // What the first Push sends of those for which this was not called yet.
-  std::vector<float> TakePushed();
-  ScriptedDecisions decisions;
-  core::Algorithm& algorithm() { return *algorithm_; }
+  double compute_time_ = 0;
 
  private:
-  const simports::Problem& problem_;
-  std::vector<float> gradient_;
-  std::unique_ptr<core::Algorithm> algorithm_;
-  std::deque<core::Action> actions_;
-  std::deque<std::vector<float>> pushed_;
-};
+  struct Record {
+    ScriptedDecisions* decisions = nullptr;
+    std::deque<std::vector<int64_t>> batches;
+    bool has_batch = false;
+    std::array<int64_t, std::variant_size_v<core::Action>> counts = {};
+    std::vector<float> trained_from;
+  };
 
-// Adds the knobs that `prox` stands for: prox, lambda, theta and a.
-void AddProxKnobs(const nlohmann::json& prox, core::KnobValues& knobs);
+  GoldenNetwork(const Case& golden,
+                std::vector<std::unique_ptr<simports::Problem>> problems);
+
+  const Case& golden_;
+  const std::vector<std::unique_ptr<simports::Problem>> problems_;
+  std::vector<Record> records_;
+  std::vector<Pushed> pushes_;
+};
 
 }  // namespace dfl::golden
 

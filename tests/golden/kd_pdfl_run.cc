@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "daemon/core/algorithms/kd_pdfl.h"
@@ -29,8 +30,8 @@ std::vector<core::Neighbour> NeighboursOf(const Case& golden, int64_t node) {
   return neighbours;
 }
 
-const core::KdPdfl& AsKdPdfl(GoldenNode& node) {
-  return static_cast<const core::KdPdfl&>(node.algorithm());
+const core::KdPdfl& AsKdPdfl(const GoldenNetwork& net, size_t i) {
+  return static_cast<const core::KdPdfl&>(net.algorithm(i));
 }
 
 // Whether a round has a node that neither trains nor has anything else to do:
@@ -76,59 +77,6 @@ core::NodePlan KdPdflPlan(const Case& golden, int64_t node, int64_t subset) {
   return plan;
 }
 
-// The learner's part: predictions of `batch` by the node and by `models`.
-core::Predicted PredictWith(const simports::Problem& problem,
-                            const std::vector<float>& own,
-                            const std::vector<core::ModelValues>& models,
-                            const std::vector<int64_t>& batch) {
-  const auto& softmax = dynamic_cast<const simports::Softmax&>(problem);
-  const auto classes = static_cast<size_t>(softmax.classes());
-  core::Predicted predicted;
-  predicted.rows = static_cast<int64_t>(batch.size());
-  const auto add = [&](absl::Span<const float> w) {
-    std::vector<double> p(batch.size() * classes);
-    for (size_t i = 0; i < batch.size(); ++i) {
-      softmax.Predict(w, batch[i],
-                      absl::MakeSpan(p).subspan(i * classes, classes));
-    }
-    predicted.probabilities.push_back(std::move(p));
-  };
-  add(own);
-  for (const core::ModelValues& model : models) add(model.parameters);
-  return predicted;
-}
-
-// The star of a round; `before` = all models as the round began.
-void PlayStar(const json& star, int64_t k,
-              const std::vector<std::vector<float>>& before,
-              const std::vector<std::unique_ptr<simports::Problem>>& problems,
-              const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
-  const auto self = star.at("node").get<size_t>();
-  GoldenNode& node = *nodes[self];
-  core::Ask ask;
-  ASSERT_TRUE(node.Take(&ask)) << "round " << k;
-  const json& received = star.at("received");
-  for (const NodeId& peer : ask.peers) {
-    const int64_t j = NodeIndex(peer);
-    nodes[j]->Handle(core::AskArrived{NodeName(self), ask.ask});
-    core::Answer answer;
-    ASSERT_TRUE(nodes[j]->Take(&answer));
-    EXPECT_EQ(answer.rate, 1);
-    if (std::find(received.begin(), received.end(), json(j)) !=
-        received.end()) {
-      node.Handle(core::AnswerArrived{peer, ask.ask, WholeModel(before[j], k)});
-    } else {
-      node.Handle(core::AnswerMissing{peer, ask.ask});
-    }
-  }
-  core::Predict predict;
-  ASSERT_EQ(node.Take(&predict), !received.empty()) << "round " << k;
-  if (received.empty()) return;
-  ASSERT_EQ(predict.models->size(), received.size());
-  node.Handle(PredictWith(*problems[self], node.parameters, *predict.models,
-                          RowsOf(star.at("batch"), *problems[self])));
-}
-
 // `want`'s lists are in the order of `received`.
 void CheckStarState(const json& want, const json& received,
                     const core::KdPdfl::Star& star) {
@@ -151,111 +99,139 @@ void CheckStarState(const json& want, const json& received,
 }
 
 // The weights that node i gives to the others.
-std::vector<float> CollabRow(GoldenNode& node, int64_t i, int64_t m) {
+std::vector<float> CollabRow(const GoldenNetwork& net, size_t i) {
   std::vector<float> row;
-  for (int64_t j = 0; j < m; ++j) {
-    row.push_back(
-        j == i ? 0.0F : static_cast<float>(AsKdPdfl(node).weight(NodeName(j))));
+  for (size_t j = 0; j < net.size(); ++j) {
+    const double weight = AsKdPdfl(net, i).weight(net.name(j));
+    row.push_back(j == i ? 0.0F : static_cast<float>(weight));
   }
   return row;
 }
 
-void PlayKdPdflRound(
-    const Case& golden, const json& step, int64_t k,
-    const std::vector<std::unique_ptr<simports::Problem>>& problems,
-    const std::vector<std::unique_ptr<GoldenNode>>& nodes) {
-  const auto m = static_cast<int64_t>(nodes.size());
-  const json& star = step.at("star");
-  std::vector<std::vector<float>> before;
-  for (const auto& node : nodes) {
-    before.push_back(node->parameters);
-    node->decisions.together["star"] = {
-        star.is_null() ? m : star.at("node").get<int64_t>()};
-    node->decisions.asked.clear();
-    node->decisions.asked_is_scripted = true;
-    if (star.is_null()) continue;
-    for (const json& j : star.at("asked")) {
-      node->decisions.asked.push_back(NodeName(j.get<int64_t>()));
+class KdPdflRun : public GoldenNetwork {
+ public:
+  explicit KdPdflRun(const Case& golden) : GoldenNetwork(golden) {
+    compute_time_ = 1;  // after all asks have been answered
+  }
+
+  // The last star sends first; then the star asks, and the others begin when it
+  // has what it asked for.
+  void PlayRound(const json& step, int64_t k) {
+    const json& deliver = step.at("deliver");
+    star_ = step.at("star");
+    for (size_t i = 0; i < size(); ++i) ScriptRound(step, i);
+    NewRound();
+    for (size_t i = 0; i < size(); ++i) {
+      if (!deliver.is_null() && deliver.at("from") == i) {
+        Begin(i);
+      } else {
+        const bool asks = !star_.is_null() && star_.at("node") == i;
+        HandleAfter(asks ? 2 * kMessage : 5 * kMessage, i, core::StepBegins{});
+      }
+    }
+    RunAll();
+    EXPECT_EQ(asks_waited(), 0);
+    ExpectAllDone();
+    ExpectSent(deliver, k);
+    const State* want = golden().StateAfter(k);
+    for (size_t i = 0; i < size(); ++i) {
+      EXPECT_EQ(Count<core::ComputeGradient>(i),
+                step.at("local").at(i).is_null() ? 0 : 1)
+          << "round " << k << " node " << i;
+      const bool is_star = !star_.is_null() && star_.at("node") == i;
+      EXPECT_EQ(Count<core::Ask>(i), is_star ? 1 : 0) << "round " << k;
+      EXPECT_EQ(Count<core::Predict>(i), is_star && HasReceived() ? 1 : 0);
+      if (want == nullptr) continue;
+      ExpectRow(*want, "x", i, parameters(i));
+      ExpectRow(*want, "collab", i, CollabRow(*this, i));
+      if (!want->contains("star")) continue;
+      if (star_.is_null()) {
+        EXPECT_TRUE(want->at("star").is_null()) << "round " << k;
+      } else if (is_star) {
+        CheckStarState(want->at("star"), star_.at("received"),
+                       AsKdPdfl(*this, i).last_star());
+      }
     }
   }
-  if (!star.is_null()) {
-    // One case asks fewer than the others.
-    const auto self = star.at("node").get<int64_t>();
-    nodes[self]->Handle(core::PlanChanged{KdPdflPlan(
-        golden, self,
-        std::max<int64_t>(1, static_cast<int64_t>(star.at("asked").size())))});
-  }
-  // The last star sends first.
-  std::vector<size_t> order;
-  for (size_t i = 0; i < nodes.size(); ++i) order.push_back(i);
-  const json& deliver = step.at("deliver");
-  if (!deliver.is_null()) {
-    std::swap(order[0], order[deliver.at("from").get<size_t>()]);
-  }
-  const bool adopts = golden.at("params").at("adopt").get<bool>();
-  for (const size_t i : order) {
-    nodes[i]->Handle(core::StepBegins{});
-    EXPECT_EQ(nodes[i]->decisions.wrong_counts, 0);
-    core::Push push;
-    const bool sends = adopts && !deliver.is_null() && i == deliver.at("from");
-    ASSERT_EQ(nodes[i]->Take(&push), sends) << "round " << k << " node " << i;
-    if (!sends) continue;
-    EXPECT_EQ(push.peers, Named(deliver.at("to")));
-    for (const NodeId& to : push.peers) {
-      nodes[NodeIndex(to)]->Handle(
-          core::PushArrived{NodeName(i), WholeModel(before[i], k)});
+
+ private:
+  bool HasReceived() const { return !star_.at("received").empty(); }
+
+  void ScriptRound(const json& step, size_t i) {
+    const auto m = static_cast<int64_t>(size());
+    decisions(i).together["star"] = {
+        star_.is_null() ? m : star_.at("node").get<int64_t>()};
+    decisions(i).asked.clear();
+    decisions(i).asked_is_scripted = true;
+    if (!star_.is_null()) {
+      for (const json& j : star_.at("asked")) {
+        decisions(i).asked.push_back(NodeName(j.get<int64_t>()));
+      }
+      if (star_.at("node") == i) {
+        // One case asks fewer than the others.
+        Handle(i, core::PlanChanged{KdPdflPlan(
+                      golden(), static_cast<int64_t>(i),
+                      std::max<int64_t>(1, decisions(i).asked.size()))});
+        if (HasReceived()) batches(i).push_back(ReadBatch(star_.at("batch")));
+      }
     }
-  }
-  if (!star.is_null()) PlayStar(star, k, before, problems, nodes);
-  const State* want = golden.StateAfter(k);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    GoldenNode& node = *nodes[i];
     const json& batch = step.at("local").at(i);
-    core::ComputeGradient compute;
-    ASSERT_EQ(node.Take(&compute), !batch.is_null())
-        << "round " << k << " node " << i;
-    if (!batch.is_null()) node.Gradient(ReadBatch(batch));
-    core::StepDone done;
-    ASSERT_TRUE(node.Take(&done)) << "round " << k << " node " << i;
-    if (want == nullptr) continue;
-    ExpectRow(*want, "x", i, node.parameters);
-    ExpectRow(*want, "collab", i, CollabRow(node, static_cast<int64_t>(i), m));
-    if (!want->contains("star")) continue;
-    if (star.is_null()) {
-      EXPECT_TRUE(want->at("star").is_null()) << "round " << k;
-    } else if (star.at("node") == i) {
-      CheckStarState(want->at("star"), star.at("received"),
-                     AsKdPdfl(node).last_star());
+    if (!batch.is_null()) batches(i).push_back(ReadBatch(batch));
+  }
+
+  void ExpectSent(const json& deliver, int64_t k) {
+    const bool sends =
+        golden().at("params").at("adopt").get<bool>() && !deliver.is_null();
+    ASSERT_EQ(pushes().size(), sends ? 1 : 0) << "round " << k;
+    if (!sends) return;
+    ExpectPushesOf(k);
+    EXPECT_EQ(pushes()[0].from, deliver.at("from").get<size_t>());
+    EXPECT_EQ(pushes()[0].to, Named(deliver.at("to")));
+  }
+
+  // An answer that the star does not get is refused.
+  std::optional<double> Latency(size_t from, size_t to,
+                                const core::Event& message) override {
+    const auto* answer = std::get_if<core::AnswerArrived>(&message);
+    if (answer == nullptr) return kMessage;
+    const json& received = star_.at("received");
+    if (std::find(received.begin(), received.end(), json(from)) !=
+        received.end()) {
+      return kMessage;
+    }
+    HandleAfter(kMessage, to, core::AnswerMissing{name(from), answer->ask});
+    return std::nullopt;
+  }
+
+  void OnAction(size_t i, const core::Action& action) override {
+    GoldenNetwork::OnAction(i, action);
+    if (const auto* answer = std::get_if<core::Answer>(&action)) {
+      EXPECT_EQ(answer->rate, 1);
+    } else if (const auto* predict = std::get_if<core::Predict>(&action)) {
+      EXPECT_EQ(predict->models->size(), star_.at("received").size());
     }
   }
-}
+
+  json star_;
+};
 
 }  // namespace
 
 void RunKdPdfl(const Case& golden) {
-  const auto problems = MakeProblems(golden.at("problem"));
-  CheckProblems(golden, problems);
+  KdPdflRun run(golden);
   if (testing::Test::HasFatalFailure()) return;
-  const json& params = golden.at("params");
-  std::vector<std::unique_ptr<GoldenNode>> nodes;
-  for (size_t i = 0; i < problems.size(); ++i) {
-    nodes.push_back(std::make_unique<GoldenNode>(
-        "kd-pdfl",
-        KdPdflPlan(golden, static_cast<int64_t>(i),
-                   params.at("subset").get<int64_t>()),
-        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i], 1, 0));
-    const auto self = static_cast<int64_t>(i);
+  const auto subset = golden.at("params").at("subset").get<int64_t>();
+  for (size_t i = 0; i < run.size(); ++i) {
+    run.AddNode(i, KdPdflPlan(golden, static_cast<int64_t>(i), subset),
+                golden.at("x0").at(i));
     EXPECT_EQ(
-        Difference("collab0",
-                   CollabRow(*nodes[i], self, golden.at("m").get<int64_t>()),
-                   golden.at("collab0").at(i)),
+        Difference("collab0", CollabRow(run, i), golden.at("collab0").at(i)),
         "");
   }
   int64_t k = 0;
   for (const json& step : golden.at("schedule")) {
-    PlayKdPdflRound(golden, step, k, problems, nodes);
+    run.PlayRound(step, k++);
     if (testing::Test::HasFatalFailure()) return;
-    ++k;
   }
 }
 

@@ -2,10 +2,9 @@
 #ifndef DFL_TESTS_GOLDEN_MASS_RUN_H_
 #define DFL_TESTS_GOLDEN_MASS_RUN_H_
 
-#include <cstdint>
-#include <deque>
-#include <memory>
+#include <cstddef>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "daemon/core/rounds/mass_rounds.h"
@@ -29,22 +28,29 @@ struct Before {
   double range = 0;  // of anq-nids
 };
 
-// A run and the gradients that are still to be computed.
-struct MassRun {
-  const Case& golden;
-  std::vector<std::unique_ptr<simports::Problem>> problems;
-  std::vector<std::unique_ptr<GoldenNode>> nodes;
-  std::vector<std::deque<std::vector<int64_t>>> batches;
+class MassRun : public GoldenNetwork {
+ public:
+  explicit MassRun(const Case& golden)
+      : GoldenNetwork(golden), before(size()), given(size()) {}
+
+  const core::MassRounds& rounds(size_t i) const {
+    return dynamic_cast<const core::MassRounds&>(algorithm(i));
+  }
+  // Null: it keeps none.
+  const core::ReplicaRounds* replicas(size_t i) const {
+    return dynamic_cast<const core::ReplicaRounds*>(&algorithm(i));
+  }
+
   // Of the present round.
   std::vector<Before> before;
   std::vector<std::optional<Given>> given;
 
-  core::MassRounds& rounds(size_t i) {
-    return dynamic_cast<core::MassRounds&>(nodes[i]->algorithm());
-  }
-  // Null: it keeps none.
-  core::ReplicaRounds* replicas(size_t i) {
-    return dynamic_cast<core::ReplicaRounds*>(&nodes[i]->algorithm());
+ private:
+  void OnAction(size_t i, const core::Action& action) override {
+    GoldenNetwork::OnAction(i, action);
+    if (const auto* give = std::get_if<core::Give>(&action)) {
+      given[i] = Given{*give->mass, give->steps != nullptr, give->to};
+    }
   }
 };
 

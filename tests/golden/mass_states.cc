@@ -22,15 +22,15 @@ using nlohmann::json;
 // Replicas, the node's own and its neighbours' copies of it.
 void CheckReplicas(MassRun& run, const State& want,
                    const std::vector<std::string>& parts) {
-  for (size_t i = 0; i < run.nodes.size(); ++i) {
+  for (size_t i = 0; i < run.size(); ++i) {
     const NodeId self = NodeName(static_cast<int64_t>(i));
     const FlatVector& replica = run.replicas(i)->replica();
-    const size_t n = run.nodes[i]->parameters.size();
+    const size_t n = run.parameters(i).size();
     for (size_t q = 0; q < parts.size(); ++q) {
       ExpectRow(want, parts[q], i,
                 absl::MakeConstSpan(replica).subspan(q * n, n));
     }
-    for (size_t j = 0; j < run.nodes.size(); ++j) {
+    for (size_t j = 0; j < run.size(); ++j) {
       const FlatVector* copy = run.replicas(j)->replica_of(self);
       if (copy == nullptr) continue;
       EXPECT_EQ(*copy, replica) << "node " << j << "'s of node " << i;
@@ -54,7 +54,7 @@ FlatVector Increments(MassRun& run, size_t i) {
 
 // d of anq-nids in this round.
 double CodeStep(const MassRun& run, size_t i) {
-  const auto bits = run.golden.at("params").at("bits").get<int>();
+  const auto bits = run.golden().at("params").at("bits").get<int>();
   return 2 * run.before[i].range / (std::exp2(bits) - 1);
 }
 
@@ -82,19 +82,19 @@ void CheckCodes(MassRun& run, const State& want, size_t i) {
 // model is what it was trained to.
 FlatVector LocalMean(MassRun& run, size_t i) {
   const auto& given = run.given[i];
-  const json& params = run.golden.at("params");
+  const json& params = run.golden().at("params");
   FlatVector z;
   if (given) {
     z = given->mass;
-    const double weight = run.golden.at("W").at(i).at(NodeIndex(given->to));
+    const double weight = run.golden().at("W").at(i).at(NodeIndex(given->to));
     for (float& value : z) value = static_cast<float>(value / weight);
     return z;
   }
   const double length =
       params.at("K").get<double>() * params.at("eta_c").get<double>();
   for (size_t l = 0; l < run.before[i].x.size(); ++l) {
-    z.push_back(static_cast<float>(
-        (run.before[i].x[l] - run.nodes[i]->parameters[l]) / length));
+    z.push_back(static_cast<float>((run.before[i].x[l] - run.parameters(i)[l]) /
+                                   length));
   }
   return z;
 }
@@ -104,7 +104,7 @@ void CheckQuantised(MassRun& run, const State& want, size_t i) {
   CheckCodes(run, want, i);
   // u = -alpha D is conserved.
   const absl::Span<const float> conserved = run.rounds(i).conserved();
-  const double alpha = run.golden.at("params").at("alpha");
+  const double alpha = run.golden().at("params").at("alpha");
   const double slack = StepsAreFine(run, i) ? CodeStep(run, i) / alpha : 0;
   for (size_t l = 0; want.contains("D") && l < conserved.size(); ++l) {
     const double wanted = want.at("D").at(i).at(l);
@@ -124,30 +124,24 @@ void CheckLocalMean(MassRun& run, const State& want, size_t i) {
 
 void CheckOmega(MassRun& run, const State& want, size_t i) {
   ExpectRow(want, "x", i, run.rounds(i).conserved());
-  ExpectValue(want, "omega", i, run.nodes[i]->algorithm().Gauges().at("omega"));
-}
-
-FlatVector GradientOf(const GoldenNode& node) {
-  return {node.gradient().begin(), node.gradient().end()};
+  ExpectValue(want, "omega", i, run.algorithm(i).Gauges().at("omega"));
 }
 
 void CheckMomentum(MassRun& run, const State& want, size_t i) {
-  GoldenNode& node = *run.nodes[i];
-  ExpectRow(want, "g", i, GradientOf(node));
-  FlatVector mu(node.parameters.size(), 0.0F);
-  if (run.golden.at("params").at("option") == "nesterov") {
+  ExpectRow(want, "g", i, run.node(i).gradient);
+  FlatVector mu(run.parameters(i).size(), 0.0F);
+  if (run.golden().at("params").at("option") == "nesterov") {
     mu = std::get<FlatVector>(
-        node.algorithm().ExportState().fields.at("momentum"));
+        run.algorithm(i).ExportState().fields.at("momentum"));
   }
   ExpectRow(want, "mu", i, mu);
 }
 
 // The gradient times v, which is 1 or 0 as there is no scale.
 void CheckSporadicGradient(MassRun& run, const State& want, size_t i) {
-  GoldenNode& node = *run.nodes[i];
-  FlatVector g = GradientOf(node);
+  std::vector<float> g = run.node(i).gradient;
   const double v =
-      std::get<double>(node.algorithm().ExportState().fields.at("v"));
+      std::get<double>(run.algorithm(i).ExportState().fields.at("v"));
   for (float& value : g) value *= static_cast<float>(v);
   ExpectRow(want, "g", i, g);
 }
@@ -155,17 +149,17 @@ void CheckSporadicGradient(MassRun& run, const State& want, size_t i) {
 // (1/m) sum f_i + h at the mean model.
 void CheckPhi(MassRun& run, const State& want) {
   if (!want.contains("phi_mean")) return;
-  const auto m = static_cast<double>(run.nodes.size());
-  std::vector<float> mean(run.nodes[0]->parameters.size());
+  const auto m = static_cast<double>(run.size());
+  std::vector<float> mean(run.parameters(0).size());
   for (size_t l = 0; l < mean.size(); ++l) {
     double sum = 0;
-    for (const auto& node : run.nodes) sum += node->parameters[l];
+    for (size_t i = 0; i < run.size(); ++i) sum += run.parameters(i)[l];
     mean[l] = static_cast<float>(sum / m);
   }
   double phi = 0;
-  for (const auto& problem : run.problems) phi += problem->Loss(mean) / m;
+  for (const auto& problem : run.problems()) phi += problem->Loss(mean) / m;
   const core::NodePlan plan =
-      MakePlan(run.golden.algorithm(), 0, MassKnobs(run.golden));
+      MakePlan(run.golden().algorithm(), 0, MassKnobs(run.golden()));
   phi += core::Penalty(core::ProxOf(plan.knobs), mean);
   EXPECT_TRUE(Close(phi, want.at("phi_mean")))
       << phi << ", not " << want.at("phi_mean") << ", after step " << want.k();
@@ -235,25 +229,24 @@ core::KnobValues MassKnobs(const Case& golden) {
 }
 
 void CheckStates(MassRun& run, const State& want) {
-  const auto* info = *core::FindAlgorithm(run.golden.algorithm());
+  const auto* info = *core::FindAlgorithm(run.golden().algorithm());
   const Recorded recorded = RecordedOf(info->name);
   if (run.replicas(0) != nullptr) CheckReplicas(run, want, recorded.replica);
-  for (size_t i = 0; i < run.nodes.size(); ++i) {
-    ExpectRow(want, recorded.model, i, run.nodes[i]->parameters);
+  for (size_t i = 0; i < run.size(); ++i) {
+    ExpectRow(want, recorded.model, i, run.parameters(i));
     if (recorded.check != nullptr) recorded.check(run, want, i);
     for (const std::string& symbol : info->auxiliary) {
       if (symbol == "nu") continue;  // before the round
-      ExpectRow(want, symbol, i, run.nodes[i]->algorithm().Auxiliary(symbol));
+      ExpectRow(want, symbol, i, run.algorithm(i).Auxiliary(symbol));
     }
     const std::vector<double> conserved =
-        Conserved(run.golden, want, i, recorded.conserved);
+        Conserved(run.golden(), want, i, recorded.conserved);
     if (!conserved.empty()) {
       EXPECT_EQ(Difference("conserved", run.rounds(i).conserved(), conserved),
                 "")
           << "after step " << want.k() << ", node " << i;
     }
-    EXPECT_NEAR(run.nodes[i]->algorithm().Gauges().at("mass_imbalance"), 0,
-                1e-9);
+    EXPECT_NEAR(run.algorithm(i).Gauges().at("mass_imbalance"), 0, 1e-9);
   }
   CheckPhi(run, want);
 }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "daemon/core/algorithms/catalogue.h"
-#include "gtest/gtest.h"
 
 namespace dfl::golden {
 
@@ -20,6 +19,7 @@ core::NodePlan MakePlan(const std::string& algorithm, int64_t self,
   auto resolved = core::Knobs::Resolve((*info)->knobs, knobs);
   Require(resolved.ok(), resolved.status().ToString());
   plan.knobs = *std::move(resolved);
+  plan.algorithm = *info;
   return plan;
 }
 
@@ -65,27 +65,25 @@ std::vector<NodeId> Named(const json& indices) {
   return names;
 }
 
-void TakePush(GoldenNode& node, int64_t from, int64_t round,
-              std::vector<Pushed>& pushes) {
-  core::Push push;
-  if (!node.Take(&push)) return;
-  EXPECT_EQ(push.round, round);
-  EXPECT_TRUE(push.values.empty());
-  pushes.push_back({from, push.peers, node.TakePushed()});
+void AddProxKnobs(const nlohmann::json& prox, core::KnobValues& knobs) {
+  knobs["prox"] = prox.at("type").get<std::string>();
+  for (const char* name : {"lambda", "theta", "a"}) {
+    if (prox.contains(name)) knobs[name] = prox.at(name).get<double>();
+  }
 }
 
-void ExpectNobodyMissed(GoldenNode& node) {
-  core::WakeAfter deadline;
-  while (node.Take(&deadline)) continue;
-  core::Missed missed;
-  EXPECT_FALSE(node.Take(&missed));
+std::vector<std::vector<int64_t>> BatchesOf(const json& step, size_t i) {
+  if (!step.contains("local")) return {ReadBatch(step.at("batch").at(i))};
+  std::vector<std::vector<int64_t>> batches;
+  for (const json& batch : step.at("local").at(i)) {
+    batches.push_back(ReadBatch(batch));
+  }
+  return batches;
 }
 
-core::RemoteModel WholeModel(const std::vector<float>& values, int64_t round) {
-  core::RemoteModel model;
-  model.parameters = std::make_unique<core::PlainRemoteVector>(values);
-  model.step = round;
-  return model;
+int64_t BatchesPerPass(const Case& golden, const simports::Problem& problem) {
+  const int64_t batch = golden.at("params").value("batch_size", int64_t{1});
+  return (problem.rows() + batch - 1) / batch;
 }
 
 }  // namespace dfl::golden

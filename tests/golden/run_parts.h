@@ -1,15 +1,13 @@
-// What the drivers of golden runs share: a node's plan, and what it pushes.
+// What the drivers of golden runs share: a node's plan and its batches.
 #ifndef DFL_TESTS_GOLDEN_RUN_PARTS_H_
 #define DFL_TESTS_GOLDEN_RUN_PARTS_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "daemon/core/algorithm/algorithm.h"
 #include "tests/golden/golden_case.h"
-#include "tests/golden/golden_network.h"
 
 namespace dfl::golden {
 
@@ -30,21 +28,15 @@ void SetRow(const nlohmann::json& row, int64_t self, core::NodePlan* plan);
 // The nodes of a list, sorted.
 std::vector<NodeId> Named(const nlohmann::json& indices);
 
-// A model on its way, as it was when it was pushed.
-struct Pushed {
-  int64_t from;
-  std::vector<NodeId> to;
-  std::vector<float> model;
-};
+// Adds the knobs that `prox` stands for: prox, lambda, theta and a.
+void AddProxKnobs(const nlohmann::json& prox, core::KnobValues& knobs);
 
-// Adds what `node` has asked to push, if anything: its parameters of then.
-void TakePush(GoldenNode& node, int64_t from, int64_t round,
-              std::vector<Pushed>& pushes);
+// The batches of node i in a step: those of `local`, or the one of `batch`.
+std::vector<std::vector<int64_t>> BatchesOf(const nlohmann::json& step,
+                                            size_t i);
 
-// Nobody was missed: the deadlines that were set do not pass.
-void ExpectNobodyMissed(GoldenNode& node);
-
-core::RemoteModel WholeModel(const std::vector<float>& values, int64_t round);
+// How many batches the node's epoch has.
+int64_t BatchesPerPass(const Case& golden, const simports::Problem& problem);
 
 }  // namespace dfl::golden
 

@@ -1,6 +1,7 @@
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -13,98 +14,74 @@ namespace {
 
 using nlohmann::json;
 
-using Nodes = std::vector<std::unique_ptr<GoldenNode>>;
+class SwarmRun : public GoldenNetwork {
+ public:
+  explicit SwarmRun(const Case& golden) : GoldenNetwork(golden) {}
 
-// Everyone trains and pushes to the leader what it began the round with.
-void PlayTraining(const Case& golden, const json& step, int64_t k,
-                  const Nodes& nodes, std::vector<Pushed>& pushes) {
-  const State* want = golden.StateAfter(k);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    GoldenNode& node = *nodes[i];
-    node.decisions.together["leader"] = {step.at("leader").get<int64_t>()};
-    node.Handle(core::StepBegins{});
-    EXPECT_EQ(node.decisions.wrong_counts, 0) << "node " << i;
-    TakePush(node, static_cast<int64_t>(i), k, pushes);
-    const json batches = step.contains("local")
-                             ? step.at("local").at(i)
-                             : json::array({step.at("batch").at(i)});
-    for (const json& batch : batches) {
-      core::ComputeGradient compute;
-      ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
-      node.Gradient(ReadBatch(batch));
+  // Everyone trains and pushes to the leader what it began the round with. The
+  // leader mixes and pushes back, or nobody hears of it.
+  void PlayRound(const json& step, int64_t k) {
+    leader_ = step.at("leader").get<size_t>();
+    lost_ = step.value("lost", false);
+    for (size_t i = 0; i < size(); ++i) {
+      decisions(i).together["leader"] = {static_cast<int64_t>(leader_)};
+      for (auto& batch : BatchesOf(step, i)) batches(i).push_back(batch);
     }
-    if (want != nullptr) ExpectRow(*want, "x_local", i, node.parameters);
-    core::StepDone early;
-    EXPECT_FALSE(node.Take(&early)) << "round " << k << " node " << i;
+    NewRoundOfAll();
+    Run(kBeforeMessages);
+    const State* want = golden().StateAfter(k);
+    ASSERT_EQ(pushes().size(), size() - 1);
+    ExpectPushesOf(k);
+    for (const Pushed& push : pushes()) {
+      EXPECT_EQ(push.to, std::vector<NodeId>{name(leader_)});
+    }
+    for (size_t i = 0; i < size(); ++i) {
+      EXPECT_EQ(Count<core::StepDone>(i), 0) << "round " << k << " node " << i;
+      if (want != nullptr) ExpectRow(*want, "x_local", i, parameters(i));
+    }
+    RunAll();
+    ASSERT_EQ(pushes().size(), size()) << "round " << k;
+    EXPECT_EQ(pushes().back().from, leader_);
+    EXPECT_EQ(pushes().back().round, k);
+    EXPECT_EQ(pushes().back().to.size(), size() - 1);
+    ExpectAllDone();
+    for (size_t i = 0; i < size(); ++i) {
+      if (i != leader_) {
+        EXPECT_GT(Count<core::WakeAfter>(i), 0) << "round " << k;
+        EXPECT_EQ(Count<core::Missed>(i), lost_ ? 1 : 0) << "round " << k;
+      }
+      if (want != nullptr) ExpectRow(*want, "x", i, parameters(i));
+    }
   }
-}
 
-// The leader mixes and pushes back, or nobody hears of it.
-void PlayMixing(const json& step, int64_t k, const Nodes& nodes,
-                const std::vector<Pushed>& pushes) {
-  const auto leader = step.at("leader").get<int64_t>();
-  ASSERT_EQ(pushes.size(), nodes.size() - 1);
-  for (const Pushed& push : pushes) {
-    ASSERT_EQ(push.to, std::vector<NodeId>{NodeName(leader)});
-    nodes[leader]->Handle(
-        core::PushArrived{NodeName(push.from), WholeModel(push.model, k)});
+ private:
+  std::optional<double> Latency(size_t from, size_t /*to*/,
+                                const core::Event& /*message*/) override {
+    if (lost_ && from == leader_) return std::nullopt;
+    return kMessage;
   }
-  core::Push back;
-  ASSERT_TRUE(nodes[leader]->Take(&back)) << "round " << k;
-  EXPECT_EQ(back.round, k);
-  EXPECT_EQ(back.peers.size(), nodes.size() - 1);
-  const std::vector<float> mean = nodes[leader]->TakePushed();
-  const bool lost = step.value("lost", false);
-  for (const NodeId& to : back.peers) {
-    GoldenNode& node = *nodes[NodeIndex(to)];
-    core::WakeAfter deadline;
-    ASSERT_TRUE(node.Take(&deadline)) << "round " << k << " " << to.name();
-    if (lost) {
-      node.Handle(core::TimerFired{deadline.timer});
-    } else {
-      node.Handle(core::PushArrived{NodeName(leader), WholeModel(mean, k)});
-    }
-    core::Missed missed;
-    EXPECT_EQ(node.Take(&missed), lost) << "round " << k << " " << to.name();
-  }
-}
+
+  size_t leader_ = 0;
+  bool lost_ = false;
+};
 
 }  // namespace
 
 void RunSwarm(const Case& golden) {
-  const auto problems = MakeProblems(golden.at("problem"));
-  CheckProblems(golden, problems);
+  SwarmRun run(golden);
   if (testing::Test::HasFatalFailure()) return;
-  Nodes nodes;
-  for (size_t i = 0; i < problems.size(); ++i) {
+  for (size_t i = 0; i < run.size(); ++i) {
     const auto self = static_cast<int64_t>(i);
     core::NodePlan plan = MakePlan(golden.algorithm(), self, KnobsOf(golden));
     SetRow(golden.at("W").at(i), self, &plan);
-    const int64_t batch = golden.at("params").value("batch_size", int64_t{1});
-    nodes.push_back(std::make_unique<GoldenNode>(
-        golden.algorithm(), std::move(plan),
-        golden.at("x0").at(i).get<std::vector<float>>(), *problems[i],
-        (problems[i]->rows() + batch - 1) / batch, 0));
-    for (size_t j = 0; j < problems.size(); ++j) {
-      if (j != i) {
-        nodes[i]->Handle(core::PeerUp{NodeName(static_cast<int64_t>(j))});
-      }
-    }
+    run.AddNode(i, std::move(plan), golden.at("x0").at(i),
+                BatchesPerPass(golden, *run.problems()[i]));
+    run.LinkUp(i);
   }
   int64_t k = 0;
   for (const json& step : golden.at("schedule")) {
-    std::vector<Pushed> pushes;
-    PlayTraining(golden, step, k, nodes, pushes);
+    run.PlayRound(step, k++);
     if (testing::Test::HasFatalFailure()) return;
-    PlayMixing(step, k, nodes, pushes);
-    if (testing::Test::HasFatalFailure()) return;
-    const State* want = golden.StateAfter(k);
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      core::StepDone done;
-      ASSERT_TRUE(nodes[i]->Take(&done)) << "round " << k << " node " << i;
-      if (want != nullptr) ExpectRow(*want, "x", i, nodes[i]->parameters);
-    }
-    ++k;
   }
 }
 

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,136 +16,117 @@ namespace {
 
 using nlohmann::json;
 
-// A run of synchronous rounds under way.
-struct RoundRun {
-  const Case& golden;
-  std::string algorithm;
-  std::vector<std::unique_ptr<simports::Problem>> problems;
-  core::KnobValues knobs;
-  std::map<int64_t, std::unique_ptr<GoldenNode>> nodes;
+// Synchronous rounds.
+class RoundRun : public GoldenNetwork {
+ public:
+  explicit RoundRun(const Case& golden)
+      : GoldenNetwork(golden), knobs_(KnobsOf(golden)) {}
 
-  // rows_i members / sum of rows.
-  double SampleWeight(int64_t node, const std::vector<int64_t>& members) const {
-    double total = 0;
-    for (const int64_t j : members) {
-      total += static_cast<double>(problems[j]->rows());
+  void Join(size_t i, const json& start, int64_t step) {
+    AddNode(i, MakePlan(golden().algorithm(), static_cast<int64_t>(i), knobs_),
+            start, BatchesPerPass(golden(), *problems()[i]), step);
+    LinkUp(i);
+  }
+
+  // Plan, start, gradients, pushes.
+  void PlayRound(const json& step, int64_t k) {
+    const std::vector<size_t> members = Members(step);
+    NewRound();
+    for (const size_t i : members) {
+      Retune(step, i, members);
+      for (auto& batch : BatchesOf(step, i)) batches(i).push_back(batch);
     }
-    return static_cast<double>(problems[node]->rows()) *
+    for (const size_t i : members) Begin(i);
+    Run(kBeforeMessages);
+    CheckTrained(step, k, members);
+    RunAll();
+    ExpectPushesOf(k);
+    ExpectNobodyMissed();
+    const State* want = golden().StateAfter(k);
+    for (size_t i = 0; i < size(); ++i) {
+      if (std::count(members.begin(), members.end(), i) > 0) {
+        ExpectDone(i);
+        if (want != nullptr) ExpectRow(*want, "x", i, parameters(i));
+        continue;
+      }
+      // Absent nodes have no states.
+      for (const char* field : {"x", "x_local", "z"}) {
+        if (want == nullptr || !want->contains(field)) continue;
+        EXPECT_TRUE(want->at(field).at(i).is_null())
+            << field << " of node " << i;
+      }
+    }
+  }
+
+ private:
+  // rows_i members / sum of rows.
+  double SampleWeight(size_t i, const std::vector<size_t>& members) const {
+    double total = 0;
+    for (const size_t j : members) {
+      total += static_cast<double>(problems()[j]->rows());
+    }
+    return static_cast<double>(problems()[i]->rows()) *
            static_cast<double>(members.size()) / total;
   }
 
   const json& Weights(const json& step) const {
-    if (!step.contains("W")) return golden.at("W");
-    return golden.at("Ws").at(step.at("W").get<size_t>());
+    if (!step.contains("W")) return golden().at("W");
+    return golden().at("Ws").at(step.at("W").get<size_t>());
   }
 
-  std::vector<int64_t> Members(const json& step) const {
+  std::vector<size_t> Members(const json& step) const {
     if (step.contains("members")) {
-      return step.at("members").get<std::vector<int64_t>>();
+      return step.at("members").get<std::vector<size_t>>();
     }
-    std::vector<int64_t> all(problems.size());
-    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+    std::vector<size_t> all(size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;
   }
 
-  void Join(int64_t node, const json& start, int64_t step) {
-    const json& params = golden.at("params");
-    const int64_t batch = params.value("batch_size", int64_t{1});
-    const int64_t passes = (problems[node]->rows() + batch - 1) / batch;
-    ASSERT_FALSE(start.is_null()) << "node " << node;
-    nodes[node] = std::make_unique<GoldenNode>(
-        algorithm, MakePlan(algorithm, node, knobs),
-        start.get<std::vector<float>>(), *problems[node], passes, step);
-    // Every link is up.
-    for (size_t j = 0; j < problems.size(); ++j) {
-      nodes[node]->Handle(core::PeerUp{NodeName(static_cast<int64_t>(j))});
-    }
-  }
-};
-
-// One round: plan, start, gradients, pushes.
-void PlayRound(RoundRun& run, const json& step, int64_t k) {
-  const std::vector<int64_t> members = run.Members(step);
-  const json& weights = run.Weights(step);
-  for (const int64_t i : members) {
-    ASSERT_EQ(run.nodes.count(i), 1U) << "node " << i;
-    core::KnobValues knobs = run.knobs;
+  void Retune(const json& step, size_t i, const std::vector<size_t>& members) {
+    core::KnobValues knobs = knobs_;
     // A constant step may be another in each round.
     const bool told = step.contains("eta");
     if (told && knobs.count("delta") == 0) {
       knobs["eta"] = step.at("eta").get<double>();
     }
-    core::NodePlan plan = MakePlan(run.algorithm, i, knobs);
-    SetRow(weights.at(i), i, &plan);
-    plan.sample_weight = run.SampleWeight(i, members);
-    run.nodes[i]->Handle(core::PlanChanged{std::move(plan)});
-    if (told) {
-      const bool weighted = run.golden.at("params").at("sample_weighting");
-      const double eta = step.at("eta").get<double>() *
-                         (weighted ? run.SampleWeight(i, members) : 1);
-      EXPECT_NEAR(run.nodes[i]->algorithm().Gauges().at("step_size"), eta,
-                  1e-6 * eta)
-          << "round " << k << " node " << i;
-    }
-  }
-  // Models are pushed before training or after it.
-  std::vector<Pushed> pushes;
-  for (const int64_t i : members) {
-    run.nodes[i]->Handle(core::StepBegins{});
-    TakePush(*run.nodes[i], i, k, pushes);
-  }
-  // A step with a radius takes two gradients on one batch.
-  const int gradients = run.knobs.count("rho") > 0 ? 2 : 1;
-  const State* want = run.golden.StateAfter(k);
-  for (const int64_t i : members) {
-    GoldenNode& node = *run.nodes[i];
-    const json batches = step.contains("local")
-                             ? step.at("local").at(i)
-                             : json::array({step.at("batch").at(i)});
-    for (const json& batch : batches) {
-      for (int g = 0; g < gradients; ++g) {
-        core::ComputeGradient compute;
-        ASSERT_TRUE(node.Take(&compute)) << "round " << k << " node " << i;
-        EXPECT_EQ(compute.same_batch, g > 0);
-        node.Gradient(ReadBatch(batch));
-      }
-    }
-    core::ComputeGradient surplus;
-    EXPECT_FALSE(node.Take(&surplus));
-    // A node that is alone has mixed at once.
-    const bool alone = weights.at(i).at(i) == 1;
-    for (const char* trained : {"x_local", "z"}) {
-      if (want == nullptr) continue;
-      if (alone && want->contains(trained)) {
-        EXPECT_TRUE(want->at(trained).at(i).is_array()) << trained;
-      } else {
-        ExpectRow(*want, trained, i, node.parameters);
-      }
-    }
-    TakePush(node, i, k, pushes);
-  }
-  for (const Pushed& push : pushes) {
-    for (const NodeId& to : push.to) {
-      run.nodes[NodeIndex(to)]->Handle(
-          core::PushArrived{NodeName(push.from), WholeModel(push.model, k)});
-    }
-  }
-  for (const int64_t i : members) {
-    ExpectNobodyMissed(*run.nodes[i]);
-    core::StepDone done;
-    ASSERT_TRUE(run.nodes[i]->Take(&done)) << "round " << k << " node " << i;
-    if (want != nullptr) ExpectRow(*want, "x", i, run.nodes[i]->parameters);
-  }
-  // Absent nodes have no states.
-  for (size_t i = 0; want != nullptr && i < run.problems.size(); ++i) {
     const auto self = static_cast<int64_t>(i);
-    if (std::count(members.begin(), members.end(), self) > 0) continue;
-    for (const char* field : {"x", "x_local", "z"}) {
-      if (!want->contains(field)) continue;
-      EXPECT_TRUE(want->at(field).at(i).is_null()) << field << " of node " << i;
+    core::NodePlan plan = MakePlan(golden().algorithm(), self, knobs);
+    SetRow(Weights(step).at(i), self, &plan);
+    plan.sample_weight = SampleWeight(i, members);
+    Handle(i, core::PlanChanged{std::move(plan)});
+    if (!told) return;
+    const bool weighted = golden().at("params").at("sample_weighting");
+    const double eta = step.at("eta").get<double>() *
+                       (weighted ? SampleWeight(i, members) : 1);
+    EXPECT_NEAR(algorithm(i).Gauges().at("step_size"), eta, 1e-6 * eta)
+        << "node " << i;
+  }
+
+  void CheckTrained(const json& step, int64_t k,
+                    const std::vector<size_t>& members) {
+    // A step with a radius takes two gradients on one batch.
+    const size_t gradients = knobs_.count("rho") > 0 ? 2 : 1;
+    const State* want = golden().StateAfter(k);
+    for (const size_t i : members) {
+      EXPECT_EQ(Count<core::ComputeGradient>(i),
+                gradients * BatchesOf(step, i).size())
+          << "round " << k << " node " << i;
+      // A node that is alone has mixed at once.
+      const bool alone = Weights(step).at(i).at(i) == 1;
+      for (const char* trained : {"x_local", "z"}) {
+        if (want == nullptr) continue;
+        if (alone && want->contains(trained)) {
+          EXPECT_TRUE(want->at(trained).at(i).is_array()) << trained;
+        } else {
+          ExpectRow(*want, trained, i, parameters(i));
+        }
+      }
     }
   }
-}
+
+  const core::KnobValues knobs_;
+};
 
 // The matrices are those of the rule, where one is told.
 void CheckRule(const Case& golden) {
@@ -181,28 +160,22 @@ void CheckRule(const Case& golden) {
 }  // namespace
 
 void RunRounds(const Case& golden) {
-  RoundRun run{golden,
-               golden.algorithm(),
-               MakeProblems(golden.at("problem")),
-               KnobsOf(golden),
-               {}};
-  CheckProblems(golden, run.problems);
+  RoundRun run(golden);
   if (golden.contains("Ws")) CheckRule(golden);
   if (testing::Test::HasFatalFailure()) return;
-  for (size_t i = 0; i < run.problems.size(); ++i) {
+  for (size_t i = 0; i < run.size(); ++i) {
     const json& x0 = golden.at("x0").at(i);
-    if (!x0.is_null()) run.Join(static_cast<int64_t>(i), x0, 0);
+    if (!x0.is_null()) run.Join(i, x0, 0);
   }
   int64_t k = 0;
   for (const json& step : golden.at("schedule")) {
     if (step.contains("join")) {
       for (const json& joiner : step.at("join")) {
-        run.Join(joiner.at("node").get<int64_t>(), joiner.at("x"), k);
+        run.Join(joiner.at("node").get<size_t>(), joiner.at("x"), k);
       }
     }
-    PlayRound(run, step, k);
+    run.PlayRound(step, k++);
     if (testing::Test::HasFatalFailure()) return;
-    ++k;
   }
 }
 

@@ -12,7 +12,7 @@
 #include "daemon/core/rounds/prox.h"
 #include "daemon/core/vector/flat_vector.h"
 #include "gtest/gtest.h"
-#include "tests/golden/golden_network.h"
+#include "tests/golden/run_parts.h"
 
 namespace dfl::golden {
 namespace {
