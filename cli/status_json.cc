@@ -1,9 +1,13 @@
 #include "cli/status_json.h"
 
+#include <map>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_format.h"
+#include "proto/status_fields.h"
 
 namespace dfl::cli {
 
@@ -17,90 +21,77 @@ Json ToJsonValue(const client::KnobValue& value) {
   return std::get<std::string>(value);
 }
 
-Json ToJsonValue(const client::PeerStatus& peer) {
-  return Json{{"node", peer.node},
-              {"address", peer.address},
-              {"neighbour", peer.neighbour},
-              {"linked", peer.linked},
-              {"weight", peer.weight},
-              {"phase", client::PhaseName(peer.phase)},
-              {"step", peer.step},
-              {"plan_version", peer.plan_version},
-              {"bytes_sent", peer.bytes_sent},
-              {"bytes_received", peer.bytes_received},
-              {"models_sent", peer.models_sent},
-              {"models_received", peer.models_received},
-              {"missed", peer.missed},
-              {"rejected", peer.rejected},
-              {"last_error", peer.last_error}};
+namespace {
+
+// A field's value. It is a template, so that a number does not become a
+// KnobValue.
+template <typename T>
+Json Tell(const T& value) {
+  return value;
+}
+Json Tell(client::Phase phase) { return client::PhaseName(phase); }
+Json Tell(const client::KnobValue& value) { return ToJsonValue(value); }
+Json Tell(const client::PeerStatus& peer) { return ToJsonValue(peer); }
+Json Tell(const std::optional<client::Evaluation>& evaluation);
+
+template <typename T>
+Json Tell(const std::vector<T>& values) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(Tell(value));
+  return array;
+}
+template <typename T>
+Json Tell(const std::map<std::string, T>& values) {
+  Json object = Json::object();
+  for (const auto& [name, value] : values) object[name] = Tell(value);
+  return object;
 }
 
+// Whoever tells a status has a `from` and an `out`.
+#define DFL_TELL_VALUE(name, source) out[#name] = Tell(from.name);
+#define DFL_TELL(name) out[#name] = Tell(from.name);
+
+// Null: there is none yet.
+Json Tell(const std::optional<client::Evaluation>& evaluation) {
+  if (!evaluation.has_value()) return Json();
+  const client::Evaluation& from = *evaluation;
+  Json out;
+  out["step"] = from.step;
+  DFL_EVALUATION_FIELDS(DFL_TELL_VALUE)
+  return out;
+}
+
+void TellName(const client::NodeStatus& from, Json& out) {
+  DFL_NODE_NAME_FIELDS(DFL_TELL_VALUE)
+  // In hex: JSON's numbers don't hold 64 bits everywhere.
+  out["incarnation"] = absl::StrFormat("%016x", from.incarnation);
+}
+
+void TellDaemon(const client::DaemonStatus& from, Json& out) {
+  DFL_DAEMON_STATUS_FIELDS(DFL_TELL_VALUE, DFL_TELL)
+}
+
+void TellNode(const client::NodeStatus& from, Json& out) {
+  DFL_NODE_STATUS_FIELDS(DFL_TELL_VALUE, DFL_TELL, DFL_TELL)
+}
+
+}  // namespace
+
+Json ToJsonValue(const client::PeerStatus& from) {
+  Json out;
+  DFL_PEER_STATUS_FIELDS(DFL_TELL_VALUE)
+  return out;
+}
+
+#undef DFL_TELL_VALUE
+#undef DFL_TELL
+
 Json ToJsonValue(const client::DaemonStatus& status) {
-  const client::NodeStatus& node = status.node;
-  Json knobs = Json::object();
-  for (const auto& [name, value] : node.knobs) knobs[name] = ToJsonValue(value);
-  Json gauges = Json::object();
-  for (const auto& [name, value] : node.gauges) gauges[name] = value;
-  Json rejected = Json::object();
-  for (const auto& [reason, count] : node.rejected) rejected[reason] = count;
-  Json evaluation;  // null: none yet
-  if (node.evaluation.has_value()) {
-    evaluation = Json{{"step", node.evaluation->step},
-                      {"loss", node.evaluation->loss},
-                      {"accuracy", node.evaluation->accuracy},
-                      {"macro_f1", node.evaluation->macro_f1},
-                      {"rows", node.evaluation->rows}};
-  }
-  Json peers = Json::array();
-  for (const client::PeerStatus& peer : node.peers) {
-    peers.push_back(ToJsonValue(peer));
-  }
-  return Json{{"node", node.node},
-              // In hex: JSON's numbers don't hold 64 bits everywhere.
-              {"incarnation", absl::StrFormat("%016x", node.incarnation)},
-              {"version", status.version},
-              {"insecure", status.insecure},
-              {"warnings", status.warnings},
-              {"uptime_seconds", status.uptime_seconds},
-              {"peer_addresses", status.peer_addresses},
-              {"memory_bytes", status.memory_bytes},
-              {"memory_limit_bytes", status.memory_limit_bytes},
-              {"phase", client::PhaseName(node.phase)},
-              {"phase_reason", node.phase_reason},
-              {"run_id", node.run_id},
-              {"plan_version", node.plan_version},
-              {"pending_plan_version", node.pending_plan_version},
-              {"algorithm", node.algorithm},
-              {"knobs", std::move(knobs)},
-              {"topology", node.topology},
-              {"weights", node.weights},
-              {"spectral_gap", node.spectral_gap},
-              {"member_count", node.member_count},
-              {"format", node.format},
-              {"model", node.model},
-              {"fingerprint", node.fingerprint},
-              {"parameter_count", node.parameter_count},
-              {"buffer_count", node.buffer_count},
-              {"train_rows", node.train_rows},
-              {"test_rows", node.test_rows},
-              {"step", node.step},
-              {"stop_steps", node.stop_steps},
-              {"gradients", node.gradients},
-              {"loss", node.loss},
-              {"evaluation", std::move(evaluation)},
-              {"steps_per_second", node.steps_per_second},
-              {"training_seconds", node.training_seconds},
-              {"longest_step_gap_seconds", node.longest_step_gap_seconds},
-              {"gauges", std::move(gauges)},
-              {"bytes_sent", node.bytes_sent},
-              {"bytes_received", node.bytes_received},
-              {"dense_bytes_sent", node.dense_bytes_sent},
-              {"models_sent", node.models_sent},
-              {"models_received", node.models_received},
-              {"missed", node.missed},
-              {"rejected", std::move(rejected)},
-              {"last_error", node.last_error},
-              {"peers", std::move(peers)}};
+  Json out;
+  TellName(status.node, out);
+  TellDaemon(status, out);
+  TellNode(status.node, out);
+  return out;
 }
 
 Json ToJsonValue(const client::Event& event) {

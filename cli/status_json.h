@@ -8,7 +8,7 @@
 namespace dfl::cli {
 
 Json ToJsonValue(const client::KnobValue& value);
-Json ToJsonValue(const client::PeerStatus& peer);
+Json ToJsonValue(const client::PeerStatus& from);
 Json ToJsonValue(const client::DaemonStatus& status);
 Json ToJsonValue(const client::Event& event);
 Json ToJsonValue(const client::ModelFacts& facts);

@@ -1,6 +1,11 @@
 #include "client/proto_types.h"
 
-#include <utility>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "proto/status_fields.h"
 
 namespace dfl {
 namespace client {
@@ -76,99 +81,65 @@ Phase FromProto(pb::Phase phase) {
   }
 }
 
+namespace {
+
+using client::FromProto;  // beside KnobValue's, which would hide them
+
+template <typename From, typename To>
+void Read(const From& in, To& out) {
+  if constexpr (std::is_assignable_v<To&, const From&>) {
+    out = in;
+  } else {
+    out = FromProto(in);
+  }
+}
+template <typename Field, typename T>
+void ReadAll(const Field& in, std::vector<T>& out) {
+  for (const auto& value : in) Read(value, out.emplace_back());
+}
+template <typename Field, typename T>
+void ReadAll(const Field& in, std::map<std::string, T>& out) {
+  for (const auto& [name, value] : in) Read(value, out[name]);
+}
+
+// Every FromProto of a status has an `in` and an `out`.
+#define DFL_READ_VALUE(name, source) Read(in.name(), out.name);
+#define DFL_READ_MANY(name) ReadAll(in.name(), out.name);
+#define DFL_READ_MAYBE(name) \
+  if (in.has_##name()) out.name = FromProto(in.name());
+
+Evaluation FromProto(const pb::Evaluation& in) {
+  Evaluation out;
+  out.step = in.step();
+  DFL_EVALUATION_FIELDS(DFL_READ_VALUE)
+  return out;
+}
+
+}  // namespace
+
 PeerStatus FromProto(const pb::PeerStatus& in) {
   PeerStatus out;
-  out.node = in.node();
-  out.address = in.address();
-  out.neighbour = in.neighbour();
-  out.linked = in.linked();
-  out.weight = in.weight();
-  out.phase = FromProto(in.phase());
-  out.step = in.step();
-  out.plan_version = in.plan_version();
-  out.bytes_sent = in.bytes_sent();
-  out.bytes_received = in.bytes_received();
-  out.models_sent = in.models_sent();
-  out.models_received = in.models_received();
-  out.missed = in.missed();
-  out.rejected = in.rejected();
-  out.last_error = in.last_error();
+  DFL_PEER_STATUS_FIELDS(DFL_READ_VALUE)
   return out;
 }
 
 NodeStatus FromProto(const pb::NodeStatus& in) {
   NodeStatus out;
-  out.node = in.node();
-  out.incarnation = in.incarnation();
-  out.phase = FromProto(in.phase());
-  out.phase_reason = in.phase_reason();
-
-  out.run_id = in.run_id();
-  out.plan_version = in.plan_version();
-  out.pending_plan_version = in.pending_plan_version();
-  out.algorithm = in.algorithm();
-  for (const auto& [name, value] : in.knobs()) {
-    out.knobs[name] = FromProto(value);
-  }
-  out.topology = in.topology();
-  out.weights = in.weights();
-  out.spectral_gap = in.spectral_gap();
-  out.member_count = in.member_count();
-  out.format = in.format();
-
-  out.model = in.model();
-  out.fingerprint = in.fingerprint();
-  out.parameter_count = in.parameter_count();
-  out.buffer_count = in.buffer_count();
-  out.train_rows = in.train_rows();
-  out.test_rows = in.test_rows();
-
-  out.step = in.step();
-  out.stop_steps = in.stop_steps();
-  out.gradients = in.gradients();
-  out.loss = in.loss();
-  if (in.has_evaluation()) {
-    Evaluation evaluation;
-    evaluation.step = in.evaluation().step();
-    evaluation.loss = in.evaluation().loss();
-    evaluation.accuracy = in.evaluation().accuracy();
-    evaluation.macro_f1 = in.evaluation().macro_f1();
-    evaluation.rows = in.evaluation().rows();
-    out.evaluation = evaluation;
-  }
-  out.steps_per_second = in.steps_per_second();
-  out.training_seconds = in.training_seconds();
-  out.longest_step_gap_seconds = in.longest_step_gap_seconds();
-  out.gauges.insert(in.gauges().begin(), in.gauges().end());
-
-  out.bytes_sent = in.bytes_sent();
-  out.bytes_received = in.bytes_received();
-  out.dense_bytes_sent = in.dense_bytes_sent();
-  out.models_sent = in.models_sent();
-  out.models_received = in.models_received();
-  out.missed = in.missed();
-  out.rejected.insert(in.rejected().begin(), in.rejected().end());
-
-  out.last_error = in.last_error();
-  for (const pb::PeerStatus& peer : in.peers()) {
-    out.peers.push_back(FromProto(peer));
-  }
+  DFL_NODE_NAME_FIELDS(DFL_READ_VALUE)
+  DFL_NODE_STATUS_FIELDS(DFL_READ_VALUE, DFL_READ_MANY, DFL_READ_MAYBE)
   return out;
 }
 
 DaemonStatus FromProto(const pb::DaemonStatus& in) {
   DaemonStatus out;
   out.node = FromProto(in.node());
-  out.version = in.version();
-  out.insecure = in.insecure();
-  out.warnings.assign(in.warnings().begin(), in.warnings().end());
-  out.uptime_seconds = in.uptime_seconds();
-  out.peer_addresses.assign(in.peer_addresses().begin(),
-                            in.peer_addresses().end());
-  out.memory_bytes = in.memory_bytes();
-  out.memory_limit_bytes = in.memory_limit_bytes();
+  DFL_DAEMON_STATUS_FIELDS(DFL_READ_VALUE, DFL_READ_MANY)
   return out;
 }
+
+#undef DFL_READ_VALUE
+#undef DFL_READ_MANY
+#undef DFL_READ_MAYBE
 
 WatchUpdate FromProto(const pb::WatchResponse& in) {
   WatchUpdate out;

@@ -1,11 +1,62 @@
 #include "daemon/control/status_proto.h"
 
+#include <map>
 #include <string>
 #include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/status_fields.h"
 
 namespace dfl::control {
 
 namespace pb = dfl::control::v1;
+
+namespace {
+
+// A value as the wire has it.
+template <typename T>
+const T& OnWire(const T& value) {
+  return value;
+}
+const std::string& OnWire(const NodeId& node) { return node.name(); }
+pb::Phase OnWire(ports::Phase phase) { return ToProto(phase); }
+double OnWire(absl::Duration time) { return absl::ToDoubleSeconds(time); }
+
+template <typename T>
+void Write(const T& value, T& out) {
+  out = value;
+}
+void Write(const core::KnobValue& value, pb::KnobValue& out) {
+  ToProto(value, out);
+}
+
+template <typename T, typename Field>
+void WriteAll(const std::map<std::string, T>& values, Field& out) {
+  for (const auto& [name, value] : values) Write(value, out[name]);
+}
+template <typename Field>
+void WriteAll(const std::vector<std::string>& values, Field& out) {
+  out.Add(values.begin(), values.end());
+}
+template <typename Field>
+void WriteAll(const std::vector<runtime::PeerStatus>& peers, Field& out) {
+  for (const runtime::PeerStatus& peer : peers) ToProto(peer, *out.Add());
+}
+
+// Every ToProto of a status has a `from` and an `out`.
+#define DFL_WRITE_VALUE(name, source) out.set_##name(OnWire(from.source));
+#define DFL_WRITE_MANY(name) WriteAll(from.name, *out.mutable_##name());
+#define DFL_WRITE_MAYBE(name) \
+  if (from.evaluated) WriteEvaluation(from, *out.mutable_##name());
+
+void WriteEvaluation(const runtime::NodeStatus& node, pb::Evaluation& out) {
+  const ports::Evaluation& from = node.evaluation;
+  out.set_step(node.evaluated_step);
+  DFL_EVALUATION_FIELDS(DFL_WRITE_VALUE)
+}
+
+}  // namespace
 
 pb::Phase ToProto(ports::Phase phase) {
   switch (phase) {
@@ -43,100 +94,23 @@ void ToProto(const core::KnobValue& value, pb::KnobValue& out) {
   }
 }
 
-void ToProto(const runtime::PeerStatus& peer, pb::PeerStatus& out) {
-  out.set_node(peer.node.name());
-  out.set_address(peer.address);
-  out.set_neighbour(peer.neighbour);
-  out.set_linked(peer.linked);
-  out.set_weight(peer.weight);
-  out.set_phase(ToProto(peer.phase));
-  out.set_step(peer.step);
-  out.set_plan_version(peer.plan_version);
-  out.set_bytes_sent(peer.bytes_sent);
-  out.set_bytes_received(peer.bytes_received);
-  out.set_models_sent(peer.models_sent);
-  out.set_models_received(peer.models_received);
-  out.set_missed(peer.missed);
-  out.set_rejected(peer.rejected);
-  out.set_last_error(peer.last_error);
+void ToProto(const runtime::PeerStatus& from, pb::PeerStatus& out) {
+  DFL_PEER_STATUS_FIELDS(DFL_WRITE_VALUE)
 }
 
-void ToProto(const runtime::NodeStatus& node, pb::NodeStatus& out) {
-  out.set_node(node.node.name());
-  out.set_incarnation(node.incarnation);
-  out.set_phase(ToProto(node.phase));
-  out.set_phase_reason(node.phase_reason);
-
-  out.set_run_id(node.run_id);
-  out.set_plan_version(node.plan_version);
-  out.set_pending_plan_version(node.pending_plan_version);
-  out.set_algorithm(node.algorithm);
-  for (const auto& [name, value] : node.knobs) {
-    ToProto(value, (*out.mutable_knobs())[name]);
-  }
-  out.set_topology(node.topology);
-  out.set_weights(node.weights);
-  out.set_spectral_gap(node.spectral_gap);
-  out.set_member_count(node.member_count);
-  out.set_format(node.format);
-
-  out.set_model(node.model);
-  out.set_fingerprint(node.fingerprint);
-  out.set_parameter_count(node.parameter_count);
-  out.set_buffer_count(node.buffer_count);
-  out.set_train_rows(node.train_rows);
-  out.set_test_rows(node.test_rows);
-
-  out.set_step(node.step);
-  out.set_stop_steps(node.stop_steps);
-  out.set_gradients(node.gradients);
-  out.set_loss(node.loss);
-  if (node.evaluated) {
-    pb::Evaluation& evaluation = *out.mutable_evaluation();
-    evaluation.set_step(node.evaluated_step);
-    evaluation.set_loss(node.evaluation.loss);
-    evaluation.set_accuracy(node.evaluation.accuracy);
-    evaluation.set_macro_f1(node.evaluation.macro_f1);
-    evaluation.set_rows(node.evaluation.rows);
-  }
-  out.set_steps_per_second(node.steps_per_second);
-  out.set_training_seconds(absl::ToDoubleSeconds(node.training_time));
-  out.set_longest_step_gap_seconds(
-      absl::ToDoubleSeconds(node.longest_step_gap));
-  for (const auto& [name, value] : node.gauges) {
-    (*out.mutable_gauges())[name] = value;
-  }
-
-  out.set_bytes_sent(node.bytes_sent);
-  out.set_bytes_received(node.bytes_received);
-  out.set_dense_bytes_sent(node.dense_bytes_sent);
-  out.set_models_sent(node.models_sent);
-  out.set_models_received(node.models_received);
-  out.set_missed(node.missed);
-  for (const auto& [reason, count] : node.rejected) {
-    (*out.mutable_rejected())[reason] = count;
-  }
-
-  out.set_last_error(node.last_error);
-  for (const runtime::PeerStatus& peer : node.peers) {
-    ToProto(peer, *out.add_peers());
-  }
+void ToProto(const runtime::NodeStatus& from, pb::NodeStatus& out) {
+  DFL_NODE_NAME_FIELDS(DFL_WRITE_VALUE)
+  DFL_NODE_STATUS_FIELDS(DFL_WRITE_VALUE, DFL_WRITE_MANY, DFL_WRITE_MAYBE)
 }
 
-void ToProto(const DaemonStatus& status, pb::DaemonStatus& out) {
-  ToProto(status.node, *out.mutable_node());
-  out.set_version(status.version);
-  out.set_insecure(status.insecure);
-  for (const std::string& warning : status.warnings) {
-    out.add_warnings(warning);
-  }
-  out.set_uptime_seconds(absl::ToDoubleSeconds(status.uptime));
-  for (const std::string& address : status.peer_addresses) {
-    out.add_peer_addresses(address);
-  }
-  out.set_memory_bytes(status.memory_bytes);
-  out.set_memory_limit_bytes(status.memory_limit_bytes);
+void ToProto(const DaemonStatus& from, pb::DaemonStatus& out) {
+  ToProto(from.node, *out.mutable_node());
+  DFL_DAEMON_STATUS_FIELDS(DFL_WRITE_VALUE, DFL_WRITE_MANY)
 }
+
+#undef DFL_WRITE_VALUE
+#undef DFL_WRITE_MANY
+#undef DFL_WRITE_MAYBE
 
 void ToProto(const ModelFacts& facts, pb::ModelFacts& out) {
   out.set_kind(facts.kind);
