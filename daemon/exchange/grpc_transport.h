@@ -15,37 +15,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "daemon/base/rng.h"
 #include "daemon/exchange/grpc_calls.h"
+#include "daemon/exchange/grpc_options.h"
+#include "daemon/exchange/lobby.h"
+#include "daemon/exchange/peer_listener.h"
 #include "daemon/exchange/stream.h"
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
 #include "grpcpp/grpcpp.h"
 
 namespace dfl::exchange {
-
-struct GrpcTransportOptions {
-  // Who this node says it is. `advertised` may be set later, once the ports
-  // are known. The incarnation must not be 0.
-  ports::PeerIdentity self;
-  std::shared_ptr<grpc::ServerCredentials> server_credentials =
-      grpc::InsecureServerCredentials();
-  std::shared_ptr<grpc::ChannelCredentials> channel_credentials =
-      grpc::InsecureChannelCredentials();
-  // The bound for both streams of one link. It must hold at least one largest
-  // Chunk (1 MiB + 64 bytes), or sending that is always refused.
-  int64_t max_queued_bytes = 4 << 20;
-  // The most links, including pending dials. More are refused.
-  int64_t max_links = 256;
-  absl::Duration dial_timeout = absl::Seconds(5);
-  // How long a peer that dialled may take to say Hello on both streams.
-  absl::Duration hello_timeout = absl::Seconds(5);
-  // A silent peer is pinged after keepalive_time and given up keepalive_timeout
-  // later.
-  absl::Duration keepalive_time = absl::Seconds(10);
-  absl::Duration keepalive_timeout = absl::Seconds(20);
-};
 
 class GrpcTransport final : public ports::Transport {
  public:
@@ -56,12 +36,9 @@ class GrpcTransport final : public ports::Transport {
   GrpcTransport(const GrpcTransport&) = delete;
   GrpcTransport& operator=(const GrpcTransport&) = delete;
 
-  // Listens on every address ("host:port", port 0: the system chooses) and
-  // returns them with their ports. Call once, on any thread, after SetHandler
-  // and before the first Dial. On an error nothing listens.
-  // Errors: INVALID_ARGUMENT: not an address; ALREADY_EXISTS: in use;
-  // PERMISSION_DENIED; UNAVAILABLE: not an address of this machine, or gRPC
-  // could not bind it. The text names the address.
+  // Listens on every address and returns them with their ports, see
+  // PeerListener::Start. Call once, on any thread, after SetHandler and before
+  // the first Dial.
   absl::StatusOr<std::vector<std::string>> Listen(
       const std::vector<std::string>& addresses);
 
@@ -86,8 +63,6 @@ class GrpcTransport final : public ports::Transport {
   }
 
  private:
-  class Service;
-
   enum class LinkState { kDialling, kUp };
   struct Link {
     LinkState state = LinkState::kDialling;
@@ -100,16 +75,9 @@ class GrpcTransport final : public ports::Transport {
     std::shared_ptr<grpc::Channel> channel;  // when we dialled
     ports::TimerId timer = 0;                // kDialling: of the dial
   };
-  // A stream and its link.
-  struct Entry {
+  struct LinkedStream {
     std::shared_ptr<Stream> stream;
-    ports::LinkId link = 0;  // 0: accepted, and its link is not complete
-    // While link is 0:
-    std::string remote;  // the connection, as gRPC names it
-    bool greeted = false;
-    uint64_t nonce = 0;
-    ports::PeerIdentity peer;
-    ports::TimerId timer = 0;
+    ports::LinkId link = 0;
   };
 
   std::function<void(StreamId)> Waker();
@@ -118,20 +86,18 @@ class GrpcTransport final : public ports::Transport {
   void PostSafely(std::function<void()> f);
   std::function<void()> Guarded(std::function<void()> f);
 
-  void Accepted(std::shared_ptr<Stream> stream, const std::string& remote);
+  // The stream, of a link or in the lobby; null if it is gone.
+  std::shared_ptr<Stream> Find(StreamId id) const;
   void Drain(StreamId id);
-  void OnEvent(StreamId id, Stream::Event event);
-  void OnDialledHello(Entry& entry, const pb::Hello& hello);
-  void OnAcceptedHello(Entry& entry, const pb::Hello& hello);
-  void Refuse(StreamId id, const absl::Status& reason);
+  void OnLinkEvent(ports::LinkId id, Stream::Event event);
+  void OnLobbyEvent(StreamId id, const Stream::Event& event);
+  void OnDialledHello(ports::LinkId id, const pb::Hello& hello);
+  void OnAcceptedHello(StreamId id, const pb::Hello& hello);
   void BringUp(ports::LinkId id);
   void FailDial(ports::LinkId id, const absl::Status& reason);
   void TakeDown(ports::LinkId id, const absl::Status& cause);
   // Ends its streams and forgets it, without telling the handler.
   void Forget(ports::LinkId id, const absl::Status& reason);
-  absl::Status DialError(const std::string& address,
-                         const absl::Status& cause) const;
-  absl::Status LossReason(const Link& link, const absl::Status& cause) const;
 
   ports::Loop& loop_;
   GrpcTransportOptions options_;
@@ -139,15 +105,15 @@ class GrpcTransport final : public ports::Transport {
   Rng nonces_;
   ports::LinkId last_link_ = 0;
   std::map<ports::LinkId, Link> links_;
-  std::map<StreamId, Entry> streams_;
+  std::map<StreamId, LinkedStream> streams_;
+  Lobby lobby_;
   bool shut_down_ = false;
   // Whether posted tasks may still use the transport. Read and written on the
   // loop.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
   const std::shared_ptr<CallRegistry> registry_;
-  std::unique_ptr<Service> service_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<PeerListener> listener_;
 };
 
 }  // namespace dfl::exchange

@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/contract/sample_frames.h"
+#include "tests/unit/exchange/fake_call.h"
 
 namespace dfl::exchange {
 namespace {
@@ -16,33 +17,6 @@ namespace {
 using ports::contract::AskNumber;
 using ports::contract::ChunkAt;
 using ports::contract::Describe;
-
-class FakeCall final : public Call {
- public:
-  void Read() override {
-    EXPECT_EQ(ends, 0);
-    EXPECT_FALSE(reading);
-    reading = true;
-  }
-  void Write(StreamMessage message) override {
-    EXPECT_EQ(ends, 0);
-    EXPECT_FALSE(writing);
-    writing = true;
-    written.push_back(std::move(message));
-  }
-  void End(const absl::Status& s, Ending e) override {
-    ++ends;
-    status = s;
-    ending = e;
-  }
-
-  bool reading = false;
-  bool writing = false;
-  std::vector<StreamMessage> written;
-  int ends = 0;
-  absl::Status status;
-  Ending ending = Ending::kDone;
-};
 
 class StreamTest : public ::testing::Test {
  protected:
