@@ -9,15 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "daemon/base/check.h"
-#include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/default_places.h"
+#include "daemon/config/settings_checks.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_tree.h"
 #include "daemon/core/algorithm/knobs.h"
-#include "daemon/data/load.h"
 
 namespace dfl::config {
 namespace {
@@ -77,7 +75,10 @@ class Loader {
       names_.push_back(absl::StrCat(kData, ".", key));
     }
     TakeSection(file, kData, section);
-    CheckTogether();
+    SettingsChecks(
+        loaded_.settings, origins_, broken_,
+        [this](absl::string_view key) { return Shown(key); }, mistakes_)
+        .Run();
     DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
     return std::move(loaded_.settings.data);
   }
@@ -86,7 +87,10 @@ class Loader {
     for (const SettingsText& file : sources_.files) TakeFile(file);
     TakeEnvironment();
     TakeFlags();
-    CheckTogether();
+    SettingsChecks(
+        loaded_.settings, origins_, broken_,
+        [this](absl::string_view key) { return Shown(key); }, mistakes_)
+        .Run();
     DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
     for (const Setting& setting : SettingsTable()) {
       loaded_.effective.push_back(
@@ -237,110 +241,6 @@ class Loader {
     broken_.insert(setting.key);
   }
 
-  // What must hold between settings that are each well-formed.
-  void CheckTogether() {
-    const NodeSettings& settings = loaded_.settings;
-    const absl::Status name = ValidateNodeName(settings.name);
-    if (!name.ok() && origins_["name"] == "default" &&
-        broken_.count("name") == 0) {
-      mistakes_.Add(absl::StrCat("default: name: found the host's name ",
-                                 Quoted(settings.name), ": ", name.message(),
-                                 "; allowed: ", FindSetting("name")->allowed,
-                                 "; set name"));
-    }
-    const data::PartitionSpec& partition = settings.data.partition;
-    if (broken_.count("data.partition.index") == 0 &&
-        broken_.count("data.partition.count") == 0 &&
-        partition.index >= partition.count) {
-      mistakes_.Add(absl::StrCat(
-          origins_["data.partition.index"], ": data.partition.index: found ",
-          partition.index, "; allowed: 0 to ", partition.count - 1,
-          " (data.partition.count is ", partition.count, ", ",
-          origins_["data.partition.count"], ")"));
-    }
-    if (AnyBroken("data.")) return;
-    CheckExplicitPartition();
-    CheckStandardise();
-    if (!settings.data.train_paths.empty()) {
-      CheckData(settings.data.TrainSpec(), "data.train");
-    }
-    if (!settings.data.test_paths.empty()) {
-      CheckData(settings.data.TestSpec(), "data.test");
-    }
-  }
-
-  // The other kinds are complete as they are.
-  void CheckExplicitPartition() {
-    const data::PartitionSpec& partition = loaded_.settings.data.partition;
-    if (partition.kind != "explicit" || partition.index >= partition.count) {
-      return;
-    }
-    const absl::Status status = data::CheckPartition(partition);
-    if (status.ok()) return;
-    // "partition.sizes: ...", or of one of them, "partition.sizes[2]: ...".
-    const std::string key = absl::StrCat(
-        "data.",
-        status.message().substr(0, status.message().find_first_of("[:")));
-    mistakes_.Add(
-        absl::StrCat(origins_[key], ": ", Shown("data."), status.message()));
-  }
-
-  void CheckStandardise() {
-    const StandardiseSettings& standardise = loaded_.settings.data.standardise;
-    if (standardise.mean.size() != standardise.std.size()) {
-      mistakes_.Add(absl::StrCat(
-          origins_["data.standardise.std"], ": ", Shown("data.standardise.std"),
-          ": found ", standardise.std.size(),
-          " numbers; allowed: as many as in ", Shown("data.standardise.mean"),
-          ", ", standardise.mean.size(), " (",
-          origins_["data.standardise.mean"], ")"));
-    }
-    std::vector<std::string> given;
-    if (standardise.per != StandardiseSettings::Per::kNone) {
-      given.push_back("data.standardise.per");
-    }
-    if (!standardise.mean.empty()) given.push_back("data.standardise.mean");
-    if (!standardise.file.empty()) given.push_back("data.standardise.file");
-    if (given.size() > 1) {
-      mistakes_.Add(absl::StrCat(origins_[given[1]], ": ", Shown(given[1]),
-                                 ": found beside ", Shown(given[0]), " (",
-                                 origins_[given[0]],
-                                 "); allowed: one of per, mean with std, and "
-                                 "file"));
-    }
-  }
-
-  // Has the data room look at what it can check without opening files. Its
-  // message is "data FIELD: what was found; allowed: ...".
-  void CheckData(const data::DataSpec& spec, absl::string_view set) {
-    const absl::Status status = data::ValidateSpec(spec);
-    if (status.ok()) return;
-    absl::string_view message = status.message();
-    std::string key = absl::StrCat(set, ".paths");
-    if (absl::ConsumePrefix(&message, "data ")) {
-      const size_t colon = message.find(':');
-      const std::string field(message.substr(0, colon));
-      for (const std::string& candidate :
-           {absl::StrCat(set, ".", field), absl::StrCat("data.", field)}) {
-        if (FindSetting(candidate) == nullptr) continue;
-        key = candidate;
-        message.remove_prefix(std::min(message.size(), colon + 2));
-        break;
-      }
-    }
-    const std::string text =
-        absl::StrCat(origins_[key], ": ", Shown(key), ": ", message);
-    // Both sets share the format; report a mistake in it once.
-    if (told_.insert(text).second) mistakes_.Add(text);
-  }
-
-  bool AnyBroken(absl::string_view prefix) const {
-    return std::any_of(broken_.begin(), broken_.end(),
-                       [prefix](const std::string& key) {
-                         return absl::StartsWith(key, prefix);
-                       });
-  }
-
   static bool IsSection(absl::string_view key) {
     const absl::Span<const SettingSection> sections = SettingSections();
     return std::any_of(
@@ -401,7 +301,6 @@ class Loader {
   std::map<std::string, std::string> origins_;  // by key
   std::vector<std::string> names_;              // of settings and sections
   std::set<std::string> broken_;                // keys whose value was refused
-  std::set<std::string> told_;
   Mistakes mistakes_;
 };
 
@@ -428,10 +327,6 @@ data::DataSpec DataSettings::TestSpec() const {
   return spec;
 }
 
-std::string ToString(Security security) {
-  return security == Security::kInsecure ? "insecure" : "tls";
-}
-
 std::string ToString(LogLevel level) {
   switch (level) {
     case LogLevel::kDebug:
@@ -446,18 +341,9 @@ std::string ToString(LogLevel level) {
   return "unknown";
 }
 
-std::string ToString(LogFormat format) {
-  return format == LogFormat::kJson ? "json" : "text";
-}
-
 absl::StatusOr<LoadedSettings> LoadNodeSettings(
     const SettingsSources& sources) {
   return Loader(sources).Load();
-}
-
-absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources) {
-  DFL_ASSIGN_OR_RETURN(LoadedSettings loaded, LoadNodeSettings(sources));
-  return std::move(loaded.settings);
 }
 
 absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,

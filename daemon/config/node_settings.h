@@ -122,9 +122,8 @@ struct NodeSettings {
   RunSettings run;
 };
 
-std::string ToString(Security security);
+// "warning", as in the file.
 std::string ToString(LogLevel level);
-std::string ToString(LogFormat format);
 
 // ---------------------------------------------------------------- sources --
 
@@ -167,9 +166,6 @@ struct LoadedSettings {
 // An unknown key or DFLD_ variable is a mistake and named with the nearest
 // known one.
 absl::StatusOr<LoadedSettings> LoadNodeSettings(const SettingsSources& sources);
-
-// As LoadNodeSettings, without the listing.
-absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources);
 
 // The place of a data section in a larger document.
 struct DataSurroundings {

@@ -12,7 +12,7 @@
 //                           edges: [[a, b], ...],
 //                           edge_sets: [[[a, b], ...], ...], directed, every,
 //                           weights, matrix: [[...], ...]}
-//   codec                  {coordinates, values, rate}
+//   codec                  {coordinates, values, rate, mass}
 //   evaluation             {every_steps, examples}
 //   stop                   {steps, time, loss_below, accuracy_above}
 //   deadline               {exchange}
@@ -69,9 +69,6 @@ absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
 // The canonical text of a plan: ParsePlan(WritePlan(p)) equals p, and equal
 // plans have equal texts. `plan` has passed core::ValidatePlan.
 std::string WritePlan(const core::RunPlan& plan);
-
-// SHA-256 of WritePlan, 64 hexadecimal digits.
-std::string PlanHash(const core::RunPlan& plan);
 
 }  // namespace dfl::config
 

@@ -27,6 +27,12 @@ SettingsSources Sources(std::string text = "") {
   return sources;
 }
 
+absl::StatusOr<NodeSettings> ParseNodeSettings(const SettingsSources& sources) {
+  absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+  if (!loaded.ok()) return loaded.status();
+  return std::move(loaded->settings);
+}
+
 std::string ErrorOf(const SettingsSources& sources) {
   const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
   if (loaded.ok()) return "OK";

@@ -1,0 +1,129 @@
+#include "daemon/config/plan_table.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/config/yaml_reader.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace dfl::config {
+namespace {
+
+// Every key with a value that is not its default. The whole is no valid plan.
+constexpr char kEveryKey[] = R"(
+version: 7
+run: run-1
+seed: 9
+members: [a, {name: b, rows: 5}]
+model:
+  kind: mlp
+  classes: 3
+  input: [784]
+  hidden: [256, 64]
+  dropout: 0.25
+  path: model.pt
+  loss: mse
+  l2: 0.5
+batch_size: 16
+algorithm:
+  name: d-psgd
+  knobs: {nu: 0.5}
+topology:
+  kind: grid
+  edge_probability: 0.75
+  degree: 9
+  radius: 0.125
+  edges: [[a, b]]
+  edge_sets: [[[a, b]], [[b, a]]]
+  directed: on
+  every: 5
+  weights: laplacian
+  matrix: [[1, 0], [0.5, 0.5]]
+codec:
+  coordinates: topk
+  values: fp16
+  rate: 0.5
+  mass: bf16
+evaluation:
+  every_steps: 7
+  examples: 8
+stop:
+  steps: 6
+  time: 3s
+  loss_below: 0.0625
+  accuracy_above: 0.875
+deadline:
+  exchange: 4s
+nodes:
+  a: {knobs: {nu: 0.25}}
+)";
+
+// A key that is no section, and where it stands.
+struct Leaf {
+  std::string path;  // of its section
+  const PlanKey* key;
+};
+
+void Collect(absl::Span<const PlanKey> keys, const std::string& path,
+             std::vector<Leaf>& out) {
+  for (const PlanKey& key : keys) {
+    if (key.keys.empty()) {
+      out.push_back({path, &key});
+    } else {
+      Collect(key.keys, YamlReader::Join(path, key.key), out);
+    }
+  }
+}
+
+std::vector<Leaf> Leaves() {
+  std::vector<Leaf> leaves;
+  Collect(PlanTable(), "", leaves);
+  return leaves;
+}
+
+std::string Written(const Leaf& leaf, const core::RunPlan& plan) {
+  PlanWriter out;
+  leaf.key->write(plan, 0, out);
+  return out.Take();
+}
+
+TEST(PlanTable, EachKeyReadsAndWritesOnePlaceOfItsOwn) {
+  const absl::StatusOr<YamlNode> document = ParseYaml(kEveryKey, "plan");
+  ASSERT_TRUE(document.ok()) << document.status();
+  const core::RunPlan defaults;
+  const std::vector<Leaf> leaves = Leaves();
+  for (const Leaf& leaf : leaves) {
+    PlanReading in("plan");
+    in.algorithm = *core::FindAlgorithm("pame");  // whose knob nu is
+    const YamlNode* section =
+        leaf.path.empty() ? &*document : document->Find(leaf.path);
+    ASSERT_NE(section, nullptr) << leaf.path;
+    leaf.key->read(*section, leaf.path, in);
+    EXPECT_TRUE(in.yaml.status().ok()) << in.yaml.status();
+    for (const Leaf& other : leaves) {
+      EXPECT_EQ(Written(other, in.plan) != Written(other, defaults),
+                other.key == leaf.key)
+          << leaf.path << "." << leaf.key->key << " was read, " << other.path
+          << "." << other.key->key << " was written";
+    }
+    EXPECT_THAT(Written(leaf, in.plan),
+                testing::StartsWith(leaf.key->key + ":"));
+  }
+}
+
+TEST(PlanTable, AnAbsentKeyKeepsItsDefault) {
+  const core::RunPlan defaults;
+  for (const Leaf& leaf : Leaves()) {
+    PlanReading in("plan");
+    leaf.key->read(YamlNode(), leaf.path, in);
+    EXPECT_TRUE(in.yaml.status().ok()) << in.yaml.status();
+    EXPECT_EQ(Written(leaf, in.plan), Written(leaf, defaults));
+  }
+}
+
+}  // namespace
+}  // namespace dfl::config
