@@ -42,7 +42,9 @@ class TorchLearnerFactory final : public LearnerFactory {
     return exporter->ExportTorchScript(parameters, buffers, sink);
   }
 
-  std::vector<std::string> Libraries() const override { return {}; }
+  std::vector<std::string> Libraries() const override {
+    return {absl::StrCat("torch ", learner::TorchVersion())};
+  }
 
  private:
   const config::NodeData data_;

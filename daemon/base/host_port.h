@@ -95,12 +95,6 @@ inline bool IsWildcard(absl::string_view host) {
   return host == "0.0.0.0" || host == "::" || host == "0" || host == "::0";
 }
 
-// True for 127.x.x.x, ::1 and localhost.
-inline bool IsLoopback(absl::string_view host) {
-  return absl::StartsWith(host, "127.") || host == "::1" ||
-         absl::EqualsIgnoreCase(host, "localhost");
-}
-
 }  // namespace dfl
 
 #endif  // DFL_BASE_HOST_PORT_H_

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <torch/cuda.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cmath>
@@ -375,6 +376,8 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
 }
 
 }  // namespace
+
+std::string TorchVersion() { return TORCH_VERSION; }
 
 absl::Status CheckDevice(const std::string& device) {
   if (device == "cpu") return absl::OkStatus();

@@ -65,6 +65,9 @@ struct LearnerOptions {
 // device is not available.
 absl::Status CheckDevice(const std::string& device);
 
+// The version of LibTorch, such as "2.6.0".
+std::string TorchVersion();
+
 // Builds the model that `spec` names for this data. A TorchScript file is read
 // and tried on one batch of zeros.
 // Errors, naming what was found and what is allowed:

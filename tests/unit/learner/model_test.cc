@@ -17,6 +17,10 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
+TEST(TorchVersion, IsANumberThatPeopleKnow) {
+  EXPECT_THAT(TorchVersion(), testing::MatchesRegex("[12]\\.[0-9]+\\..*"));
+}
+
 TEST(Models, HaveThePublishedNumbersOfParameters) {
   struct Case {
     const char* kind;
