@@ -16,10 +16,10 @@ namespace {
 
 // A value as the wire has it.
 template <typename T>
-const T& OnWire(const T& value) {
+T OnWire(const T& value) {
   return value;
 }
-const std::string& OnWire(const NodeId& node) { return node.name(); }
+std::string OnWire(const NodeId& node) { return node.name(); }
 pb::Phase OnWire(ports::Phase phase) { return ToProto(phase); }
 double OnWire(absl::Duration time) { return absl::ToDoubleSeconds(time); }
 

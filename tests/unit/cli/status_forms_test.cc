@@ -29,7 +29,7 @@ using google::protobuf::Reflection;
 // How many members an aggregate has.
 struct Anything {
   template <typename T>
-  operator T() const;
+  operator T() const;  // NOLINT(google-explicit-constructor): that is its use
 };
 template <typename T, typename... Members>
 constexpr int CountMembers() {
@@ -153,7 +153,7 @@ TEST(StatusForms, EveryFieldOfTheWireIsToldAsJson) {
     ForEachField(
         empty, c.part,
         [&](const FieldDescriptor& field, const pb::DaemonStatus& status) {
-          const std::string name(field.name());
+          const std::string& name = field.name();
           // The node's fields stand beside those of its daemon.
           if (&field ==
               pb::DaemonStatus::descriptor()->FindFieldByName("node")) {
