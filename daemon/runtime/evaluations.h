@@ -1,19 +1,69 @@
-// What the node last measured of its model, and whether it is to measure it.
+// When the model is evaluated at a boundary, and when the run is over.
+//
+// The learner does one thing at a time: an evaluation, and the end of the run,
+// wait for a gradient that has outlived its step. The last evaluation of a run
+// takes all the test rows.
+//
+// Loop only.
 #ifndef DFL_RUNTIME_EVALUATIONS_H_
 #define DFL_RUNTIME_EVALUATIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
+#include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/own_state.h"
+#include "daemon/runtime/training.h"
 
 namespace dfl::runtime {
 
-struct Evaluations {
-  std::optional<ports::Evaluation> last;  // that succeeded
-  int64_t step = -1;                      // of the last one; -1: none yet
-  int64_t rows = -1;                      // that it was asked for; 0: all
-  bool owed = false;  // one is due and waits until the learner is free
+class Evaluations {
+ public:
+  // All must outlive it.
+  Evaluations(OwnState& own, Training& training, ports::Loop& loop,
+              ports::EventSink& events)
+      : own_(own), training_(training), loop_(loop), events_(events) {}
+
+  // Which rule of the plan ends the run now, for a person; nullopt: none.
+  std::optional<std::string> StopRule() const;
+  // At the boundary of a node that trains: evaluates, or ends the run with phase
+  // finished, where that is due. Returns whether it is; then the boundary is
+  // visited again.
+  bool Visit();
+
+  // A new run.
+  void Forget() { made_ = Made(); }
+
+  // The last one that succeeded, of this run.
+  const std::optional<ports::Evaluation>& last() const { return made_.last; }
+  // The step it was made at; -1: none was yet.
+  int64_t step() const { return made_.step; }
+
+ private:
+  // What was measured in this run.
+  struct Made {
+    std::optional<ports::Evaluation> last;
+    int64_t step = -1;
+    int64_t rows = -1;  // that were asked for; 0: all
+    bool owed = false;  // one is due and waits until the learner is free
+  };
+
+  bool Due() const;
+  void Finish(const std::string& why);
+  void Run(int64_t rows, std::function<void()> then);
+  int64_t test_rows() const {
+    return training_.learner().trainer()->data().test_rows;
+  }
+
+  OwnState& own_;
+  Training& training_;
+  ports::Loop& loop_;
+  ports::EventSink& events_;
+  Made made_;
 };
 
 }  // namespace dfl::runtime

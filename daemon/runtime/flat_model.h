@@ -44,6 +44,16 @@ class FlatModel {
   // The parameters were changed: the next snapshot is a new copy.
   void Changed() { ++generation_; }
 
+  // Takes the values of vectors of the same lengths [n] and [b]: the model is
+  // initialised and has changed.
+  void Take(absl::Span<const float> parameters,
+            absl::Span<const float> buffers) {
+    std::copy(parameters.begin(), parameters.end(), parameters_.begin());
+    std::copy(buffers.begin(), buffers.end(), buffers_.begin());
+    initialised_ = true;
+    Changed();
+  }
+
   // Exchanges memory with vectors of the same lengths.
   void Swap(FlatVector& parameters, FlatVector& buffers) {
     parameters_.swap(parameters);

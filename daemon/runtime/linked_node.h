@@ -23,7 +23,7 @@ class LinkedNode {
       : links_(LinksOptions{options.self, options.incarnation}, loop, transport,
                events, router_),
         node_(options, loop, links_, worker, events) {
-    router_.Connect(node_, node_.models());
+    router_.Connect(node_, node_.asks(), node_.pushes(), node_.models());
   }
 
   Node& node() { return node_; }

@@ -1,0 +1,51 @@
+#include "daemon/runtime/algorithm_lives.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "daemon/base/rng.h"
+
+namespace dfl::runtime {
+
+void AlgorithmLives::End() {
+  exchange_.StopAlgorithm();
+  training_.learner().DropWaiting();
+  own_.algorithm.Stop();
+}
+
+void AlgorithmLives::Make(int64_t step) {
+  const core::RunPlan& plan = own_.run.plan();
+  auto decisions = std::make_unique<core::SeededDecisions>(
+      DeriveSeed(plan.seed, own_.self.name()),
+      DeriveSeed(step, plan.algorithm.name));
+  const int64_t rows = training_.learner().trainer()->data().train_rows;
+  core::AlgorithmContext context;
+  context.plan = own_.run.node();
+  context.vectors = core::NodeVectors{
+      own_.model.parameters(), own_.model.gradient(), own_.model.buffers()};
+  context.batches_per_pass =
+      std::max<int64_t>(1, (rows + plan.batch_size - 1) / plan.batch_size);
+  context.train_rows = rows;
+  context.mass_code = exchange_.mass().code();
+  auto made = core::CreateAlgorithm(*own_.run.algorithm(), std::move(context),
+                                    *decisions);
+  own_.algorithm.Install(std::move(made), std::move(decisions));
+}
+
+void AlgorithmLives::Restart(int64_t step) {
+  End();
+  joining_.WaitForOthers(absl::InfinitePast());
+  own_.algorithm.BeginEpoch();
+  training_.learner().BeginEpoch();
+  const core::AlgorithmInfo* info = own_.run.algorithm();
+  if (info && info->computes_on_copy) training_.learner().ComputeOnCopy();
+  Make(step);
+  exchange_.mass().BeginAlgorithm();
+  own_.algorithm.Handle(core::Started{step});
+  exchange_.mass().FollowAll();
+  presence_.Introduce();
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,48 @@
+// The algorithm's lives: it begins when a run does, and anew when the model
+// under it is replaced or the plan names another algorithm.
+//
+// Loop only.
+#ifndef DFL_RUNTIME_ALGORITHM_LIVES_H_
+#define DFL_RUNTIME_ALGORITHM_LIVES_H_
+
+#include <cstdint>
+
+#include "daemon/runtime/exchange.h"
+#include "daemon/runtime/joining.h"
+#include "daemon/runtime/own_state.h"
+#include "daemon/runtime/presence.h"
+#include "daemon/runtime/training.h"
+
+namespace dfl::runtime {
+
+class AlgorithmLives {
+ public:
+  // All must outlive it.
+  AlgorithmLives(OwnState& own, Exchange& exchange, Presence& presence,
+                 Training& training, Joining& joining)
+      : own_(own),
+        exchange_(exchange),
+        presence_(presence),
+        training_(training),
+        joining_(joining) {}
+
+  // Ends the present one and begins the plan's at step `step`. It knows nothing
+  // of what was before, of peers or of mass, and its first round waits for
+  // nobody.
+  void Restart(int64_t step);
+  // Ends it with all it had under way. There is none afterwards.
+  void End();
+
+ private:
+  void Make(int64_t step);
+
+  OwnState& own_;
+  Exchange& exchange_;
+  Presence& presence_;
+  Training& training_;
+  Joining& joining_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_ALGORITHM_LIVES_H_

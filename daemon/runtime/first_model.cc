@@ -1,0 +1,112 @@
+#include "daemon/runtime/first_model.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace dfl::runtime {
+
+using ports::Phase;
+
+FirstModel::FirstModel(OwnState& own, Presence& presence, Training& training,
+                       Joining& joining, AlgorithmLives& lives,
+                       Rejections& rejections, ports::Loop& loop,
+                       ports::EventSink& events)
+    : own_(own),
+      presence_(presence),
+      training_(training),
+      joining_(joining),
+      lives_(lives),
+      rejections_(rejections),
+      loop_(loop),
+      events_(events) {}
+
+void FirstModel::Look() {
+  joining_.Begin();
+  own_.phases.Set(Phase::kJoining, "looking for a neighbour to start from");
+  joining_.Continue();
+}
+
+void FirstModel::Train(absl::string_view reason) {
+  own_.phases.Want(Phase::kIdle);
+  own_.phases.Set(Phase::kTraining, reason);
+  presence_.RefreshAll();
+  own_.boundary.Schedule();
+}
+
+void FirstModel::OnNobodyToJoin() {
+  joining_.End();
+  const absl::Status made = training_.Initialise();
+  if (!made.ok()) {
+    own_.phases.Set(Phase::kStopped, training_.last_error());
+    return;
+  }
+  own_.model.SetInitialised(true);
+  own_.model.Changed();
+  lives_.Restart(0);
+  joining_.NoteStart(false);
+  joining_.WaitForOthers(loop_.Now() + own_.run.plan().deadline.exchange);
+  Train("started fresh");
+}
+
+void FirstModel::OnState(const NodeId& from, uint64_t ask, int64_t step,
+                         const codec::DecodedMessage& message) {
+  if (!joining_.IsWanted(ask)) return;
+  const absl::Status copied = message.CopyDense(own_.model.parameters());
+  if (!copied.ok()) {
+    rejections_.Note(from, {ports::RefuseReason::kBadMessage,
+                            std::string(copied.message())});
+    joining_.Failed(from);
+    return;
+  }
+  std::copy(message.buffers().begin(), message.buffers().end(),
+            own_.model.buffers().begin());
+  own_.model.SetInitialised(true);
+  own_.model.Changed();
+  joining_.Taken();
+  lives_.Restart(step);
+  // The giver itself may have started fresh, alone.
+  joining_.NoteStart(true);
+  events_.Report(ports::StateTaken{from, step});
+  Train(absl::StrCat("joined at step ", step, " of ", from.name()));
+}
+
+void FirstModel::Replace(std::shared_ptr<const Snapshot> model,
+                         std::function<void(absl::Status)> done) {
+  if (!training_.learner().trainer()) {
+    done(absl::FailedPreconditionError(
+        "there is no run plan yet, so no model to replace; apply one first: "
+        "dflctl plan apply FILE"));
+    return;
+  }
+  if (model->parameters.size() != own_.model.parameters().size() ||
+      model->buffers.size() != own_.model.buffers().size()) {
+    done(absl::InvalidArgumentError(absl::StrCat(
+        "the model has ", model->parameters.size(), " parameters and ",
+        model->buffers.size(), " buffer values; this run's has ",
+        own_.model.parameter_count(), " and ", own_.model.buffer_count())));
+    return;
+  }
+  auto replace = [this, model = std::move(model), done = std::move(done)] {
+    own_.model.Take(model->parameters, model->buffers);
+    // What it knew was of another model.
+    if (own_.algorithm.get()) lives_.Restart(own_.algorithm.step());
+    done(absl::OkStatus());
+  };
+  if (Starting()) {
+    joining_.End();
+    replace();
+    if (!own_.algorithm.get()) lives_.Restart(0);
+    Train("started from the imported model");
+    return;
+  }
+  if (own_.boundary.here()) {
+    replace();
+  } else {
+    own_.boundary.PutOff(std::move(replace));
+  }
+}
+
+}  // namespace dfl::runtime

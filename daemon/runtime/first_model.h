@@ -1,0 +1,74 @@
+// How a node comes by the model that it trains: from the neighbour that is
+// furthest, fresh, or from a file that was imported. Then it begins to train.
+//
+// Loop only.
+#ifndef DFL_RUNTIME_FIRST_MODEL_H_
+#define DFL_RUNTIME_FIRST_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "daemon/base/ids.h"
+#include "daemon/codec/decoder.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/algorithm_lives.h"
+#include "daemon/runtime/ask_exchange.h"
+#include "daemon/runtime/joining.h"
+#include "daemon/runtime/own_state.h"
+#include "daemon/runtime/presence.h"
+#include "daemon/runtime/rejections.h"
+#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/training.h"
+
+namespace dfl::runtime {
+
+class FirstModel : public Joining::Listener, public AskExchange::Listener {
+ public:
+  // All must outlive it.
+  FirstModel(OwnState& own, Presence& presence, Training& training,
+             Joining& joining, AlgorithmLives& lives, Rejections& rejections,
+             ports::Loop& loop, ports::EventSink& events);
+
+  // Looks for a neighbour to start from, in phase joining.
+  void Look();
+  // Trains the model that there is, with an algorithm for it.
+  void Train(absl::string_view reason);
+
+  // Replaces the model: see Node::ReplaceModel.
+  void Replace(std::shared_ptr<const Snapshot> model,
+               std::function<void(absl::Status)> done);
+
+  // Joining::Listener
+  bool Starting() const override {
+    return own_.phases.Is(ports::Phase::kJoining);
+  }
+  bool MayReplaceModel() const override {
+    return own_.phases.Running() && own_.boundary.here();
+  }
+  int64_t OwnStep() const override { return own_.algorithm.step(); }
+  void OnNobodyToJoin() override;
+  void OnWaitEnds() override { own_.boundary.Schedule(); }
+
+  // AskExchange::Listener
+  void OnStateMissed(const NodeId& from) override { joining_.Failed(from); }
+  void OnState(const NodeId& from, uint64_t ask, int64_t step,
+               const codec::DecodedMessage& message) override;
+
+ private:
+  OwnState& own_;
+  Presence& presence_;
+  Training& training_;
+  Joining& joining_;
+  AlgorithmLives& lives_;
+  Rejections& rejections_;
+  ports::Loop& loop_;
+  ports::EventSink& events_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_FIRST_MODEL_H_

@@ -1,0 +1,143 @@
+#include "daemon/runtime/mass_exchange.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/base/rng.h"
+
+namespace dfl::runtime {
+
+using ports::RefuseReason;
+
+MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
+                           Transfers& transfers, Rejections& rejections,
+                           Presence& presence, ports::Loop& loop)
+    : own_(own),
+      peers_(peers),
+      links_(links),
+      rejections_(rejections),
+      presence_(presence),
+      parcels_(
+          loop, transfers, [this](const NodeId& peer) { return MayGive(peer); },
+          [this](const core::Delivered& d) { OnDelivered(d); }) {}
+
+bool MassExchange::MayGive(const NodeId& peer) const {
+  return links_.IsUp(peer) && !peers_.Mismatch(peer, true);
+}
+
+void MassExchange::OnDelivered(const core::Delivered& delivered) {
+  const core::Algorithm* algorithm = own_.algorithm.get();
+  if (algorithm == nullptr) return;
+  peers_.CountSent(delivered.to,
+                   4 * algorithm->MassLength(own_.model.parameter_count()));
+  own_.algorithm.Handle(delivered);
+}
+
+// -------------------------------------------------------------------- in ----
+
+std::optional<Refusal> MassExchange::MisplacedSteps(
+    const ports::TransferBegin& begin,
+    const codec::EncodedHeader* header) const {
+  if (header == nullptr || header->format.values != core::ValueType::kSteps) {
+    return std::nullopt;  // a bad header is Transfers' to name
+  }
+  if (begin.kind == ports::TransferKind::kMass && own_.algorithm.get()) {
+    const core::AlgorithmInfo* info = own_.run.algorithm();
+    if (info && info->keeps_replicas) return std::nullopt;
+  }
+  return Refusal{
+      RefuseReason::kBadMessage,
+      "steps of a few bits are for what is added to replicas, never for models "
+      "or other mass"};
+}
+
+Admission MassExchange::Admit(const NodeId& from,
+                              const ports::TransferBegin& begin) {
+  if (!Gives()) {
+    return Refusal{RefuseReason::kNotReady,
+                   "no algorithm that takes mass runs"};
+  }
+  const int64_t length =
+      own_.algorithm.get()->MassLength(own_.model.parameter_count());
+  if (!own_.run.IsMember(from)) {
+    return rejections_.Note(
+        from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
+  }
+  Follow(from, begin.tracker_epoch);
+  if (begin.tracker_epoch < parcels_.epoch()) {
+    presence_.TellTo(from);  // it has not heard of the new one yet
+    return rejections_.Note(
+        from, {RefuseReason::kOlderEpoch,
+               absl::StrCat("tracker epoch ", begin.tracker_epoch,
+                            " is over; it is ", parcels_.epoch(), " now")});
+  }
+  return ModelLengths{length, 0};
+}
+
+double MassExchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
+                            uint64_t sequence, int64_t round,
+                            std::vector<double> scalars,
+                            std::unique_ptr<codec::DecodedMessage> message) {
+  AlgorithmDriver& algorithm = own_.algorithm;
+  if (!algorithm.get() || tracker_epoch != parcels_.epoch()) return 0;  // void
+  parcels_.NoteTaken(from);
+  peers_.CountReceived(from);
+  const bool increments =
+      message->header().format.values == core::ValueType::kSteps;
+  core::RemoteModel mass;
+  mass.step = round;
+  mass.scalars = std::move(scalars);
+  mass.parameters = std::move(message);
+  algorithm.Handle(
+      core::MassArrived{from, sequence, std::move(mass), increments});
+  return algorithm.get() ? algorithm.get()->MassTaken(from) : 0;
+}
+
+// ---------------------------------------------------------------- epochs ----
+
+void MassExchange::Enter(uint64_t epoch) {
+  parcels_.Enter(epoch);
+  own_.algorithm.Handle(core::EpochBegins{});
+  presence_.Tell();
+}
+
+void MassExchange::Follow(const NodeId& peer, uint64_t epoch) {
+  if (!Gives() || epoch <= parcels_.epoch() || peers_.Mismatch(peer, true)) {
+    return;
+  }
+  Enter(epoch);
+}
+
+void MassExchange::FollowAll() {
+  for (const auto& [id, peer] : peers_.all()) {
+    if (peer.known) Follow(id, peer.state.tracker_epoch);
+  }
+}
+
+void MassExchange::OnRestarted(const NodeId& peer) {
+  if (parcels_.partners().count(peer) > 0) Enter(parcels_.epoch() + 1);
+}
+
+void MassExchange::Resume(const NodeId& peer) {
+  if (MayGive(peer)) parcels_.Resume(peer);
+}
+
+void MassExchange::SetCode() {
+  const core::RunPlan& plan = own_.run.plan();
+  codec_.Set(plan.codec.mass, DeriveSeed(plan.seed, own_.self.name()));
+}
+
+void MassExchange::DropFormerMembers() {
+  for (const NodeId& partner : parcels_.partners()) {
+    if (own_.run.IsMember(partner)) continue;
+    Enter(parcels_.epoch() + 1);  // what it held is gone with it
+    return;
+  }
+}
+
+void MassExchange::BeginAlgorithm() {
+  if (!parcels_.partners().empty()) parcels_.Enter(parcels_.epoch() + 1);
+  if (Gives() && parcels_.epoch() == 0) parcels_.Enter(1);
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,98 @@
+// Mass: what the algorithm gives away and takes, and the tracker epochs that
+// bound what can be lost of it (parcels.h).
+//
+// Loop only.
+#ifndef DFL_RUNTIME_MASS_EXCHANGE_H_
+#define DFL_RUNTIME_MASS_EXCHANGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "daemon/base/ids.h"
+#include "daemon/codec/decoder.h"
+#include "daemon/codec/header.h"
+#include "daemon/codec/mass_codec.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/ports/frames.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/links.h"
+#include "daemon/runtime/own_state.h"
+#include "daemon/runtime/parcels.h"
+#include "daemon/runtime/peer_table.h"
+#include "daemon/runtime/presence.h"
+#include "daemon/runtime/rejections.h"
+#include "daemon/runtime/transfers.h"
+
+namespace dfl::runtime {
+
+class MassExchange {
+ public:
+  // All must outlive it.
+  MassExchange(OwnState& own, PeerTable& peers, Links& links,
+               Transfers& transfers, Rejections& rejections, Presence& presence,
+               ports::Loop& loop);
+
+  const Parcels& parcels() const { return parcels_; }
+  // How the plan wants mass to be coded, for the algorithm.
+  core::MassCode* code() { return &codec_; }
+
+  // The present algorithm gives some.
+  bool Gives() const { return own_.algorithm.get() && own_.run.gives_mass(); }
+  // What the node says of its epoch.
+  uint64_t EpochToTell() const { return Gives() ? parcels_.epoch() : 0; }
+
+  void Do(const core::Give& action) { parcels_.Send(action); }
+
+  // Admits mass of `from`, and enters its epoch when that is a higher one.
+  Admission Admit(const NodeId& from, const ports::TransferBegin& begin);
+  // Why `begin` announces steps (core/vector/step_codes.h) where they have no
+  // business; nullopt: it does not. `header`: as Transfers::Listener::Admit.
+  std::optional<Refusal> MisplacedSteps(
+      const ports::TransferBegin& begin,
+      const codec::EncodedHeader* header) const;
+  // Admitted mass has come. Returns what it adds up to, for the giver: as
+  // Transfers::Listener::OnMass.
+  double OnMass(const NodeId& from, uint64_t tracker_epoch, uint64_t sequence,
+                int64_t round, std::vector<double> scalars,
+                std::unique_ptr<codec::DecodedMessage> message);
+
+  // `peer` comes back without its memory: what it had taken from us and given to
+  // us is gone.
+  void OnRestarted(const NodeId& peer);
+  // `peer` has said its state: follows its epoch.
+  void Follow(const NodeId& peer, uint64_t epoch);
+  // Sends `peer` what it has not taken, if it may be sent to.
+  void Resume(const NodeId& peer);
+
+  // A new run: nothing was given or taken.
+  void BeginRun() { parcels_.Enter(0); }
+  // A plan is in force: sets the code, and ends the epoch when somebody that
+  // holds mass of it is no member any more.
+  void SetCode();
+  void DropFormerMembers();
+  // The algorithm begins anew: what was given and taken is forgotten here.
+  void BeginAlgorithm();
+  // Enters the highest epoch that peers have told of.
+  void FollowAll();
+
+ private:
+  // Parcels may travel to `peer`, whatever its phase.
+  bool MayGive(const NodeId& peer) const;
+  // Our trackers begin anew, and so shall everybody's.
+  void Enter(uint64_t epoch);
+  void OnDelivered(const core::Delivered& delivered);
+
+  OwnState& own_;
+  PeerTable& peers_;
+  Links& links_;
+  Rejections& rejections_;
+  Presence& presence_;
+  codec::MassCodec codec_;  // of the plan
+  Parcels parcels_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_MASS_EXCHANGE_H_

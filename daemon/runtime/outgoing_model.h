@@ -1,0 +1,26 @@
+// The node's model as something to be sent.
+#ifndef DFL_RUNTIME_OUTGOING_MODEL_H_
+#define DFL_RUNTIME_OUTGOING_MODEL_H_
+
+#include "daemon/base/ids.h"
+#include "daemon/core/vector/message_format.h"
+#include "daemon/ports/frames.h"
+#include "daemon/runtime/flat_model.h"
+#include "daemon/runtime/peer_table.h"
+#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/transfers.h"
+
+namespace dfl::runtime {
+
+// A message to `to` made of `snapshot`, in `format` with the share `rate` of its
+// coordinates (dense: all). When it was taken, `peers` counts it; both must
+// outlive the transfer. The caller fills in what it is an answer to, or its
+// round.
+Outgoing OutgoingModel(const FlatModel& model, PeerTable& peers,
+                       const NodeId& to, ports::TransferKind kind,
+                       core::MessageFormat format, double rate,
+                       SnapshotPtr snapshot);
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_OUTGOING_MODEL_H_

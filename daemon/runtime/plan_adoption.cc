@@ -1,0 +1,87 @@
+#include "daemon/runtime/plan_adoption.h"
+
+#include <utility>
+
+namespace dfl::runtime {
+
+PlanAdoption::PlanAdoption(OwnState& own, PeerTable& peers, Exchange& exchange,
+                           Presence& presence, Training& training,
+                           Joining& joining, AlgorithmLives& lives,
+                           Evaluations& evaluations, ports::EventSink& events)
+    : own_(own),
+      peers_(peers),
+      exchange_(exchange),
+      presence_(presence),
+      training_(training),
+      joining_(joining),
+      lives_(lives),
+      evaluations_(evaluations),
+      events_(events) {}
+
+absl::Status PlanAdoption::Set(core::DerivedPlan plan,
+                               std::unique_ptr<ports::Trainer> trainer) {
+  const bool has_trainer = training_.learner().trainer() != nullptr;
+  if (!trainer && !has_trainer && !(pending_ && pending_->trainer)) {
+    return absl::FailedPreconditionError("the first plan needs a learner");
+  }
+  if (!trainer && pending_) trainer = std::move(pending_->trainer);
+  pending_ = Pending{std::move(plan.checked.plan), std::move(plan.node),
+                     std::move(trainer)};
+  if (own_.phases.Running()) {
+    own_.boundary.Schedule();
+  } else if (own_.boundary.here()) {
+    Adopt();
+  }
+  return absl::OkStatus();
+}
+
+void PlanAdoption::Adopt() {
+  if (!pending_) return;
+  own_.boundary.DoWork();
+  Pending next = *std::exchange(pending_, std::nullopt);
+  RunInForce& run = own_.run;
+  const core::RunPlan* before = run.plan_or_null();
+  const bool new_run =
+      next.trainer || !before || before->run_id != next.plan->run_id;
+  const bool new_algorithm =
+      !own_.algorithm.get() ||
+      before->algorithm.name != next.plan->algorithm.name;
+  const bool new_format =
+      before && !(before->codec.format == next.plan->codec.format);
+  run.Adopt(std::move(next.plan), std::move(next.node));
+  peers_.CompareAll();
+  exchange_.mass().SetCode();
+  if (new_run) {
+    BeginRun(std::move(next.trainer));
+  } else if (own_.algorithm.get()) {
+    if (new_algorithm) {
+      lives_.Restart(own_.algorithm.step());
+    } else {
+      own_.algorithm.Handle(core::PlanChanged{run.node()});
+    }
+  }
+  if (new_run || new_format) exchange_.pushes().ForgetReferences();
+  exchange_.mass().DropFormerMembers();
+  events_.Report(ports::PlanAdopted{run.plan().version, own_.algorithm.step()});
+  presence_.Tell();
+  presence_.RefreshAll();
+}
+
+void PlanAdoption::BeginRun(std::unique_ptr<ports::Trainer> trainer) {
+  joining_.End();
+  lives_.End();
+  exchange_.BeginRun();
+  own_.model.SetInitialised(false);
+  joining_.ForgetStart();
+  training_.BeginRun();
+  evaluations_.Forget();
+  own_.progress = Progress();
+  own_.phases.Want(ports::Phase::kIdle);
+  if (trainer) {
+    training_.Install(std::move(trainer));
+    peers_.CompareAll();
+  }
+  own_.phases.Set(ports::Phase::kIdle, "a new run");
+}
+
+}  // namespace dfl::runtime

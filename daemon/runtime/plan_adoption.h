@@ -1,0 +1,71 @@
+// A plan that waits for the boundary, and how it comes into force there: as a
+// change of the run that is on, or as a new run.
+//
+// Loop only.
+#ifndef DFL_RUNTIME_PLAN_ADOPTION_H_
+#define DFL_RUNTIME_PLAN_ADOPTION_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/plan/derived_plan.h"
+#include "daemon/core/plan/run_plan.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/learner.h"
+#include "daemon/runtime/algorithm_lives.h"
+#include "daemon/runtime/evaluations.h"
+#include "daemon/runtime/exchange.h"
+#include "daemon/runtime/joining.h"
+#include "daemon/runtime/own_state.h"
+#include "daemon/runtime/peer_table.h"
+#include "daemon/runtime/presence.h"
+#include "daemon/runtime/training.h"
+
+namespace dfl::runtime {
+
+class PlanAdoption {
+ public:
+  // All must outlive it.
+  PlanAdoption(OwnState& own, PeerTable& peers, Exchange& exchange,
+               Presence& presence, Training& training, Joining& joining,
+               AlgorithmLives& lives, Evaluations& evaluations,
+               ports::EventSink& events);
+
+  // Takes the plan over at the next boundary; when the node does not train and
+  // is at one, at once. See Node::SetPlan.
+  absl::Status Set(core::DerivedPlan plan,
+                   std::unique_ptr<ports::Trainer> trainer);
+  // At a boundary: brings what waits into force.
+  void Adopt();
+
+  // The plan that waits; null: none.
+  const core::RunPlan* pending() const {
+    return pending_ ? pending_->plan.get() : nullptr;
+  }
+
+ private:
+  struct Pending {
+    std::shared_ptr<const core::RunPlan> plan;
+    core::NodePlan node;
+    std::unique_ptr<ports::Trainer> trainer;  // null: the present one stays
+  };
+
+  void BeginRun(std::unique_ptr<ports::Trainer> trainer);
+
+  OwnState& own_;
+  PeerTable& peers_;
+  Exchange& exchange_;
+  Presence& presence_;
+  Training& training_;
+  Joining& joining_;
+  AlgorithmLives& lives_;
+  Evaluations& evaluations_;
+  ports::EventSink& events_;
+  std::optional<Pending> pending_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_PLAN_ADOPTION_H_

@@ -1,0 +1,71 @@
+#include "daemon/runtime/presence.h"
+
+#include <optional>
+#include <utility>
+
+namespace dfl::runtime {
+
+Presence::Presence(OwnState& own, PeerTable& peers, Links& links,
+                   std::function<uint64_t()> tracker_epoch)
+    : own_(own),
+      peers_(peers),
+      links_(links),
+      tracker_epoch_(std::move(tracker_epoch)) {}
+
+ports::StateFrame Presence::State() const {
+  const RunInForce& run = own_.run;
+  ports::StateFrame state;
+  if (run.has_plan()) {
+    state.run_id = run.plan().run_id;
+    state.algorithm = run.plan().algorithm.name;
+    state.plan_version = run.plan().version;
+  }
+  if (run.fingerprint()) state.fingerprint = *run.fingerprint();
+  state.step = own_.algorithm.step();
+  state.phase = own_.phases.now();
+  state.tracker_epoch = tracker_epoch_();
+  return state;
+}
+
+void Presence::TellTo(const NodeId& peer) { (void)links_.Send(peer, State()); }
+
+void Presence::Tell() {
+  const ports::StateFrame state = State();
+  for (const auto& [peer, link] : links_.peers()) {
+    if (link.link != 0) (void)links_.Send(peer, state);
+  }
+}
+
+void Presence::Refresh(const NodeId& peer) {
+  std::optional<int64_t> round;
+  if (own_.phases.Running() && !own_.boundary.here()) {
+    round = own_.algorithm.step();
+  }
+  switch (peers_.Refresh(peer, round)) {
+    case PeerTable::Change::kNone:
+      return;
+    case PeerTable::Change::kJoined:
+      own_.algorithm.Handle(core::PeerUp{peer});
+      return;
+    case PeerTable::Change::kLeft:
+      own_.algorithm.Handle(core::PeerDown{peer});
+      return;
+  }
+}
+
+void Presence::RefreshAll() {
+  for (const auto& [id, peer] : peers_.all()) Refresh(id);
+}
+
+void Presence::RefreshLeaving() {
+  for (const NodeId& peer : peers_.TakeLeaving()) Refresh(peer);
+}
+
+void Presence::Introduce() {
+  for (const auto& [id, peer] : peers_.all()) {
+    peers_.Untell(id);
+    Refresh(id);
+  }
+}
+
+}  // namespace dfl::runtime

@@ -1,0 +1,49 @@
+// Who takes part: tells neighbours this node's state, and its algorithm which
+// of them train with it.
+//
+// Loop only.
+#ifndef DFL_RUNTIME_PRESENCE_H_
+#define DFL_RUNTIME_PRESENCE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "daemon/base/ids.h"
+#include "daemon/ports/frames.h"
+#include "daemon/runtime/links.h"
+#include "daemon/runtime/own_state.h"
+#include "daemon/runtime/peer_table.h"
+
+namespace dfl::runtime {
+
+class Presence {
+ public:
+  // `tracker_epoch`: of the mass that this node gives; 0: it gives none. All
+  // must outlive it.
+  Presence(OwnState& own, PeerTable& peers, Links& links,
+           std::function<uint64_t()> tracker_epoch);
+
+  // What this node says of itself now.
+  ports::StateFrame State() const;
+  // Says it to `peer`; to all that are linked.
+  void TellTo(const NodeId& peer);
+  void Tell();
+
+  // Tells the algorithm when it has changed whether `peer` takes part.
+  void Refresh(const NodeId& peer);
+  void RefreshAll();
+  // At a boundary: those that left in the midst of the round are gone now.
+  void RefreshLeaving();
+  // To a new algorithm, which was told of nobody yet: tells it of all.
+  void Introduce();
+
+ private:
+  OwnState& own_;
+  PeerTable& peers_;
+  Links& links_;
+  const std::function<uint64_t()> tracker_epoch_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_PRESENCE_H_

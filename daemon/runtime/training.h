@@ -1,0 +1,73 @@
+// Training: what the learner does for the algorithm, what came of it, and the
+// phase *degraded* of a node whose gradients fail (learner_driver.h).
+//
+// Loop only.
+#ifndef DFL_RUNTIME_TRAINING_H_
+#define DFL_RUNTIME_TRAINING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/core/algorithm/algorithm.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/learner.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/learner_driver.h"
+#include "daemon/runtime/own_state.h"
+
+namespace dfl::runtime {
+
+class Training : private LearnerDriver::Listener {
+ public:
+  // `degraded_retry`: between two tries after training failed. All must outlive
+  // it.
+  Training(OwnState& own, ports::Loop& loop, ports::EventSink& events,
+           absl::Duration degraded_retry);
+
+  LearnerDriver& learner() { return learner_; }
+  const LearnerDriver& learner() const { return learner_; }
+  // Why training, or an evaluation, failed last; "": it is fine.
+  const std::string& last_error() const { return last_error_; }
+
+  // Installs the trainer of a new run. One that cannot be bound is reported; its
+  // gradients will fail.
+  void Install(std::unique_ptr<ports::Trainer> trainer);
+  // Gives the model its seeded start values. Errors are reported.
+  absl::Status Initialise();
+  // A new run begins.
+  void BeginRun();
+  // Reports that the learner failed.
+  void Fail(const absl::Status& status);
+
+  // What the algorithm wants.
+  void Do(const core::ComputeGradient& action) {
+    learner_.ComputeGradient(action);
+  }
+  void Do(const core::Predict& action) { learner_.Predict(action); }
+  void Do(const core::StepDone& action);
+
+ private:
+  // LearnerDriver::Listener
+  int64_t BatchSize() const override { return own_.run.plan().batch_size; }
+  bool Degraded() const override {
+    return own_.phases.Is(ports::Phase::kDegraded);
+  }
+  void OnLearnerFree() override;
+  void OnGradient(absl::StatusOr<ports::GradientResult> result) override;
+  void OnStoodStill() override;
+  void OnPredictions(absl::StatusOr<ports::Predictions> result) override;
+
+  OwnState& own_;
+  ports::Loop& loop_;
+  ports::EventSink& events_;
+  LearnerDriver learner_;
+  std::string last_error_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_TRAINING_H_
