@@ -228,7 +228,7 @@ void OutboundTransfers::OnAck(const NodeId& from, const TransferAck& ack) {
     round_trips_[from] = loop_.Now() - transfer->announced_at;
   }
   if (const std::string why = Contradiction(*transfer, ack); !why.empty()) {
-    GiveUp(transfer->id, RefuseReason::kBadMessage, why);
+    GiveUp(transfer->id, RefuseReason::kBadMessage, absl::AbortedError(why));
     listener_.OnBadMessage(from, RefuseReason::kBadMessage, why);
     return;
   }
@@ -250,7 +250,7 @@ void OutboundTransfers::Advance(const TransferPtr& transfer, int64_t received) {
   if (received < t.acked) {
     // Forgotten there, and no longer here either.
     GiveUp(t.id, RefuseReason::kBadMessage,
-           "what was acknowledged is not kept");
+           absl::AbortedError("what was acknowledged is not kept"));
     return;
   }
   t.acked = received;
@@ -296,11 +296,13 @@ void OutboundTransfers::FinishIf(
 }
 
 void OutboundTransfers::GiveUp(uint64_t id, RefuseReason reason,
-                               const std::string& why) {
+                               const absl::Status& why) {
   const auto it = transfers_.find(id);
   if (it == transfers_.end()) return;
-  (void)links_.Send(it->second->what.to, TransferCancel{id, true, reason, why});
-  Finish(id, absl::AbortedError(why));
+  (void)links_.Send(
+      it->second->what.to,
+      TransferCancel{id, true, reason, std::string(why.message())});
+  Finish(id, why);
 }
 
 void OutboundTransfers::CancelAnswer(const NodeId& to, uint64_t ask) {
@@ -318,7 +320,8 @@ void OutboundTransfers::CancelMass() {
     if (transfer->what.kind == TransferKind::kMass) gone.push_back(id);
   }
   for (const uint64_t id : gone) {
-    GiveUp(id, RefuseReason::kBadMessage, "a new tracker epoch");
+    GiveUp(id, RefuseReason::kBadMessage,
+           absl::AbortedError("a new tracker epoch"));
   }
 }
 
@@ -326,7 +329,8 @@ void OutboundTransfers::Reset() {
   std::vector<uint64_t> ids;
   for (const auto& [id, transfer] : transfers_) ids.push_back(id);
   for (const uint64_t id : ids) {
-    GiveUp(id, RefuseReason::kNotReady, "the sender's model changes");
+    GiveUp(id, RefuseReason::kNotReady,
+           absl::CancelledError("the sender's model changes"));
   }
 }
 

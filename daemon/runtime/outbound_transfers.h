@@ -79,7 +79,7 @@ class OutboundTransfers {
   void FinishIf(const std::function<bool(const Transfer&)>& which,
                 const absl::Status& why);
   // Finishes with an error and tells the receiver.
-  void GiveUp(uint64_t id, ports::RefuseReason reason, const std::string& why);
+  void GiveUp(uint64_t id, ports::RefuseReason reason, const absl::Status& why);
 
   const TransfersOptions options_;
   ports::Loop& loop_;
