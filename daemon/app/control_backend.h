@@ -25,8 +25,8 @@
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/backend.h"
+#include "daemon/runtime/keeper/run_keeper.h"
 #include "daemon/runtime/node.h"
-#include "daemon/runtime/run_keeper.h"
 
 namespace dfl::app {
 

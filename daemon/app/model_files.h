@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "daemon/control/backend.h"
 #include "daemon/ports/learner.h"
-#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/transfers/snapshot.h"
 
 namespace dfl::app {
 

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/runtime/run_keeper.h"
+#include "daemon/runtime/keeper/run_keeper.h"
 
 namespace dfl::app {
 

@@ -20,12 +20,12 @@
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/ask_book.h"
-#include "daemon/runtime/frame_router.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/frame_router.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/rejections.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -23,14 +23,14 @@
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/ask_exchange.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/mass_exchange.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/presence.h"
 #include "daemon/runtime/push_exchange.h"
 #include "daemon/runtime/rejections.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -21,8 +21,8 @@
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/presence.h"
 #include "daemon/runtime/rejections.h"
-#include "daemon/runtime/snapshot.h"
 #include "daemon/runtime/training.h"
+#include "daemon/runtime/transfers/snapshot.h"
 
 namespace dfl::runtime {
 

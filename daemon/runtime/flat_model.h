@@ -15,7 +15,7 @@
 
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
-#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/transfers/snapshot.h"
 
 namespace dfl::runtime {
 

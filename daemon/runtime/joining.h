@@ -30,10 +30,10 @@
 #include "daemon/base/ids.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/ask_book.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/run_in_force.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -8,8 +8,8 @@
 #include "daemon/ports/events.h"
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
-#include "daemon/runtime/frame_router.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/frame_router.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {

@@ -17,13 +17,13 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/parcels.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/presence.h"
 #include "daemon/runtime/rejections.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

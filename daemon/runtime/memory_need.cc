@@ -10,7 +10,7 @@
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/vector/message_format.h"
 #include "daemon/runtime/pushes.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 namespace {

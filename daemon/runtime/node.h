@@ -35,17 +35,17 @@
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
 #include "daemon/runtime/first_model.h"
-#include "daemon/runtime/frame_router.h"
 #include "daemon/runtime/joining.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/frame_router.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
-#include "daemon/runtime/snapshot.h"
 #include "daemon/runtime/status.h"
 #include "daemon/runtime/training.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/snapshot.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -7,8 +7,8 @@
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/flat_model.h"
 #include "daemon/runtime/peer_table.h"
-#include "daemon/runtime/snapshot.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/snapshot.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

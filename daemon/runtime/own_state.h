@@ -18,7 +18,7 @@
 #include "daemon/runtime/phases.h"
 #include "daemon/runtime/progress.h"
 #include "daemon/runtime/run_in_force.h"
-#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/transfers/snapshot.h"
 
 namespace dfl::runtime {
 

@@ -23,7 +23,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -20,8 +20,8 @@
 
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
-#include "daemon/runtime/refusal.h"
 #include "daemon/runtime/run_in_force.h"
+#include "daemon/runtime/transfers/refusal.h"
 
 namespace dfl::runtime {
 

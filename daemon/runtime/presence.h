@@ -10,7 +10,7 @@
 
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 

@@ -12,13 +12,13 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/frame_router.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/frame_router.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/pushes.h"
-#include "daemon/runtime/refusal.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/refusal.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -25,7 +25,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/codec/edge_reference.h"
 #include "daemon/core/algorithm/algorithm.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 namespace dfl::runtime {
 

@@ -8,7 +8,7 @@
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/peer_table.h"
-#include "daemon/runtime/refusal.h"
+#include "daemon/runtime/transfers/refusal.h"
 
 namespace dfl::runtime {
 

@@ -7,7 +7,7 @@
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/evaluations.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/status.h"

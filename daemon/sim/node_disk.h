@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/runtime/run_keeper.h"
+#include "daemon/runtime/keeper/run_keeper.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/simports/sim_files.h"
 

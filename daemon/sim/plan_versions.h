@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "daemon/core/algorithms/spod_gt.h"
 #include "daemon/core/plan/derived_plan.h"
-#include "daemon/runtime/run_state.h"
+#include "daemon/runtime/keeper/run_state.h"
 #include "daemon/sim/scenario.h"
 
 namespace dfl::sim {

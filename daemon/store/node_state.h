@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "daemon/runtime/run_state.h"
+#include "daemon/runtime/keeper/run_state.h"
 
 namespace dfl::store {
 

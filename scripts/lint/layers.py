@@ -24,6 +24,8 @@ LEVELS = {
     "graph": 1.1, "vector": 1.1, "algorithm": 1.2, "mass": 1.3, "rounds": 1.4,
     "algorithms": 1.5, "plan": 1.6,
     "ports": 2, "codec": 2, "data": 2,
+    # The rooms of daemon/runtime.
+    "keeper": 2.5, "links": 2.5, "transfers": 2.6,
     "runtime": 3, "membership": 3, "config": 3, "tls": 3, "simports": 3,
     "proto": 3,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
@@ -42,7 +44,8 @@ LIBRARIES = {
 }
 
 DETERMINISTIC = {"base", "graph", "vector", "algorithm", "mass", "rounds",
-                 "algorithms", "plan", "codec", "runtime", "membership", "sim",
+                 "algorithms", "plan", "codec", "keeper", "links", "transfers",
+                 "runtime", "membership", "sim",
                  "simports"}
 FORBIDDEN = [
     (r"#\s*include\s*<(chrono|random|thread|mutex|condition_variable|"
@@ -74,7 +77,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 def room_of(path):
     parts = path.split("/")
-    if parts[:2] == ["daemon", "core"] and len(parts) > 3:
+    if parts[:2] in (["daemon", "core"], ["daemon", "runtime"]) and \
+            len(parts) > 3:
         return parts[2]
     if parts[0] == "daemon" and len(parts) > 2:
         return parts[1]

@@ -35,9 +35,9 @@
 #include "daemon/core/vector/message_format.h"
 #include "daemon/exchange/address.h"
 #include "daemon/exchange/grpc_transport.h"
-#include "daemon/runtime/links.h"
-#include "daemon/runtime/snapshot.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/links/links.h"
+#include "daemon/runtime/transfers/snapshot.h"
+#include "daemon/runtime/transfers/transfers.h"
 #include "dfl/peer/v1/peer.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
 

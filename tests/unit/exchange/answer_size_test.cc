@@ -9,7 +9,7 @@
 #include "daemon/core/vector/message_format.h"
 #include "daemon/exchange/proto_frames.h"
 #include "daemon/ports/frames.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 #include "gtest/gtest.h"
 
 namespace dfl::exchange {

@@ -1,5 +1,5 @@
 // Which part gets which frame.
-#include "daemon/runtime/frame_router.h"
+#include "daemon/runtime/links/frame_router.h"
 
 #include <string>
 #include <utility>

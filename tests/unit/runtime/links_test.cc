@@ -1,5 +1,5 @@
 // Who is connected, and when a peer is dialled again.
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "daemon/runtime/run_keeper.h"
+#include "daemon/runtime/keeper/run_keeper.h"
 
 #include <string>
 

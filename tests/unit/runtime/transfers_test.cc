@@ -1,5 +1,5 @@
 // Models on their way: chunks, windows, lost links, restarts.
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/transfers/transfers.h"
 
 #include <functional>
 #include <limits>

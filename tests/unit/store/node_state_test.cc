@@ -6,7 +6,7 @@
 
 #include "daemon/base/checksum.h"
 #include "daemon/base/rng.h"
-#include "daemon/runtime/state_files.h"
+#include "daemon/runtime/keeper/state_files.h"
 #include "daemon/simports/sim_files.h"
 #include "dfl/storage/v1/storage.pb.h"
 #include "gmock/gmock.h"

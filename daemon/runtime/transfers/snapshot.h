@@ -1,7 +1,7 @@
 // One immutable copy of a node's model at a boundary, shared by every message
 // that is encoded from it.
-#ifndef DFL_RUNTIME_SNAPSHOT_H_
-#define DFL_RUNTIME_SNAPSHOT_H_
+#ifndef DFL_RUNTIME_TRANSFERS_SNAPSHOT_H_
+#define DFL_RUNTIME_TRANSFERS_SNAPSHOT_H_
 
 #include <cstdint>
 #include <memory>
@@ -20,4 +20,4 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_SNAPSHOT_H_
+#endif  // DFL_RUNTIME_TRANSFERS_SNAPSHOT_H_

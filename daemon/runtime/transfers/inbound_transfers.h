@@ -2,8 +2,8 @@
 // the announced size, acknowledged, checked on the worker, and handed on.
 //
 // Loop only.
-#ifndef DFL_RUNTIME_INBOUND_TRANSFERS_H_
-#define DFL_RUNTIME_INBOUND_TRANSFERS_H_
+#ifndef DFL_RUNTIME_TRANSFERS_INBOUND_TRANSFERS_H_
+#define DFL_RUNTIME_TRANSFERS_INBOUND_TRANSFERS_H_
 
 #include <cstdint>
 #include <deque>
@@ -19,9 +19,9 @@
 #include "daemon/codec/header.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/links.h"
-#include "daemon/runtime/refusal.h"
-#include "daemon/runtime/transfer_listener.h"
+#include "daemon/runtime/links/links.h"
+#include "daemon/runtime/transfers/refusal.h"
+#include "daemon/runtime/transfers/transfer_listener.h"
 
 namespace dfl::runtime {
 
@@ -96,4 +96,4 @@ class InboundTransfers {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_INBOUND_TRANSFERS_H_
+#endif  // DFL_RUNTIME_TRANSFERS_INBOUND_TRANSFERS_H_

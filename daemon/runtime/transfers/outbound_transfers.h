@@ -3,8 +3,8 @@
 // acknowledged.
 //
 // Loop only.
-#ifndef DFL_RUNTIME_OUTBOUND_TRANSFERS_H_
-#define DFL_RUNTIME_OUTBOUND_TRANSFERS_H_
+#ifndef DFL_RUNTIME_TRANSFERS_OUTBOUND_TRANSFERS_H_
+#define DFL_RUNTIME_TRANSFERS_OUTBOUND_TRANSFERS_H_
 
 #include <cstdint>
 #include <functional>
@@ -18,9 +18,9 @@
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/links.h"
-#include "daemon/runtime/outgoing.h"
-#include "daemon/runtime/transfer_listener.h"
+#include "daemon/runtime/links/links.h"
+#include "daemon/runtime/transfers/outgoing.h"
+#include "daemon/runtime/transfers/transfer_listener.h"
 
 namespace dfl::runtime {
 
@@ -96,4 +96,4 @@ class OutboundTransfers {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_OUTBOUND_TRANSFERS_H_
+#endif  // DFL_RUNTIME_TRANSFERS_OUTBOUND_TRANSFERS_H_

@@ -1,4 +1,4 @@
-#include "daemon/runtime/state_files.h"
+#include "daemon/runtime/keeper/state_files.h"
 
 #include <utility>
 

@@ -9,8 +9,8 @@
 //
 // What happens to links themselves goes to every observer, in the order in
 // which Connect() names them.
-#ifndef DFL_RUNTIME_FRAME_ROUTER_H_
-#define DFL_RUNTIME_FRAME_ROUTER_H_
+#ifndef DFL_RUNTIME_LINKS_FRAME_ROUTER_H_
+#define DFL_RUNTIME_LINKS_FRAME_ROUTER_H_
 
 #include <string>
 #include <tuple>
@@ -23,7 +23,7 @@
 #include "daemon/base/check.h"
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 
 namespace dfl::runtime {
 
@@ -144,4 +144,4 @@ class FrameRouter : public Links::Listener {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_FRAME_ROUTER_H_
+#endif  // DFL_RUNTIME_LINKS_FRAME_ROUTER_H_

@@ -1,6 +1,6 @@
 // A model, or mass, to be sent, and what comes of it.
-#ifndef DFL_RUNTIME_OUTGOING_H_
-#define DFL_RUNTIME_OUTGOING_H_
+#ifndef DFL_RUNTIME_TRANSFERS_OUTGOING_H_
+#define DFL_RUNTIME_TRANSFERS_OUTGOING_H_
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 #include "daemon/core/vector/message_format.h"
 #include "daemon/core/vector/step_codes.h"
 #include "daemon/ports/frames.h"
-#include "daemon/runtime/snapshot.h"
+#include "daemon/runtime/transfers/snapshot.h"
 
 namespace dfl::runtime {
 
@@ -51,4 +51,4 @@ struct Outgoing {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_OUTGOING_H_
+#endif  // DFL_RUNTIME_TRANSFERS_OUTGOING_H_

@@ -20,8 +20,8 @@
 // against its own model before it was allocated.
 //
 // Loop only.
-#ifndef DFL_RUNTIME_TRANSFERS_H_
-#define DFL_RUNTIME_TRANSFERS_H_
+#ifndef DFL_RUNTIME_TRANSFERS_TRANSFERS_H_
+#define DFL_RUNTIME_TRANSFERS_TRANSFERS_H_
 
 #include <cstdint>
 #include <utility>
@@ -30,12 +30,12 @@
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/frame_router.h"
-#include "daemon/runtime/inbound_transfers.h"
-#include "daemon/runtime/links.h"
-#include "daemon/runtime/outbound_transfers.h"
-#include "daemon/runtime/outgoing.h"
-#include "daemon/runtime/transfer_listener.h"
+#include "daemon/runtime/links/frame_router.h"
+#include "daemon/runtime/links/links.h"
+#include "daemon/runtime/transfers/inbound_transfers.h"
+#include "daemon/runtime/transfers/outbound_transfers.h"
+#include "daemon/runtime/transfers/outgoing.h"
+#include "daemon/runtime/transfers/transfer_listener.h"
 
 namespace dfl::runtime {
 
@@ -120,4 +120,4 @@ class Transfers
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_TRANSFERS_H_
+#endif  // DFL_RUNTIME_TRANSFERS_TRANSFERS_H_

@@ -1,6 +1,6 @@
 // Why something a peer sent is not taken, and the text for the peer.
-#ifndef DFL_RUNTIME_REFUSAL_H_
-#define DFL_RUNTIME_REFUSAL_H_
+#ifndef DFL_RUNTIME_TRANSFERS_REFUSAL_H_
+#define DFL_RUNTIME_TRANSFERS_REFUSAL_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ struct Refusal {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_REFUSAL_H_
+#endif  // DFL_RUNTIME_TRANSFERS_REFUSAL_H_

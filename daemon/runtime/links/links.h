@@ -7,8 +7,8 @@
 // comes back with a new incarnation replaces its old link.
 //
 // Loop only. Pure: all time and traffic goes through ports.
-#ifndef DFL_RUNTIME_LINKS_H_
-#define DFL_RUNTIME_LINKS_H_
+#ifndef DFL_RUNTIME_LINKS_LINKS_H_
+#define DFL_RUNTIME_LINKS_LINKS_H_
 
 #include <cstdint>
 #include <map>
@@ -124,4 +124,4 @@ class Links : public ports::Transport::Handler {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_LINKS_H_
+#endif  // DFL_RUNTIME_LINKS_LINKS_H_

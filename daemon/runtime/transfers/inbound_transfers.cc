@@ -1,4 +1,4 @@
-#include "daemon/runtime/inbound_transfers.h"
+#include "daemon/runtime/transfers/inbound_transfers.h"
 
 #include <algorithm>
 #include <optional>

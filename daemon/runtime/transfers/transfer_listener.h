@@ -1,6 +1,6 @@
 // What transfers are bounded by, and whom they tell what came.
-#ifndef DFL_RUNTIME_TRANSFER_LISTENER_H_
-#define DFL_RUNTIME_TRANSFER_LISTENER_H_
+#ifndef DFL_RUNTIME_TRANSFERS_TRANSFER_LISTENER_H_
+#define DFL_RUNTIME_TRANSFERS_TRANSFER_LISTENER_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "daemon/codec/decoder.h"
 #include "daemon/codec/header.h"
 #include "daemon/ports/frames.h"
-#include "daemon/runtime/refusal.h"
+#include "daemon/runtime/transfers/refusal.h"
 
 namespace dfl::runtime {
 
@@ -68,4 +68,4 @@ class TransferListener {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_TRANSFER_LISTENER_H_
+#endif  // DFL_RUNTIME_TRANSFERS_TRANSFER_LISTENER_H_

@@ -1,6 +1,6 @@
 // What a node must know after a restart, and the form in which it is kept.
-#ifndef DFL_RUNTIME_RUN_STATE_H_
-#define DFL_RUNTIME_RUN_STATE_H_
+#ifndef DFL_RUNTIME_KEEPER_RUN_STATE_H_
+#define DFL_RUNTIME_KEEPER_RUN_STATE_H_
 
 #include <cstdint>
 #include <memory>
@@ -53,4 +53,4 @@ class StateCodec {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_RUN_STATE_H_
+#endif  // DFL_RUNTIME_KEEPER_RUN_STATE_H_

@@ -1,4 +1,4 @@
-#include "daemon/runtime/links.h"
+#include "daemon/runtime/links/links.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,8 +2,8 @@
 // wrong (torn, empty, flipped bits) leaves the generation before it.
 //
 //   node_state.0, node_state.1
-#ifndef DFL_RUNTIME_STATE_FILES_H_
-#define DFL_RUNTIME_STATE_FILES_H_
+#ifndef DFL_RUNTIME_KEEPER_STATE_FILES_H_
+#define DFL_RUNTIME_KEEPER_STATE_FILES_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/ports/files.h"
-#include "daemon/runtime/run_state.h"
+#include "daemon/runtime/keeper/run_state.h"
 
 namespace dfl::runtime {
 
@@ -52,4 +52,4 @@ class StateFiles {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_STATE_FILES_H_
+#endif  // DFL_RUNTIME_KEEPER_STATE_FILES_H_

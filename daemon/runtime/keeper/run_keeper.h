@@ -10,8 +10,8 @@
 //
 // Every change is on disk when its method returns; where it could not be
 // written, nothing has changed, except where a method says otherwise.
-#ifndef DFL_RUNTIME_RUN_KEEPER_H_
-#define DFL_RUNTIME_RUN_KEEPER_H_
+#ifndef DFL_RUNTIME_KEEPER_RUN_KEEPER_H_
+#define DFL_RUNTIME_KEEPER_RUN_KEEPER_H_
 
 #include <cstdint>
 #include <memory>
@@ -22,8 +22,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/ports/files.h"
-#include "daemon/runtime/run_state.h"
-#include "daemon/runtime/state_files.h"
+#include "daemon/runtime/keeper/run_state.h"
+#include "daemon/runtime/keeper/state_files.h"
 
 namespace dfl::runtime {
 
@@ -115,4 +115,4 @@ class RunKeeper {
 
 }  // namespace dfl::runtime
 
-#endif  // DFL_RUNTIME_RUN_KEEPER_H_
+#endif  // DFL_RUNTIME_KEEPER_RUN_KEEPER_H_

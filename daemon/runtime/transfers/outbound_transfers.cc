@@ -1,4 +1,4 @@
-#include "daemon/runtime/outbound_transfers.h"
+#include "daemon/runtime/transfers/outbound_transfers.h"
 
 #include <algorithm>
 #include <deque>
