@@ -15,8 +15,7 @@
 #     prose         Markdown: width, length of paragraphs, links
 #                   (scripts/lint/markdown.py)
 #     sizes         classes, functions and folders that are too large to be read
-#                   (scripts/lint/sizes.py); only when it is named, since some
-#                   still are
+#                   (scripts/lint/sizes.py)
 #     paths         no file names a folder of the machine it was written on
 #     tidy          clang-tidy-19 of every source (.clang-tidy); needs build/dev.
 #                   What passed is skipped until it changes.
@@ -33,7 +32,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 readonly BUF_VERSION=1.75.0
-readonly ALL=(format layers proto shell yaml prose paths tidy)
+readonly ALL=(format layers proto shell yaml prose sizes paths tidy)
 
 checks=()
 changed=
@@ -55,7 +54,7 @@ while (($#)); do
     format | layers | proto | shell | yaml | prose | paths | sizes | tidy)
       checks+=("$1")
       ;;
-    *) usage_error "unknown argument '$1'; the checks are: ${ALL[*]} sizes" ;;
+    *) usage_error "unknown argument '$1'; the checks are: ${ALL[*]}" ;;
   esac
   shift
 done
