@@ -52,7 +52,7 @@ class LineReader {
 };
 
 // Parses the whole of `token` as a number ("+1", "2.5e-3").
-// "nan" and "inf" are numbers here; FiniteFloat refuses them.
+// "nan" and "inf" are numbers here; ParseFiniteFloat refuses them.
 bool ParseNumber(absl::string_view token, double* value);
 
 // `token` as a finite float32. Returns null, or why not ("is not a number").
