@@ -18,6 +18,7 @@
 #include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
 #include "tests/support/recorded_actions.h"
+#include "tests/support/test_network.h"
 #include "tests/unit/core/machine.h"
 
 namespace dfl::core {
@@ -421,50 +422,39 @@ TEST(KdPdflTest, ClientsAlikeWeighMore) {
     problems.push_back(std::make_unique<simports::Softmax>(
         std::move(x), std::move(labels), 2));
   }
-  std::vector<std::unique_ptr<Machine>> nodes;
+  std::vector<NodeId> names;
   for (size_t i = 0; i < kClients; ++i) {
-    std::vector<Neighbour> others;
-    for (size_t j = 0; j < kClients; ++j) {
-      if (j != i) others.push_back({Id(absl::StrCat("n", j)), 0});
-    }
-    nodes.push_back(std::make_unique<Machine>(
-        "kd-pdfl", KnobValues{{"eta", 0.5}, {"T_ex", int64_t{5}}},
-        std::move(others), problems[i]->n()));
+    names.push_back(Id(absl::StrCat("n", i)));
   }
-  const auto predict = [&](size_t i, absl::Span<const float> w) {
-    Vector p(kRows * 2);
-    for (int64_t row = 0; row < kRows; ++row) {
-      problems[i]->Predict(w, row, absl::MakeSpan(p).subspan(2 * row, 2));
+  TestNetwork network(names);
+  for (size_t i = 0; i < kClients; ++i) {
+    NodePlan plan;
+    plan.self = names[i];
+    plan.algorithm = *FindAlgorithm("kd-pdfl");
+    plan.knobs = *Knobs::Resolve(plan.algorithm->knobs,
+                                 {{"eta", 0.5}, {"T_ex", int64_t{5}}});
+    plan.member_count = kClients;
+    for (const NodeId& name : names) {
+      if (name != names[i]) plan.neighbours.push_back({name, 0});
     }
-    return p;
-  };
+    network.Add(i, {.plan = std::move(plan),
+                    .decisions = std::make_unique<ScriptedDecisions>(),
+                    .parameters = std::vector<float>(problems[i]->n()),
+                    .problem = problems[i].get()});
+    network.Handle(i, Started{0});
+  }
   for (int64_t r = 0; r < 60; ++r) {
-    for (size_t i = 0; i < kClients; ++i) {
-      Machine& m = *nodes[i];
-      if (m.Handle(StepBegins{}) == "gradient") {
-        problems[i]->Gradient(m.parameters, {}, absl::MakeSpan(m.gradient));
-        m.Handle(GradientReady{});
-        continue;
-      }
-      const Ask ask = m.Last<Ask>();
-      for (const NodeId& peer : ask.peers) {
-        const size_t j = std::stoul(peer.name().substr(1));
-        m.Handle(
-            AnswerArrived{peer, ask.ask, Model(nodes[j]->parameters, r, {0})});
-      }
-      Predicted predicted{kRows, {predict(i, m.parameters)}};
-      for (const ModelValues& model : *m.Last<Predict>().models) {
-        predicted.probabilities.push_back(predict(i, model.parameters));
-      }
-      ASSERT_EQ(m.Handle(std::move(predicted)), "done");
-    }
+    for (size_t i = 0; i < kClients; ++i) network.Begin(i);
+    network.RunAll();
+    ASSERT_EQ(network.algorithm(0).step(), r + 1);
   }
   for (size_t i = 0; i < kClients; ++i) {
     double alike = 0;
     double unlike = 0;
     for (size_t j = 0; j < kClients; ++j) {
       if (j == i) continue;
-      const double weight = At(*nodes[i]).weight(Id(absl::StrCat("n", j)));
+      const double weight =
+          dynamic_cast<const KdPdfl&>(network.algorithm(i)).weight(names[j]);
       ((i < 3) == (j < 3) ? alike : unlike) += weight;
     }
     EXPECT_GT(alike, 10 * unlike) << "client " << i;

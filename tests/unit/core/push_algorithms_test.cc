@@ -2,10 +2,9 @@
 // quadratics, against naive versions; and each claim of theirs alone.
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,7 +17,7 @@
 #include "daemon/core/algorithms/hubs.h"
 #include "daemon/core/graph/mixing.h"
 #include "gtest/gtest.h"
-#include "tests/support/recorded_actions.h"
+#include "tests/support/test_network.h"
 #include "tests/unit/core/machine.h"
 
 namespace dfl::core {
@@ -71,136 +70,89 @@ int64_t MostNeighbours(const MixingMatrix& w) {
   return first - w.begin();
 }
 
-// m nodes that exchange at once and in full; what is lost is scripted.
-class Net {
+std::vector<NodeId> Names(size_t m) {
+  std::vector<NodeId> names;
+  for (size_t i = 0; i < m; ++i) names.push_back(Name(static_cast<int64_t>(i)));
+  return names;
+}
+
+// Nodes that exchange at once and in full; what is lost is scripted.
+class Net : public TestNetwork {
  public:
   Net(const std::string& algorithm, const KnobValues& knobs,
       const MixingMatrix& w, bool zero_gradients = false)
-      : zero_gradients_(zero_gradients) {
-    const auto m = static_cast<int64_t>(w.size());
-    for (int64_t i = 0; i < m; ++i) {
-      auto node = std::make_unique<NodeOfNet>(i);
-      AlgorithmContext context;
-      context.plan.self = Name(i);
-      context.plan.seed = 99;
-      context.plan.knobs =
-          *Knobs::Resolve((*FindAlgorithm(algorithm))->knobs, knobs);
-      context.plan.member_count = m;
-      if ((*FindAlgorithm(algorithm))->derive == DeriveHubs) {
-        context.plan.facts = std::make_shared<HubFacts>(
+      : TestNetwork(Names(w.size())), zero_gradients_(zero_gradients) {
+    const AlgorithmInfo& info = **FindAlgorithm(algorithm);
+    for (size_t i = 0; i < size(); ++i) {
+      NodePlan plan;
+      plan.self = name(i);
+      plan.seed = 99;
+      plan.algorithm = &info;
+      plan.knobs = *Knobs::Resolve(info.knobs, knobs);
+      plan.member_count = static_cast<int64_t>(size());
+      if (info.derive == DeriveHubs) {
+        plan.facts = std::make_shared<HubFacts>(
             std::vector<NodeId>{Name(MostNeighbours(w))});
       }
-      for (int64_t j = 0; j < m; ++j) {
-        if (j != i && w[i][j] > 0) {
-          context.plan.neighbours.push_back({Name(j), w[i][j]});
-        }
+      for (size_t j = 0; j < size(); ++j) {
+        if (j != i && w[i][j] > 0)
+          plan.neighbours.push_back({name(j), w[i][j]});
       }
-      const Vector start = StartOf(i);
-      node->parameters.assign(start.begin(), start.end());
-      node->gradient.assign(kLength, 0.0F);
-      context.vectors = {
-          absl::MakeSpan(node->parameters), absl::MakeSpan(node->gradient), {}};
-      node->algorithm =
-          *CreateAlgorithm(algorithm, std::move(context), node->decisions);
-      nodes_.push_back(std::move(node));
+      const Vector start = StartOf(static_cast<int64_t>(i));
+      Add(i, {.plan = std::move(plan),
+              .decisions = std::make_unique<SeededDecisions>(1000 + i),
+              .parameters = std::vector<float>(start.begin(), start.end())});
     }
-    for (int64_t i = 0; i < m; ++i) {
-      Give(i, Started{0});
-      for (int64_t j = 0; j < m; ++j) {
-        if (j != i) Give(i, PeerUp{Name(j)});
-      }
+    for (size_t i = 0; i < size(); ++i) {
+      Handle(i, Started{0});
+      LinkUp(i);
     }
   }
 
   // One round of everybody; whoever still waits when nothing moves any more
   // goes on at its deadline.
   void Round() {
-    for (size_t i = 0; i < nodes_.size(); ++i) Give(i, StepBegins{});
-    while (!AllDone()) {
-      bool waits = false;
-      for (size_t i = 0; i < nodes_.size(); ++i) {
-        if (nodes_[i]->timer == 0) continue;
-        waits = true;
-        // The shortest deadline passes first.
-        size_t first = i;
-        for (size_t j = i; j < nodes_.size(); ++j) {
-          if (nodes_[j]->timer != 0 &&
-              nodes_[j]->delay < nodes_[first]->delay) {
-            first = j;
-          }
-        }
-        ++deadlines;
-        Give(first, TimerFired{std::exchange(nodes_[first]->timer, 0)});
-        break;
-      }
-      ASSERT_TRUE(waits) << "nobody waits and nobody is done";
+    for (size_t i = 0; i < size(); ++i) Begin(i);
+    RunAll();
+    for (size_t i = 0; i < size(); ++i) {
+      ASSERT_TRUE(node(i).at_boundary) << "node " << i << " waits for nothing";
     }
-    for (const auto& node : nodes_) node->done = false;
   }
 
-  std::vector<float>& at(int64_t i) { return nodes_[i]->parameters; }
-  Algorithm& algorithm(int64_t i) { return *nodes_[i]->algorithm; }
+  std::vector<float>& at(int64_t i) { return node(i).parameters; }
 
   // Pushes of (from, to) do not arrive.
-  std::set<std::pair<int64_t, int64_t>> lost;
+  std::set<std::pair<size_t, size_t>> lost;
   int64_t pushes = 0;
   int64_t deadlines = 0;
   int64_t gradients = 0;
 
  private:
-  struct NodeOfNet {
-    explicit NodeOfNet(int64_t i) : decisions(1000 + i) {}
-    SeededDecisions decisions;
-    std::vector<float> parameters;
-    std::vector<float> gradient;
-    std::unique_ptr<Algorithm> algorithm;
-    uint64_t timer = 0;
-    absl::Duration delay;
-    bool done = false;
-  };
-
-  bool AllDone() const {
-    return std::all_of(nodes_.begin(), nodes_.end(),
-                       [](const auto& node) { return node->done; });
+  std::optional<double> Latency(size_t from, size_t to,
+                                const Event& /*message*/) override {
+    if (lost.count({from, to}) > 0) return std::nullopt;
+    return 0;
   }
-
-  void Give(int64_t i, Event event) {
-    NodeOfNet& node = *nodes_[i];
-    RecordedActions actions(&node.parameters);
-    node.algorithm->Handle(std::move(event), actions);
-    for (const Action& action : actions) Do(i, action);
-  }
-
-  void Do(int64_t i, const Action& action) {
-    NodeOfNet& node = *nodes_[i];
-    if (std::holds_alternative<ComputeGradient>(action)) {
-      ++gradients;
-      const Vector g = QuadraticOf(i).Gradient(
-          Vector(node.parameters.begin(), node.parameters.end()));
-      for (int64_t l = 0; l < kLength; ++l) {
-        node.gradient[l] = zero_gradients_ ? 0.0F : static_cast<float>(g[l]);
-      }
-      Give(i, GradientReady{});
-    } else if (const auto* push = std::get_if<Push>(&action)) {
-      const std::vector<float> values(push->values.begin(), push->values.end());
-      for (const NodeId& to : push->peers) {
-        ++pushes;
-        const int64_t j = std::stoll(to.name().substr(1));
-        if (lost.count({i, j}) > 0) continue;
-        Give(j, PushArrived{Name(i), Model(values, push->round)});
-      }
-    } else if (const auto* wake = std::get_if<WakeAfter>(&action)) {
-      node.timer = wake->timer;
-      node.delay = wake->delay;
-    } else if (std::holds_alternative<CancelTimer>(action)) {
-      node.timer = 0;
-    } else if (std::holds_alternative<StepDone>(action)) {
-      node.done = true;
+  GradientReady Gradient(size_t i, absl::Span<const float> model,
+                         const std::vector<int64_t>& /*batch*/) override {
+    const Vector g = QuadraticOf(static_cast<int64_t>(i))
+                         .Gradient(Vector(model.begin(), model.end()));
+    for (int64_t l = 0; l < kLength; ++l) {
+      node(i).gradient[l] = zero_gradients_ ? 0.0F : static_cast<float>(g[l]);
     }
+    return {};
+  }
+  void OnAction(size_t /*i*/, const Action& action) override {
+    if (std::holds_alternative<ComputeGradient>(action)) ++gradients;
+    if (const auto* push = std::get_if<Push>(&action)) {
+      pushes += static_cast<int64_t>(push->peers.size());
+    }
+  }
+  void OnEvent(size_t /*i*/, const Event& event) override {
+    if (std::holds_alternative<TimerFired>(event)) ++deadlines;
   }
 
   const bool zero_gradients_;
-  std::vector<std::unique_ptr<NodeOfNet>> nodes_;
 };
 
 // --------------------------------------------------------- naive versions ----
