@@ -433,7 +433,9 @@ TEST(BadNetwork, ASilentOneIsNoticedAtBothEndsEvenWhenIdle) {
   TcpProxy proxy(PortOf(beta.address));
   const auto [a, b] = Connect(alpha, beta, proxy.address());
   // Idle, but alive: keepalive must not end it, nor pings count as abuse.
-  absl::SleepFor(absl::Milliseconds(1500));
+  const int64_t before = proxy.carried();
+  EXPECT_TRUE(alpha.Wait([&] { return proxy.carried() >= before + 16; }))
+      << "no pings";
   alpha.Run([&, link = a] { EXPECT_EQ(alpha.recorder.links[link].downs, 0); });
   proxy.Freeze();
   absl::Status reason;

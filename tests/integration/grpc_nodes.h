@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,12 +25,16 @@ namespace dfl::exchange {
 
 inline bool HaveIpv6() { return CheckBindable({"::1", 0}).ok(); }
 
+// The name of a node of whose links nothing is recorded: what it sends comes
+// back to it.
+inline constexpr char kFence[] = "fence";
+
 // One daemon's worth: a loop, a Recorder and a transport that listens.
-class GrpcNode {
+class GrpcNode : private ports::Transport::Handler {
  public:
   GrpcNode(GrpcTransportOptions options, const std::string& listen)
       : loop("node"), transport(new GrpcTransport(loop, std::move(options))) {
-    transport->SetHandler(&recorder);
+    transport->SetHandler(this);
     if (listen.empty()) return;
     const auto bound = transport->Listen({listen});
     EXPECT_TRUE(bound.ok()) << bound.status();
@@ -37,7 +42,7 @@ class GrpcNode {
     address = bound->front();
     transport->SetAdvertised(address);
   }
-  ~GrpcNode() { Kill(); }
+  ~GrpcNode() override { Kill(); }
 
   void Kill() {
     loop.RunAndWait([this] { transport.reset(); });
@@ -60,6 +65,33 @@ class GrpcNode {
   ports::contract::Recorder recorder;
   std::unique_ptr<GrpcTransport> transport;
   std::string address;
+
+ private:
+  void OnLinkUp(ports::LinkId link, const ports::PeerIdentity& peer,
+                const std::string& dialled_address) override {
+    if (peer.node.name() == kFence) {
+      fences_.insert(link);
+    } else {
+      recorder.OnLinkUp(link, peer, dialled_address);
+    }
+  }
+  void OnDialFailed(const std::string& address,
+                    const absl::Status& status) override {
+    recorder.OnDialFailed(address, status);
+  }
+  void OnFrame(ports::LinkId link, ports::Frame frame) override {
+    if (fences_.count(link) > 0) {
+      EXPECT_TRUE(transport->Send(link, std::move(frame)).ok());
+    } else {
+      recorder.OnFrame(link, std::move(frame));
+    }
+  }
+  void OnWritable(ports::LinkId link) override { recorder.OnWritable(link); }
+  void OnLinkDown(ports::LinkId link, const absl::Status& reason) override {
+    if (fences_.erase(link) == 0) recorder.OnLinkDown(link, reason);
+  }
+
+  std::set<ports::LinkId> fences_;
 };
 
 inline GrpcTransportOptions NodeOptions(const std::string& name,
@@ -126,8 +158,25 @@ class GrpcNodes final : public ports::contract::TransportNodes {
             const std::function<bool(const Recorder&)>& done) override {
     return nodes_[node]->Wait([&] { return done(nodes_[node]->recorder); });
   }
-  // Only for what must not happen, and for patience.
-  void Settle() override { absl::SleepFor(absl::Milliseconds(50)); }
+  // A third node connects to both, and a frame goes there and comes back: what
+  // was under way before has been through the same loops.
+  void Settle() override {
+    GrpcNode fence(NodeOptions(kFence, 1), "");
+    for (const int node : {0, 1}) {
+      fence.Run([&] { fence.transport->Dial(address(node)); });
+      ports::LinkId link = 0;
+      EXPECT_TRUE(fence.Wait([&] {
+        link = fence.recorder.last();
+        return fence.recorder.up() == node + 1;
+      }));
+      fence.Run([&] {
+        const auto ask = ports::contract::AskNumber(node);
+        EXPECT_TRUE(fence.transport->Send(link, ask).ok());
+      });
+      EXPECT_TRUE(fence.Wait(
+          [&] { return fence.recorder.links[link].control.size() == 1; }));
+    }
+  }
 
   void Stall(int node) override {
     stall_ = std::make_shared<absl::Notification>();

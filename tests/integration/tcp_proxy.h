@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <utility>
@@ -46,6 +47,9 @@ class TcpProxy {
   std::string address() const {
     return HostPort{"127.0.0.1", port_}.ToString();
   }
+
+  // How many pieces it has carried so far.
+  int64_t carried() const { return carried_; }
 
   // Carries nothing more and says nothing.
   void Freeze() { frozen_ = true; }
@@ -97,7 +101,7 @@ class TcpProxy {
     CloseAll(&pairs, /*reset=*/false);
   }
 
-  static void Copy(int from, int to, std::pair<int, int>* pair) {
+  void Copy(int from, int to, std::pair<int, int>* pair) {
     char buffer[65536];
     const ssize_t got = read(from, buffer, sizeof(buffer));
     ssize_t sent = 0;
@@ -106,7 +110,10 @@ class TcpProxy {
       if (n <= 0) break;
       sent += n;
     }
-    if (got > 0 && sent == got) return;
+    if (got > 0 && sent == got) {
+      ++carried_;
+      return;
+    }
     close(pair->first);
     close(pair->second);
     pair->first = -1;
@@ -126,6 +133,7 @@ class TcpProxy {
   const int target_port_;
   int listener_ = -1;
   int port_ = 0;
+  std::atomic<int64_t> carried_ = 0;
   std::atomic<bool> frozen_ = false;
   std::atomic<bool> reset_ = false;
   std::atomic<bool> stop_ = false;
