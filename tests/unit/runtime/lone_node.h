@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "daemon/runtime/links.h"
-#include "daemon/runtime/transfers.h"
+#include "daemon/runtime/links/links.h"
+#include "daemon/runtime/transfers/transfers.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_transport.h"
