@@ -47,6 +47,7 @@ absl::Status SimTrainer::Bind(absl::Span<float> parameters,
 
 absl::Status SimTrainer::Initialise(uint64_t seed) {
   DFL_CHECK(timer_ == 0);
+  if (!failure_.ok()) return failure_;
   return learner_.Initialise(seed);
 }
 

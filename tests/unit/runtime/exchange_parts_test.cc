@@ -1,0 +1,315 @@
+// What a node exchanges, part by part: asks and answers, pushes, mass, and what
+// may come in at all.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "daemon/runtime/ask_book.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/runtime/node_parts.h"
+
+namespace dfl::runtime {
+namespace {
+
+using ports::Phase;
+using ports::RefuseReason;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ports::TransferBegin Begin(ports::TransferKind kind, uint64_t id = 1) {
+  ports::TransferBegin begin;
+  begin.transfer = id;
+  begin.kind = kind;
+  begin.header = "no header";
+  return begin;
+}
+
+// ------------------------------------------------------------------- asks ----
+
+TEST(AskExchange, AnAskGoesOutWithTheStepAndARefusalMissesIt) {
+  NodeParts p;
+  p.Keep().at_step = 6;
+  p.SayState(p.b);
+  p.exchange.asks().Do(core::Ask{3, {p.kB}});
+  p.Pass();
+  const auto asked = p.b.Heard<ports::AskFrame>();
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].purpose, ports::AskPurpose::kMix);
+  EXPECT_EQ(asked[0].step, 6);
+  EXPECT_EQ(AskBook::AskOf(asked[0].ask), 3U);
+
+  ASSERT_TRUE(
+      p.b.Send(ports::RefuseFrame{asked[0].ask, RefuseReason::kBusy, ""}).ok());
+  p.Pass();
+  ASSERT_EQ(p.Events<core::AnswerMissing>().size(), 1U);
+  EXPECT_EQ(p.Events<core::AnswerMissing>()[0]->ask, 3U);
+  EXPECT_EQ(p.peers.missed(), 1);
+}
+
+TEST(AskExchange, WhoDoesNotAgreeIsNotAsked) {
+  NodeParts p;
+  p.Keep();  // b has said nothing
+  p.exchange.asks().Do(core::Ask{1, {p.kB}});
+  p.Pass();
+  EXPECT_TRUE(p.b.Heard<ports::AskFrame>().empty());
+  EXPECT_EQ(p.Events<core::AnswerMissing>().size(), 1U);
+}
+
+TEST(AskExchange, AnAskOfAPeerWaitsForSettledParameters) {
+  NodeParts p;
+  p.Keep().settled = false;
+  p.SayState(p.b);
+  ASSERT_TRUE(p.b.Send(ports::AskFrame{5, ports::AskPurpose::kMix, 0}).ok());
+  p.Pass();
+  EXPECT_TRUE(p.Events<core::AskArrived>().empty());
+  p.keeper->settled = true;
+  p.exchange.asks().Serve();
+  ASSERT_EQ(p.Events<core::AskArrived>().size(), 1U);
+  EXPECT_EQ(p.Events<core::AskArrived>()[0]->ask, 5U);
+}
+
+TEST(AskExchange, AnAskForAStateIsAnsweredWithoutTheAlgorithm) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  ASSERT_TRUE(p.b.Send(ports::AskFrame{5, ports::AskPurpose::kState, 0}).ok());
+  p.Pass();
+  EXPECT_TRUE(p.Events<core::AskArrived>().empty());
+  ASSERT_EQ(p.b.Heard<ports::TransferBegin>().size(), 1U);
+  EXPECT_EQ(p.b.Heard<ports::TransferBegin>()[0].ask, 5U);
+}
+
+TEST(AskExchange, WithoutAModelAnAskIsRefusedAndCounted) {
+  NodeParts p;
+  p.SayState(p.b);
+  ASSERT_TRUE(p.b.Send(ports::AskFrame{5, ports::AskPurpose::kState, 0}).ok());
+  p.Pass();
+  const auto refused = p.b.Heard<ports::RefuseFrame>();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].reason, RefuseReason::kNotReady);
+  EXPECT_EQ(p.peers.all().at(p.kB).rejected, 1);
+  EXPECT_EQ(p.log.Count<ports::MessageRejected>(), 0)
+      << "that a node is not ready is no offence";
+}
+
+TEST(AskExchange, ALostLinkMissesItsAsks) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  p.exchange.asks().Do(core::Ask{1, {p.kB}});
+  p.exchange.asks().OnPeerDown(p.kB);
+  EXPECT_EQ(p.Events<core::AnswerMissing>().size(), 1U);
+}
+
+TEST(AskExchange, ADroppedAskIsNotAnswered) {
+  NodeParts p;
+  p.Keep().settled = false;
+  p.SayState(p.b);
+  ASSERT_TRUE(p.b.Send(ports::AskFrame{5, ports::AskPurpose::kMix, 0}).ok());
+  ASSERT_TRUE(p.b.Send(ports::CancelAskFrame{5}).ok());
+  p.Pass();
+  p.keeper->settled = true;
+  p.exchange.asks().Serve();
+  EXPECT_TRUE(p.Events<core::AskArrived>().empty());
+}
+
+TEST(AskExchange, MissedNeighboursAreCountedAndReported) {
+  NodeParts p;
+  p.Keep();
+  core::Missed missed;
+  missed.peers = {p.kB, p.kC};
+  missed.wanted = 2;
+  p.exchange.asks().Do(missed);
+  EXPECT_EQ(p.peers.missed(), 2);
+  EXPECT_EQ(p.log.Count<ports::NeighboursMissed>(), 1);
+}
+
+// ----------------------------------------------------------------- pushes ----
+
+TEST(PushExchange, PushesToThoseThatTakePart) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  p.SayState(p.c, Phase::kPaused);
+  core::Push push;
+  push.peers = {p.kB, p.kC};
+  push.round = 4;
+  push.scalars = {0.5};
+  p.exchange.pushes().Do(push);
+  p.Pass();
+  const auto begun = p.b.Heard<ports::TransferBegin>();
+  ASSERT_EQ(begun.size(), 1U);
+  EXPECT_EQ(begun[0].kind, ports::TransferKind::kPush);
+  EXPECT_EQ(begun[0].step, 4);
+  EXPECT_THAT(begun[0].scalars, ElementsAre(0.5));
+  EXPECT_TRUE(p.c.Heard<ports::TransferBegin>().empty());
+}
+
+TEST(PushExchange, ASkippedRoundIsToldAndHeard) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  core::Skip skip;
+  skip.peers = {p.kB, p.kC};  // c takes no part
+  skip.round = 3;
+  p.exchange.pushes().Do(skip);
+  ASSERT_TRUE(p.b.Send(ports::SkipFrame{8}).ok());
+  ASSERT_TRUE(p.c.Send(ports::SkipFrame{8}).ok());
+  p.Pass();
+  EXPECT_EQ(p.b.Heard<ports::SkipFrame>().size(), 1U);
+  EXPECT_TRUE(p.c.Heard<ports::SkipFrame>().empty());
+  ASSERT_EQ(p.Events<core::Skipped>().size(), 1U);
+  EXPECT_EQ(p.Events<core::Skipped>()[0]->round, 8);
+}
+
+TEST(PushExchange, TakesPushesOfNeighboursWhileItRunsOrIsPaused) {
+  NodeParts p;
+  p.Keep();
+  EXPECT_EQ(p.exchange.pushes().Objection(p.kB)->reason,
+            RefuseReason::kNotReady);
+  for (const Phase phase :
+       {Phase::kTraining, Phase::kDegraded, Phase::kPaused}) {
+    p.own.phases.Set(phase, "");
+    EXPECT_EQ(p.exchange.pushes().Objection(p.kB), std::nullopt);
+  }
+  EXPECT_EQ(p.exchange.pushes().Objection(NodeId("stranger"))->reason,
+            RefuseReason::kNotANeighbour);
+}
+
+// ------------------------------------------------------------------- mass ----
+
+core::Give Parcel(const NodeId& to, uint64_t sequence) {
+  core::Give give;
+  give.to = to;
+  give.sequence = sequence;
+  give.mass = std::make_shared<FlatVector>(10, 1.0F);
+  return give;
+}
+
+TEST(MassExchange, AParcelCarriesItsEpochAndSequence) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b, Phase::kTraining, 0, 1);
+  p.exchange.mass().Do(Parcel(p.kB, 1));
+  p.Pass();
+  const auto begun = p.b.Heard<ports::TransferBegin>();
+  ASSERT_EQ(begun.size(), 1U);
+  EXPECT_EQ(begun[0].kind, ports::TransferKind::kMass);
+  EXPECT_EQ(begun[0].tracker_epoch, 1U);
+  EXPECT_EQ(begun[0].sequence, 1U);
+}
+
+TEST(MassExchange, AHigherEpochOfAnyPeerIsFollowed) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b);
+  p.exchange.mass().Follow(p.kB, 5);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 5U);
+  p.exchange.mass().Follow(p.kB, 3);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 5U);
+  p.exchange.mass().Follow(p.kC, 9);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 5U) << "c is not in the run";
+}
+
+TEST(MassExchange, APartnerWithoutItsMemoryEndsTheEpoch) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b, Phase::kTraining, 0, 1);
+  p.exchange.mass().OnRestarted(p.kB);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nothing was exchanged";
+  p.exchange.mass().Do(Parcel(p.kB, 1));
+  p.exchange.mass().OnRestarted(p.kB);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 2U);
+  EXPECT_EQ(p.exchange.mass().parcels().out(), 0);
+}
+
+TEST(MassExchange, MassOfAnOlderEpochIsRefusedAndItsSenderTold) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b);
+  p.exchange.mass().Follow(p.kB, 4);
+  p.Pass();  // all are told of it
+  p.b.Forget();
+  ports::TransferBegin begin = Begin(ports::TransferKind::kMass);
+  begin.tracker_epoch = 2;
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  const auto refused = p.b.Heard<ports::TransferCancel>();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused[0].reason, RefuseReason::kOlderEpoch);
+  ASSERT_EQ(p.b.Heard<ports::StateFrame>().size(), 1U);
+  EXPECT_EQ(p.b.Heard<ports::StateFrame>()[0].tracker_epoch, 4U);
+}
+
+TEST(MassExchange, WithoutAnAlgorithmThatTakesMassNoneIsTaken) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  ASSERT_TRUE(p.b.Send(Begin(ports::TransferKind::kMass)).ok());
+  p.Pass();
+  const auto refused = p.b.Heard<ports::TransferCancel>();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_THAT(refused[0].text, HasSubstr("takes mass"));
+}
+
+// --------------------------------------------------------- what comes in ----
+
+TEST(Exchange, RefusesWhatIsOfAnotherRunBeforeItLooksAtTheMessage) {
+  NodeParts p;
+  p.Keep();
+  p.own.phases.Set(Phase::kTraining, "");
+  ASSERT_TRUE(p.b.Send(Begin(ports::TransferKind::kPush)).ok());
+  p.Pass();  // b has not said that it is in our run
+  ASSERT_EQ(p.b.Heard<ports::TransferCancel>().size(), 1U);
+  EXPECT_EQ(p.peers.all().at(p.kB).rejected, 1);
+}
+
+TEST(Exchange, RefusesStepsThatNoHonestNodeReaches) {
+  NodeParts p;
+  p.Keep();
+  p.own.phases.Set(Phase::kTraining, "");
+  p.SayState(p.b);
+  ports::TransferBegin begin = Begin(ports::TransferKind::kPush);
+  begin.step = kLargestStep + 1;
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  const auto refused = p.b.Heard<ports::TransferCancel>();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_THAT(refused[0].text, HasSubstr("is beyond"));
+}
+
+TEST(Exchange, AnAnswerThatNobodyAskedForIsNotTaken) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  ports::TransferBegin begin = Begin(ports::TransferKind::kAnswer);
+  begin.ask = 77;
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  const auto refused = p.b.Heard<ports::TransferCancel>();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_THAT(refused[0].text, HasSubstr("not wanted any more"));
+}
+
+TEST(Exchange, ANewRunDropsWhatIsUnderWay) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b, Phase::kTraining, 0, 1);
+  p.exchange.mass().Do(Parcel(p.kB, 1));
+  EXPECT_EQ(p.exchange.transfers().outbound(), 1);
+  p.exchange.BeginRun();
+  EXPECT_EQ(p.exchange.transfers().outbound(), 0);
+  EXPECT_EQ(p.exchange.mass().parcels().epoch(), 0U);
+}
+
+}  // namespace
+}  // namespace dfl::runtime
