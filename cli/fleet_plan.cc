@@ -11,6 +11,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/console/topology_text.h"
+#include "daemon/core/plan/plan_warnings.h"
 
 namespace dfl::cli {
 namespace {

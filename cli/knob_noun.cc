@@ -50,7 +50,8 @@ ExitCode Show(Context& context, core::KnobNoun noun) {
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  const auto algorithm = core::FindAlgorithm(fleet.plan->algorithm.name);
+  const auto algorithm =
+      core::BuiltInCatalogue().Find(fleet.plan->algorithm.name);
   if (!algorithm.ok()) return context.Fail(algorithm.status());
   const core::RunPlan* plan = &*fleet.plan;
   const Json json{{"algorithm", plan->algorithm.name},
@@ -72,7 +73,7 @@ absl::Status SetKnobs(core::KnobNoun noun,
                       const std::vector<std::string>& changes,
                       const std::string& node, core::RunPlan& plan) {
   DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* algorithm,
-                       core::FindAlgorithm(plan.algorithm.name));
+                       core::BuiltInCatalogue().Find(plan.algorithm.name));
   core::KnobValues* values = &plan.algorithm.knobs;
   const NodeId id(node);
   if (!node.empty()) {

@@ -28,7 +28,7 @@ ExitCode List(Context& context) {
 
 ExitCode Show(Context& context, const std::string& name) {
   if (!name.empty()) {
-    const auto info = core::FindAlgorithm(name);
+    const auto info = core::BuiltInCatalogue().Find(name);
     if (!info.ok()) return context.Usage(info.status());
     context.Print(console::AlgorithmJson(**info, nullptr), [&] {
       return console::AlgorithmText(**info, nullptr, "dflctl");
@@ -38,7 +38,7 @@ ExitCode Show(Context& context, const std::string& name) {
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  const auto info = core::FindAlgorithm(fleet.plan->algorithm.name);
+  const auto info = core::BuiltInCatalogue().Find(fleet.plan->algorithm.name);
   if (!info.ok()) return context.Fail(info.status());
   Json json = console::AlgorithmJson(**info, &*fleet.plan);
   json["plan_version"] = fleet.plan->version;
@@ -50,7 +50,7 @@ ExitCode Show(Context& context, const std::string& name) {
 
 absl::Status SetAlgorithm(Context& context, const SetCommand& command,
                           core::RunPlan& plan) {
-  const auto info = core::FindAlgorithm(command.name);
+  const auto info = core::BuiltInCatalogue().Find(command.name);
   if (!info.ok()) {
     return absl::InvalidArgumentError(info.status().message());
   }

@@ -13,6 +13,7 @@
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/console/topology_text.h"
+#include "daemon/core/plan/plan_warnings.h"
 
 namespace dfl::cli {
 namespace {

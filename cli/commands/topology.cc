@@ -12,6 +12,7 @@
 #include "cli/fleet_plan.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/topology_text.h"
+#include "daemon/core/plan/check_plan.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::cli {

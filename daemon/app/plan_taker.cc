@@ -8,6 +8,7 @@
 #include "daemon/app/plan_facts.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/plan/plan_warnings.h"
 
 namespace dfl::app {
 namespace {

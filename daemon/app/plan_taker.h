@@ -41,7 +41,10 @@ struct PlanSteps {
   std::function<absl::StatusOr<core::CheckedPlan>(
       absl::string_view text, absl::string_view file_name,
       absl::FunctionRef<void(core::RunPlan&)> complete)>
-      parse = config::ParseCheckedPlan;
+      parse = [](absl::string_view text, absl::string_view file_name,
+                 absl::FunctionRef<void(core::RunPlan&)> complete) {
+        return config::ParseCheckedPlan(text, file_name, complete);
+      };
   std::function<absl::StatusOr<core::DerivedPlan>(core::CheckedPlan,
                                                   const NodeId&)>
       derive = core::Derive;

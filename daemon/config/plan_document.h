@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::config {
@@ -17,9 +18,13 @@ namespace dfl::config {
 // A plan while its document is read. A value that is not allowed is noted in
 // `yaml` and left at its default, so that later ones are still looked at.
 struct PlanReading {
-  explicit PlanReading(absl::string_view file) : yaml(file) {}
+  explicit PlanReading(
+      absl::string_view file,
+      const core::Catalogue& algorithms = core::BuiltInCatalogue())
+      : yaml(file), catalogue(algorithms) {}
 
   YamlReader yaml;
+  const core::Catalogue& catalogue;  // of the algorithms that it may name
   core::RunPlan plan;
   // Once its name was read; null: there is no such algorithm.
   const core::AlgorithmInfo* algorithm = nullptr;

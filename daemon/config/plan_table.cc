@@ -196,7 +196,7 @@ PlanKey Algorithm() {
                   PlanReading& in) {
     read(section, path, in);
     const absl::StatusOr<const core::AlgorithmInfo*> info =
-        core::FindAlgorithm(in.plan.algorithm.name);
+        in.catalogue.Find(in.plan.algorithm.name);
     if (info.ok()) {
       in.algorithm = *info;
       return;

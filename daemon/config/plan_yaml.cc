@@ -53,9 +53,9 @@ void WriteKeys(absl::Span<const PlanKey> keys, const core::RunPlan& plan,
 
 absl::StatusOr<core::CheckedPlan> Read(
     const YamlNode& root, absl::string_view file,
-    const PlanSurroundings& around,
+    const PlanSurroundings& around, const core::Catalogue& catalogue,
     absl::FunctionRef<void(core::RunPlan&)> complete) {
-  PlanReading in(file);
+  PlanReading in(file, catalogue);
   if (!in.yaml.IsSection(root, "plan")) return in.yaml.status();
   std::vector<std::string> keys = Names(PlanTable());
   keys.insert(keys.end(), around.keys.begin(), around.keys.end());
@@ -65,7 +65,7 @@ absl::StatusOr<core::CheckedPlan> Read(
   DFL_RETURN_IF_ERROR(in.yaml.status());
   complete(in.plan);
   absl::StatusOr<core::CheckedPlan> checked =
-      core::CheckPlan(std::move(in.plan));
+      core::CheckPlan(std::move(in.plan), catalogue);
   if (checked.ok()) return checked;
   const absl::string_view wrong = checked.status().message();
   return absl::InvalidArgumentError(
@@ -75,30 +75,34 @@ absl::StatusOr<core::CheckedPlan> Read(
 }  // namespace
 
 absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
-                                        absl::string_view file_name) {
+                                        absl::string_view file_name,
+                                        const core::Catalogue& catalogue) {
   DFL_ASSIGN_OR_RETURN(
       const core::CheckedPlan checked,
-      ParseCheckedPlan(text, file_name, [](core::RunPlan&) {}));
+      ParseCheckedPlan(text, file_name, [](core::RunPlan&) {}, catalogue));
   return *checked.plan;
 }
 
 absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
     absl::string_view text, absl::string_view file_name,
-    absl::FunctionRef<void(core::RunPlan&)> complete) {
+    absl::FunctionRef<void(core::RunPlan&)> complete,
+    const core::Catalogue& catalogue) {
   if (text.size() > kMaxPlanBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_name, ":1: plan: found ", text.size(),
                      " bytes; allowed: at most ", kMaxPlanBytes));
   }
   DFL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, file_name));
-  return Read(root, file_name, {}, complete);
+  return Read(root, file_name, {}, catalogue, complete);
 }
 
 absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
                                        absl::string_view file_name,
-                                       const PlanSurroundings& around) {
-  DFL_ASSIGN_OR_RETURN(const core::CheckedPlan checked,
-                       Read(root, file_name, around, [](core::RunPlan&) {}));
+                                       const PlanSurroundings& around,
+                                       const core::Catalogue& catalogue) {
+  DFL_ASSIGN_OR_RETURN(
+      const core::CheckedPlan checked,
+      Read(root, file_name, around, catalogue, [](core::RunPlan&) {}));
   return *checked.plan;
 }
 

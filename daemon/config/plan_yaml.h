@@ -31,7 +31,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/config/yaml_tree.h"
-#include "daemon/core/plan/derived_plan.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/plan/check_plan.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::config {
@@ -39,12 +40,14 @@ namespace dfl::config {
 // The longest plan.
 inline constexpr size_t kMaxPlanBytes = size_t{8} << 20;
 
-// Reads a plan and checks it as core::ValidatePlan does. The input need not be
-// trusted: any bytes give a plan or an error. `file_name` is only quoted.
+// Reads a plan and checks it as core::CheckPlan does. The input need not be
+// trusted: any bytes give a plan or an error. `file_name` is only quoted;
+// `catalogue` has the algorithms that the plan may name.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes,
 //   FILE:LINE: KEY: what was found; allowed: ...
-absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
-                                        absl::string_view file_name);
+absl::StatusOr<core::RunPlan> ParsePlan(
+    absl::string_view text, absl::string_view file_name,
+    const core::Catalogue& catalogue = core::BuiltInCatalogue());
 
 // As ParsePlan, with what the checks built. Before the plan is checked,
 // `complete` fills in what the document leaves open, such as a version and a
@@ -52,7 +55,8 @@ absl::StatusOr<core::RunPlan> ParsePlan(absl::string_view text,
 // of its key, if the key has one.
 absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
     absl::string_view text, absl::string_view file_name,
-    absl::FunctionRef<void(core::RunPlan&)> complete);
+    absl::FunctionRef<void(core::RunPlan&)> complete,
+    const core::Catalogue& catalogue = core::BuiltInCatalogue());
 
 // The place of a plan in a larger document, such as a simulated network.
 struct PlanSurroundings {
@@ -62,12 +66,13 @@ struct PlanSurroundings {
 };
 
 // As ParsePlan, for a document that has been parsed to a tree.
-absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,
-                                       absl::string_view file_name,
-                                       const PlanSurroundings& around = {});
+absl::StatusOr<core::RunPlan> ReadPlan(
+    const YamlNode& root, absl::string_view file_name,
+    const PlanSurroundings& around = {},
+    const core::Catalogue& catalogue = core::BuiltInCatalogue());
 
 // The canonical text of a plan: ParsePlan(WritePlan(p)) equals p, and equal
-// plans have equal texts. `plan` has passed core::ValidatePlan.
+// plans have equal texts. `plan` has passed core::CheckPlan.
 std::string WritePlan(const core::RunPlan& plan);
 
 }  // namespace dfl::config

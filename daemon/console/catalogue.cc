@@ -211,7 +211,7 @@ Table KnobsTable(const core::AlgorithmInfo& algorithm, core::KnobNoun noun,
 
 Json CatalogueJson() {
   Json list = Json::array();
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     list.push_back(AlgorithmJson(info, nullptr));
   }
   return Json{{"algorithms", std::move(list)}};
@@ -219,7 +219,7 @@ Json CatalogueJson() {
 
 std::string CatalogueText() {
   Table table({"ALGORITHM", "EXCHANGE", "SUMMARY"});
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     table.Add({info.name, ExchangeName(info.exchange), info.summary});
   }
   return table.ToString();
@@ -274,7 +274,7 @@ std::string KnobsHelp(core::KnobNoun noun) {
   // By name and what is allowed.
   std::map<std::pair<std::string, std::string>, std::vector<std::string>>
       owners;
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     for (const core::KnobSpec* spec : SpecsOf(info, noun)) {
       owners[{spec->name, WithUnit(*spec)}].push_back(info.name);
     }
@@ -301,11 +301,11 @@ std::string CatalogueMarkdown() {
       "algorithm\n"
       "departs from its paper, and why, is in [papers](papers/README.md).\n\n"
       "| algorithm | what it does |\n| --- | --- |\n";
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     absl::StrAppend(&out, "| [", info.name, "](#", Anchor(info.name), ") | ",
                     Cell(info.summary), " |\n");
   }
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     absl::StrAppend(&out, "\n## ", info.name, "\n\n| | |\n| --- | --- |\n");
     for (const auto& [key, text] : LinesOf(info)) {
       if (key == "name") continue;

@@ -6,6 +6,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::runtime {

@@ -74,7 +74,7 @@ ExitCode Compare(CommandContext& context, const CompareCommand& command) {
 // ----
 
 ExitCode ShowAlgorithm(CommandContext& context, const std::string& name) {
-  const auto info = core::FindAlgorithm(name);
+  const auto info = core::BuiltInCatalogue().Find(name);
   if (!info.ok()) return context.Fail(info.status(), kUsage);
   context.Print(console::AlgorithmJson(**info, nullptr),
                 [&] { return console::AlgorithmText(**info, nullptr, ""); });

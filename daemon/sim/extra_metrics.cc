@@ -33,10 +33,11 @@ void AddAlgorithms(const YamlNode& node, std::vector<std::string>& names) {
 }
 
 // What at least one of `algorithms` has.
-std::vector<std::string> Allowed(absl::Span<const std::string> algorithms) {
+std::vector<std::string> Allowed(absl::Span<const std::string> algorithms,
+                                 const core::Catalogue& catalogue) {
   std::vector<std::string> allowed = {kProximalGradient};
   for (const std::string& name : algorithms) {
-    const auto info = core::FindAlgorithm(name);
+    const auto info = catalogue.Find(name);
     if (!info.ok()) continue;
     if (!(*info)->gradient_estimate.empty()) AddOnce(kGradientError, allowed);
     for (const std::string& symbol : (*info)->auxiliary) {
@@ -67,8 +68,9 @@ std::vector<std::string> AlgorithmsNamed(const YamlNode& document) {
 
 std::vector<std::string> ReadMetrics(const YamlNode& network,
                                      absl::Span<const std::string> algorithms,
+                                     const core::Catalogue& catalogue,
                                      config::YamlReader& yaml) {
-  const std::vector<std::string> allowed = Allowed(algorithms);
+  const std::vector<std::string> allowed = Allowed(algorithms, catalogue);
   std::vector<std::string> metrics;
   yaml.List(network, "network", "metrics",
             absl::StrCat("a list such as [", kProximalGradient, "]"),

@@ -25,6 +25,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/algorithms/catalogue.h"
 
 namespace dfl::sim {
 
@@ -42,9 +43,11 @@ std::string ExtraMetricLabel(absl::string_view metric);
 std::vector<std::string> AlgorithmsNamed(const config::YamlNode& document);
 
 // Reads network.metrics of the section `network`. A name that none of
-// `algorithms` has is a mistake, and so is one that is listed twice.
+// `algorithms`, which `catalogue` knows, has is a mistake, and so is one that is
+// listed twice.
 std::vector<std::string> ReadMetrics(const config::YamlNode& network,
                                      absl::Span<const std::string> algorithms,
+                                     const core::Catalogue& catalogue,
                                      config::YamlReader& yaml);
 
 // |G(x)|^2 as above; `gradient` is that of f at x, [n] as x. Knobs are the

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "daemon/base/status_macros.h"
-#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/rounds/mass_rounds.h"
 #include "daemon/core/rounds/prox.h"
 #include "daemon/sim/extra_metrics.h"
@@ -15,14 +14,14 @@
 namespace dfl::sim {
 namespace {
 
-// What `plan` adds to the loss; none where its algorithm takes no proximal step.
+// What a plan adds to the loss; none where its algorithm takes no proximal step.
 absl::StatusOr<std::optional<core::Prox>> PlanPenalty(
-    const core::RunPlan& plan) {
-  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* info,
-                       core::FindAlgorithm(plan.algorithm.name));
-  if (info->prox_steps == nullptr) return std::nullopt;
-  DFL_ASSIGN_OR_RETURN(const core::Knobs knobs,
-                       core::Knobs::Resolve(info->knobs, plan.algorithm.knobs));
+    const PlanVersion& version) {
+  const core::AlgorithmInfo& info = *version.algorithm;
+  if (info.prox_steps == nullptr) return std::nullopt;
+  DFL_ASSIGN_OR_RETURN(
+      const core::Knobs knobs,
+      core::Knobs::Resolve(info.knobs, version.plan->algorithm.knobs));
   return core::ProxOf(knobs);
 }
 
@@ -76,7 +75,7 @@ absl::Status ModelMetrics::MeasureMean(const Mean& mean, MetricsRow& row) {
   row.loss_mean_model = score.loss;
   row.accuracy_mean_model = score.accuracy;
   DFL_ASSIGN_OR_RETURN(const std::optional<core::Prox> penalty,
-                       PlanPenalty(versions_.newest_plan()));
+                       PlanPenalty(versions_.newest_version()));
   if (penalty.has_value() && penalty->h != core::Regulariser::kNone) {
     row.phi_mean_model = score.loss + core::Penalty(*penalty, mean.parameters);
   }
@@ -86,7 +85,7 @@ absl::Status ModelMetrics::MeasureMean(const Mean& mean, MetricsRow& row) {
 absl::Status ModelMetrics::MeasureNodes(const Mean& mean, MetricsRow& row,
                                         std::vector<NodeScore>& nodes) {
   DFL_ASSIGN_OR_RETURN(const std::optional<core::Prox> penalty,
-                       PlanPenalty(versions_.newest_plan()));
+                       PlanPenalty(versions_.newest_version()));
   double accuracies = 0;
   double sparsities = 0;
   nodes.clear();
@@ -124,14 +123,14 @@ std::optional<double> ModelMetrics::Drift() const {
     }
   }
   if (in_force == 0) return std::nullopt;
-  const std::string& algorithm = versions_.Numbered(in_force).algorithm.name;
+  const std::string& algorithm = versions_.Numbered(in_force).algorithm->name;
   uint64_t newest = 0;
   for (const Member& member : members_) {
     if (!member.in_run()) continue;
     const auto* rounds =
         dynamic_cast<const core::MassRounds*>(member.node->algorithm());
     if (rounds == nullptr ||
-        versions_.Numbered(member.disk.version_in_force()).algorithm.name !=
+        versions_.Numbered(member.disk.version_in_force()).algorithm->name !=
             algorithm) {
       continue;
     }
@@ -166,10 +165,8 @@ absl::StatusOr<std::optional<double>> ModelMetrics::GradientError() {
     if (!member.in_run()) continue;
     const uint64_t in_force = member.disk.version_in_force();
     if (in_force == 0) return std::nullopt;
-    DFL_ASSIGN_OR_RETURN(
-        const core::AlgorithmInfo* info,
-        core::FindAlgorithm(versions_.Numbered(in_force).algorithm.name));
-    FlatVector estimate = AuxiliaryAt(member, info->gradient_estimate);
+    FlatVector estimate = AuxiliaryAt(
+        member, versions_.Numbered(in_force).algorithm->gradient_estimate);
     if (estimate.empty()) return std::nullopt;
     DFL_ASSIGN_OR_RETURN(
         const std::vector<double> gradient,
@@ -196,12 +193,11 @@ absl::StatusOr<double> ModelMetrics::ProximalGradient(const ModelView& mean) {
     ++count;
   }
   for (double& value : gradient) value /= count;
-  const core::AlgorithmSpec& algorithm = newest.plan->algorithm;
-  DFL_ASSIGN_OR_RETURN(const core::AlgorithmInfo* info,
-                       core::FindAlgorithm(algorithm.name));
   DFL_ASSIGN_OR_RETURN(const core::Knobs knobs,
-                       core::Knobs::Resolve(info->knobs, algorithm.knobs));
-  return SquaredProximalGradient(*info, knobs, mean.parameters, gradient);
+                       core::Knobs::Resolve(newest.algorithm->knobs,
+                                            newest.plan->algorithm.knobs));
+  return SquaredProximalGradient(*newest.algorithm, knobs, mean.parameters,
+                                 gradient);
 }
 
 std::optional<double> ModelMetrics::AuxiliaryConsensusError(

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/plan/check_plan.h"
 #include "daemon/sim/variants.h"
 
 namespace dfl::sim {
@@ -80,10 +81,12 @@ std::vector<core::MemberSpec> Remaining(std::vector<core::MemberSpec> members,
 class Plans {
  public:
   Plans(const YamlNode& root, const core::RunPlan& first,
-        const config::PlanSurroundings& around, std::string file)
+        const config::PlanSurroundings& around,
+        const core::Catalogue& catalogue, std::string file)
       : document_(root),
         first_(first),
         around_(around),
+        catalogue_(catalogue),
         file_(std::move(file)) {
     version_ = first.version;
   }
@@ -107,16 +110,16 @@ class Plans {
   absl::StatusOr<core::RunPlan> Next() {
     config::PlanSurroundings around = around_;
     around.members = Remaining(around_.members, gone_);
-    DFL_ASSIGN_OR_RETURN(
-        core::RunPlan plan,
-        config::ReadPlan(WithoutMembers(document_, gone_), file_, around));
+    DFL_ASSIGN_OR_RETURN(core::RunPlan plan,
+                         config::ReadPlan(WithoutMembers(document_, gone_),
+                                          file_, around, catalogue_));
     plan.version = ++version_;
     plan.run_id = first_.run_id;
     plan.seed = first_.seed;
     plan.model = first_.model;
     plan.members = Remaining(first_.members, gone_);
     // Again with what was filled in.
-    const absl::Status valid = core::ValidatePlan(plan);
+    const absl::Status valid = core::ValidatePlan(plan, catalogue_);
     if (!valid.ok()) return Annotate(valid, file_);
     return plan;
   }
@@ -129,6 +132,7 @@ class Plans {
   YamlNode document_;
   const core::RunPlan& first_;
   const config::PlanSurroundings& around_;
+  const core::Catalogue& catalogue_;
   const std::string file_;
   std::set<std::string> gone_;
   uint64_t version_ = 0;
@@ -143,8 +147,9 @@ std::vector<std::string> ChangeableKeys() {
 
 void DerivePlans(const YamlNode& root, const core::RunPlan& first,
                  const config::PlanSurroundings& around,
-                 config::YamlReader& yaml, std::vector<WrittenEvent>& events) {
-  Plans plans(root, first, around, yaml.file());
+                 const core::Catalogue& catalogue, config::YamlReader& yaml,
+                 std::vector<WrittenEvent>& events) {
+  Plans plans(root, first, around, catalogue, yaml.file());
   for (WrittenEvent* written : InTime(events)) {
     if (!plans.Take(*written)) continue;
     absl::StatusOr<core::RunPlan> plan = plans.Next();

@@ -15,6 +15,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/network_event.h"
 
@@ -25,11 +26,12 @@ std::vector<std::string> ChangeableKeys();
 
 // Gives each event that changes the plan its new plan. `root` is the scenario's
 // document and `first` the complete plan with which it begins, read with
-// `around`. A wrong plan is a mistake at the line of its event, and later
+// `around` and `catalogue`. A wrong plan is a mistake at the line of its event, and later
 // events get none.
 void DerivePlans(const config::YamlNode& root, const core::RunPlan& first,
                  const config::PlanSurroundings& around,
-                 config::YamlReader& yaml, std::vector<WrittenEvent>& events);
+                 const core::Catalogue& catalogue, config::YamlReader& yaml,
+                 std::vector<WrittenEvent>& events);
 
 }  // namespace dfl::sim
 

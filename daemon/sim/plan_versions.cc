@@ -50,23 +50,28 @@ absl::StatusOr<PlanVersions> PlanVersions::Make(const Scenario& scenario) {
   PlanVersions made;
   made.contacts_.resize(scenario.plan.members.size());
   made.versions_.push_back(
-      {std::make_shared<const core::RunPlan>(scenario.plan), {}, {}, {}});
+      {std::make_shared<const core::RunPlan>(scenario.plan),
+       nullptr,
+       {},
+       {},
+       {}});
   for (const NetworkEvent& event : scenario.events) {
     if (event.plan == nullptr) continue;
-    made.versions_.push_back({event.plan, {}, {}, event.within});
+    made.versions_.push_back({event.plan, nullptr, {}, {}, event.within});
   }
   std::sort(made.versions_.begin(), made.versions_.end(),
             [](const PlanVersion& a, const PlanVersion& b) {
               return a.plan->version < b.plan->version;
             });
   for (PlanVersion& version : made.versions_) {
-    DFL_RETURN_IF_ERROR(made.Derive(scenario.plan, version));
+    DFL_RETURN_IF_ERROR(made.Derive(scenario, version));
   }
   return made;
 }
 
-absl::Status PlanVersions::Derive(const core::RunPlan& first,
+absl::Status PlanVersions::Derive(const Scenario& scenario,
                                   PlanVersion& version) {
+  const core::RunPlan& first = scenario.plan;
   core::RunPlan plan = *version.plan;
   version.members.assign(first.members.size(), false);
   version.nodes.resize(first.members.size());
@@ -81,7 +86,7 @@ absl::Status PlanVersions::Derive(const core::RunPlan& first,
     places.push_back(found - first.members.begin());
   }
   DFL_ASSIGN_OR_RETURN(const core::CheckedPlan checked,
-                       core::CheckPlan(std::move(plan)));
+                       core::CheckPlan(std::move(plan), *scenario.catalogue));
   DFL_ASSIGN_OR_RETURN(std::vector<core::DerivedPlan> nodes,
                        core::DeriveForAll(checked));
   DFL_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> contacts,
@@ -100,6 +105,7 @@ absl::Status PlanVersions::Derive(const core::RunPlan& first,
     contacts_[i] = std::move(all);
   }
   version.plan = checked.plan;
+  version.algorithm = checked.algorithm;
   return absl::OkStatus();
 }
 

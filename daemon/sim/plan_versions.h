@@ -23,6 +23,7 @@ namespace dfl::sim {
 // A plan, and what follows from it for each member, by place in the first plan.
 struct PlanVersion {
   std::shared_ptr<const core::RunPlan> plan;
+  const core::AlgorithmInfo* algorithm;
   std::vector<bool> members;
   std::vector<core::DerivedPlan> nodes;  // of members
   absl::Duration within;                 // how late a node may take it
@@ -45,8 +46,8 @@ class PlanVersions {
   size_t PlaceOf(uint64_t plan_version) const {
     return plan_version - first().version;
   }
-  const core::RunPlan& Numbered(uint64_t plan_version) const {
-    return *versions_[PlaceOf(plan_version)].plan;
+  const PlanVersion& Numbered(uint64_t plan_version) const {
+    return versions_[PlaceOf(plan_version)];
   }
 
   // The one that is given out at present.
@@ -69,7 +70,7 @@ class PlanVersions {
 
  private:
   PlanVersions() = default;
-  absl::Status Derive(const core::RunPlan& first, PlanVersion& version);
+  absl::Status Derive(const Scenario& scenario, PlanVersion& version);
 
   std::vector<PlanVersion> versions_;  // 0: the first
   std::vector<std::vector<int64_t>> contacts_;

@@ -10,6 +10,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
+#include "daemon/core/plan/check_plan.h"
 #include "daemon/sim/extra_metrics.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/plan_changes.h"
@@ -103,13 +104,15 @@ class NetworkReader {
     written_ = ReadEvents(*section_, *reader_);
     // One that is the default has no name in the document.
     if (algorithms.empty()) algorithms = {scenario_.plan.algorithm.name};
-    scenario_.metrics = ReadMetrics(*section_, algorithms, yaml_);
+    scenario_.metrics =
+        ReadMetrics(*section_, algorithms, *scenario_.catalogue, yaml_);
     ReadEnd();
   }
 
   // The events, with the plans that they make; the plan is complete.
   void FinishEvents(const config::PlanSurroundings& around) {
-    DerivePlans(root_, scenario_.plan, around, yaml_, written_);
+    DerivePlans(root_, scenario_.plan, around, *scenario_.catalogue, yaml_,
+                written_);
     for (WrittenEvent& written : written_) {
       scenario_.events.push_back(std::move(written.event));
     }
@@ -246,8 +249,8 @@ class NetworkReader {
 
 absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
                                        absl::string_view file_name,
-                                       uint64_t seed,
-                                       absl::string_view variant) {
+                                       uint64_t seed, absl::string_view variant,
+                                       const core::Catalogue& catalogue) {
   if (text.size() > config::kMaxPlanBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file_name, ":1: found ", text.size(),
@@ -263,13 +266,14 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
   scenario.file = std::string(file_name);
   scenario.text = std::string(text);
   scenario.variant = std::string(variant);
+  scenario.catalogue = &catalogue;
   NetworkReader network(root, file_name, scenario);
   config::PlanSurroundings around;
   around.keys = {kNetwork};
   around.members = network.Members();
   DFL_RETURN_IF_ERROR(network.status());
   DFL_ASSIGN_OR_RETURN(scenario.plan,
-                       config::ReadPlan(root, file_name, around));
+                       config::ReadPlan(root, file_name, around, catalogue));
   if (seed != 0) scenario.plan.seed = seed;
   if (scenario.plan.seed == 0) scenario.plan.seed = 1;
   if (scenario.plan.run_id.empty()) scenario.plan.run_id = "simulated";
@@ -284,7 +288,7 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
     member.rows = data ? 1 : scenario.problem.rows;
   }
   // Again with what was filled in: another seed is another random graph.
-  const absl::Status valid = core::ValidatePlan(scenario.plan);
+  const absl::Status valid = core::ValidatePlan(scenario.plan, catalogue);
   if (!valid.ok()) return Annotate(valid, file_name);
   network.FinishEvents(around);
   DFL_RETURN_IF_ERROR(network.status());

@@ -32,6 +32,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/problem_spec.h"
@@ -61,6 +62,8 @@ struct Scenario {
   // Its seed is never 0. For a data problem the members' rows are 1 until the
   // files are read.
   core::RunPlan plan;
+  // Has the algorithms that the plans name; outlives scenario and simulation.
+  const core::Catalogue* catalogue = &core::BuiltInCatalogue();
   ProblemSpec problem;
   simports::SimPath links;
   std::vector<PathSpec> paths;
@@ -79,13 +82,13 @@ struct Scenario {
 
 // Reads and checks a scenario, including the plans that its events make. `seed`
 // != 0 replaces the plan's. `variant` is one of variants.h; "": the document
-// without its variants.
+// without its variants. `catalogue` becomes the scenario's.
 // Errors: INVALID_ARGUMENT with a line for each of the first ten mistakes, as
 // config::ParsePlan; NOT_FOUND as ApplyVariant.
-absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
-                                       absl::string_view file_name,
-                                       uint64_t seed = 0,
-                                       absl::string_view variant = "");
+absl::StatusOr<Scenario> ParseScenario(
+    absl::string_view text, absl::string_view file_name, uint64_t seed = 0,
+    absl::string_view variant = "",
+    const core::Catalogue& catalogue = core::BuiltInCatalogue());
 
 }  // namespace dfl::sim
 

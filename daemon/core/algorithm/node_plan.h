@@ -1,5 +1,5 @@
 // What one node needs to know of a run plan to run its algorithm: everything that
-// topology, weights and overrides resolve to. plan/run_plan.h derives it.
+// topology, weights and overrides resolve to. plan/derived_plan.h derives it.
 #ifndef DFL_CORE_ALGORITHM_NODE_PLAN_H_
 #define DFL_CORE_ALGORITHM_NODE_PLAN_H_
 

@@ -1,9 +1,12 @@
-// The checks of a plan: the document by itself, then what its algorithm asks of it.
+#include "daemon/core/plan/check_plan.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,13 +15,10 @@
 #include "absl/types/span.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
-#include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
-#include "daemon/core/plan/run_plan.h"
 #include "daemon/core/rounds/prox.h"
 
 namespace dfl::core {
@@ -405,14 +405,13 @@ absl::Status CheckTopology(const RunPlan& plan, const AlgorithmInfo& algorithm,
                                        : absl::OkStatus();
 }
 
-}  // namespace
+// What the checks of a plan find on their way.
+struct Found {
+  const AlgorithmInfo* algorithm;
+  AnyGraph graph;  // of round 0
+};
 
-absl::Status ValidatePlan(const RunPlan& plan, const Catalogue& catalogue) {
-  return ValidatedGraph(plan, catalogue).status();
-}
-
-absl::StatusOr<AnyGraph> ValidatedGraph(const RunPlan& plan,
-                                        const Catalogue& catalogue) {
+absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
   DFL_RETURN_IF_ERROR(CheckMembers(plan));
   DFL_RETURN_IF_ERROR(CheckModel(plan.model));
   DFL_RETURN_IF_ERROR(CheckAtLeast("batch_size", plan.batch_size, 1));
@@ -433,7 +432,21 @@ absl::StatusOr<AnyGraph> ValidatedGraph(const RunPlan& plan,
   DFL_RETURN_IF_ERROR(CheckTopology(plan, **algorithm, graph, catalogue));
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan));
-  return graph;
+  return Found{*algorithm, std::move(graph)};
+}
+
+}  // namespace
+
+absl::StatusOr<CheckedPlan> CheckPlan(RunPlan plan,
+                                      const Catalogue& catalogue) {
+  DFL_ASSIGN_OR_RETURN(Found found, Check(plan, catalogue));
+  return CheckedPlan{std::make_shared<const RunPlan>(std::move(plan)),
+                     std::make_shared<const AnyGraph>(std::move(found.graph)),
+                     found.algorithm};
+}
+
+absl::Status ValidatePlan(const RunPlan& plan, const Catalogue& catalogue) {
+  return Check(plan, catalogue).status();
 }
 
 }  // namespace dfl::core

@@ -1,12 +1,10 @@
-// A plan after its checks, and after its derivation for a node. Both are values
-// that are shared and never changed: checking and deriving build a graph, which
-// takes long in a large network, so a plan passes through here once, away from
-// the node's loop, and memory need, warnings, keeper and node take the result.
+// What a plan means for its members. Like checking (check_plan.h) it is done
+// once, away from the node's loop, and again whenever the plan changes; keeper,
+// memory need and node take the result.
 #ifndef DFL_CORE_PLAN_DERIVED_PLAN_H_
 #define DFL_CORE_PLAN_DERIVED_PLAN_H_
 
-#include <memory>
-#include <string>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,25 +13,10 @@
 #include "daemon/core/algorithm/node_plan.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/check_plan.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::core {
-
-// A plan that has passed ValidatePlan. The pointers are never null; the catalogue
-// that `algorithm` is an entry of outlives the plan.
-struct CheckedPlan {
-  std::shared_ptr<const RunPlan> plan;
-  std::shared_ptr<const AnyGraph> graph;  // of round 0
-  const AlgorithmInfo* algorithm = nullptr;
-};
-
-// Checks `plan` and builds its graph once.
-// Errors: as ValidatePlan.
-absl::StatusOr<CheckedPlan> CheckPlan(
-    RunPlan plan, const Catalogue& catalogue = BuiltInCatalogue());
-
-// As PlanWarnings in run_plan.h; a graph that does not vary is not built again.
-std::vector<std::string> PlanWarnings(const CheckedPlan& checked);
 
 // A checked plan as one member sees it in round 0.
 struct DerivedPlan {
@@ -43,8 +26,7 @@ struct DerivedPlan {
   const RunPlan& plan() const { return *checked.plan; }
 };
 
-// Derives the plan for `self`; it builds no graph. Called again with another
-// plan whenever the members change.
+// Derives the plan for `self`; it builds no graph.
 // Errors: NOT_FOUND when `self` is no member.
 absl::StatusOr<DerivedPlan> Derive(CheckedPlan checked, const NodeId& self);
 
@@ -58,6 +40,24 @@ absl::StatusOr<DerivedPlan> CheckAndDerive(
 // Errors: as core::Knobs::Resolve.
 absl::StatusOr<std::vector<DerivedPlan>> DeriveForAll(
     const CheckedPlan& checked);
+
+// A plan that has passed CheckPlan and names `algorithm`, as `self` sees it in the
+// round of `graph` (PlanGraph); nothing is built.
+// Errors: NOT_FOUND when `self` is no member.
+absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
+                                               const AlgorithmInfo& algorithm,
+                                               const NodeId& self,
+                                               AnyGraph graph);
+
+// A plan that need not have been checked, as `self` or every member sees it in
+// round `round`. All rounds are alike unless the topology varies.
+// Errors: as CheckPlan; NOT_FOUND when `self` is no member.
+absl::StatusOr<NodePlan> DeriveNodePlan(
+    const RunPlan& plan, const NodeId& self, int64_t round = 0,
+    const Catalogue& catalogue = BuiltInCatalogue());
+absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(
+    const RunPlan& plan, int64_t round = 0,
+    const Catalogue& catalogue = BuiltInCatalogue());
 
 }  // namespace dfl::core
 

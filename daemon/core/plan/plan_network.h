@@ -26,7 +26,7 @@ absl::Status UnknownMemberError(const std::string& key, const NodeId& node,
                                 const RunPlan& plan);
 
 // The members with their knobs, in the round of `graph`. The plan has passed
-// ValidatePlan, and names `algorithm`.
+// CheckPlan, and names `algorithm`.
 // Errors: as Knobs::Resolve.
 absl::StatusOr<Network> NetworkOf(const RunPlan& plan,
                                   const AlgorithmInfo& algorithm,

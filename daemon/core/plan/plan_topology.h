@@ -20,7 +20,7 @@ namespace dfl::core {
 std::vector<NodeId> MemberIds(const RunPlan& plan);
 
 // The place of `node` among the members; none: it is no member. `plan` has passed
-// ValidatePlan.
+// CheckPlan.
 std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node);
 
 // The graph of a round.
@@ -60,7 +60,7 @@ double SpectralGap(const PlanTopology& topology);
 // How many members are neighbours of member `place` in one round or another: that
 // it hears, and that it sends to. A graph that is drawn again and again counts as
 // everybody once 64 of them were looked at; no round after stop.steps counts.
-// `plan` has passed ValidatePlan, `first` is its graph of round 0.
+// `plan` has passed CheckPlan, `first` is its graph of round 0.
 // Errors: as BuildTopology.
 struct NeighbourCount {
   int64_t heard = 0;
@@ -72,7 +72,7 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
 
 // Whether members `a` and `b` have an edge, either way, in one of the rounds
 // from <= r < to. Looks at 64 graphs at the most; with more it is taken for
-// granted. `plan` has passed ValidatePlan.
+// granted. `plan` has passed CheckPlan.
 bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
                 int64_t from, int64_t to);
 

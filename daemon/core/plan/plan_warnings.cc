@@ -1,17 +1,18 @@
-// What a person should be told before a plan is applied.
+#include "daemon/core/plan/plan_warnings.h"
+
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
-#include "daemon/core/plan/run_plan.h"
 
 namespace dfl::core {
 namespace {
@@ -80,24 +81,24 @@ void WarnOfIgnored(const TopologySpec& topology,
 
 std::vector<std::string> PlanWarnings(const RunPlan& plan,
                                       const Catalogue& catalogue) {
-  const absl::StatusOr<AnyGraph> graph = ValidatedGraph(plan, catalogue);
-  if (!graph.ok()) return {};
-  return PlanWarnings(plan, **catalogue.Find(plan.algorithm.name), *graph);
+  const absl::StatusOr<CheckedPlan> checked = CheckPlan(plan, catalogue);
+  return checked.ok() ? PlanWarnings(*checked) : std::vector<std::string>();
 }
 
-std::vector<std::string> PlanWarnings(const RunPlan& plan,
-                                      const AlgorithmInfo& algorithm,
-                                      const AnyGraph& graph) {
+std::vector<std::string> PlanWarnings(const CheckedPlan& checked) {
+  const RunPlan& plan = *checked.plan;
+  const AlgorithmInfo& algorithm = *checked.algorithm;
   std::vector<std::string> warnings;
   const absl::StatusOr<AnyGraph> window =
-      TopologyVaries(plan.topology) ? PlanWindow(plan) : graph;
+      TopologyVaries(plan.topology) ? PlanWindow(plan) : *checked.graph;
   if (!window.ok()) return warnings;
   if (algorithm.exchange != Exchange::kNone) {
     WarnOfParts(plan, *window, warnings);
   }
   WarnOfIgnored(plan.topology, warnings);
   if (algorithm.warnings == nullptr) return warnings;
-  const absl::StatusOr<Network> network = NetworkOf(plan, algorithm, graph);
+  const absl::StatusOr<Network> network =
+      NetworkOf(plan, algorithm, *checked.graph);
   if (!network.ok()) return warnings;
   for (std::string& text : algorithm.warnings(*network, *window)) {
     warnings.push_back(std::move(text));

@@ -11,17 +11,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
-#include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
-#include "daemon/core/algorithm/node_plan.h"
-#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/vector/message_format.h"
 
@@ -116,53 +110,6 @@ struct RunPlan {
   DeadlineSpec deadline;
   std::map<NodeId, NodeOverrides> nodes;
 };
-
-// Checks the whole plan as far as it can be checked without a model.
-// Errors: INVALID_ARGUMENT "topology.kind: \"rign\" is unknown; did you mean
-// \"ring\"? allowed: ..." and the like: key, value found, what is allowed;
-// FAILED_PRECONDITION as BuildTopology.
-absl::Status ValidatePlan(const RunPlan& plan,
-                          const Catalogue& catalogue = BuiltInCatalogue());
-
-// The same, and the graph of round 0, which the checks build.
-// Errors: as ValidatePlan.
-absl::StatusOr<AnyGraph> ValidatedGraph(
-    const RunPlan& plan, const Catalogue& catalogue = BuiltInCatalogue());
-
-// Notes for a person who is about to apply the plan, e.g. PaME with nu = p = 1
-// on a bipartite graph never mixes. Empty when there is nothing to say, or the
-// plan does not pass ValidatePlan.
-std::vector<std::string> PlanWarnings(
-    const RunPlan& plan, const Catalogue& catalogue = BuiltInCatalogue());
-
-// The same of a plan that names `algorithm`, with the graph that ValidatedGraph
-// gave.
-std::vector<std::string> PlanWarnings(const RunPlan& plan,
-                                      const AlgorithmInfo& algorithm,
-                                      const AnyGraph& graph);
-
-// The plan as `self` sees it in round `round` (all rounds are alike unless the
-// topology varies).
-// Errors: as ValidatePlan; NOT_FOUND when `self` is no member.
-absl::StatusOr<NodePlan> DeriveNodePlan(
-    const RunPlan& plan, const NodeId& self, int64_t round = 0,
-    const Catalogue& catalogue = BuiltInCatalogue());
-
-// The same of a plan that has passed ValidatePlan and names `algorithm`, in the
-// round of `graph` (PlanGraph); nothing is built.
-// Errors: NOT_FOUND when `self` is no member.
-absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
-                                               const AlgorithmInfo& algorithm,
-                                               const NodeId& self,
-                                               AnyGraph graph);
-
-// Both for every member, in member order.
-// Errors: as ValidatePlan.
-absl::StatusOr<std::vector<NodePlan>> DeriveNodePlans(
-    const RunPlan& plan, int64_t round = 0,
-    const Catalogue& catalogue = BuiltInCatalogue());
-absl::StatusOr<std::vector<NodePlan>> DeriveCheckedNodePlans(
-    const RunPlan& plan, const AlgorithmInfo& algorithm, AnyGraph graph);
 
 }  // namespace dfl::core
 

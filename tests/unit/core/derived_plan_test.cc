@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "daemon/core/plan/plan_topology.h"
+#include "daemon/core/plan/plan_warnings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,17 +1,13 @@
-// An algorithm that is in none of the program's lists: a class, an entry, and one
-// line that adds the entry to a catalogue. docs/architecture.md goes through it.
-#include <algorithm>
-#include <memory>
+// What an algorithm gets for a class, an entry and a line in a catalogue.
+#include "tests/support/toy_algorithm.h"
+
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "daemon/core/algorithm/network.h"
-#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/plan/check_plan.h"
+#include "daemon/core/plan/derived_plan.h"
+#include "daemon/core/plan/plan_warnings.h"
 #include "daemon/core/plan/run_plan.h"
-#include "daemon/core/rounds/push_rounds.h"
-#include "daemon/core/vector/flat_vector.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/core/four_nodes.h"
@@ -20,68 +16,6 @@ namespace dfl::core {
 namespace {
 
 using testing::HasSubstr;
-
-// ---- the algorithm ----
-
-// What a node of the toy wants to know of the whole network.
-struct ToyFacts : AlgorithmFacts {
-  double largest_eta = 0;
-};
-
-// Mixes by W and steps, no node with a longer step than twice its own.
-class Toy : public PushRounds {
- public:
-  explicit Toy(AlgorithmContext context) : PushRounds(std::move(context)) {}
-  bool parameters_settled() const override { return true; }
-
- private:
-  void Mix(std::vector<PushBarrier::Arrival> arrivals) override {
-    MixArrivals(arrivals, vectors().parameters, vectors().buffers);
-    AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
-              vectors().parameters);
-  }
-  double StepSize() const override {
-    const double eta = plan().knobs.Number("eta");
-    return std::min(2 * eta, FactsOf<ToyFacts>(plan()).largest_eta);
-  }
-};
-
-// ---- catalogue entry ----
-
-AlgorithmInfo ToyInfo() {
-  return {
-      .name = "toy",
-      .summary = "Mixes and steps",
-      .source = "this test",
-      .create = Create<Toy>,
-      .derive =
-          [](const Network& network) -> std::shared_ptr<const AlgorithmFacts> {
-        auto facts = std::make_shared<ToyFacts>();
-        for (const double eta : network.Numbers("eta")) {
-          facts->largest_eta = std::max(facts->largest_eta, eta);
-        }
-        return facts;
-      },
-      .warnings =
-          [](const Network& network, const AnyGraph& /*window*/) {
-            return std::vector<std::string>{
-                absl::StrCat("members: ", network.members.size(),
-                             " of them play with a toy")};
-          },
-      .exchange = Exchange::kPush,
-      .lock_step = true,
-      .edge = PushCost(),
-      .cost = "One gradient a round; to each neighbour 4 n bytes.",
-      .knobs = {PositiveKnob("eta", 0.05, "Step size."), MaxLagKnob()}};
-}
-
-Catalogue WithToy() {
-  Catalogue catalogue = BuiltInCatalogue();
-  catalogue.Add(ToyInfo());  // the one line
-  return catalogue;
-}
-
-// ---- what it gets for that ----
 
 RunPlan ToyPlan() {
   RunPlan plan;

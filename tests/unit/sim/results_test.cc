@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "daemon/core/algorithms/spod_gt.h"
+#include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/plots.h"
 #include "tests/unit/sim/play.h"
