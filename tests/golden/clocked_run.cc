@@ -23,7 +23,7 @@ using nlohmann::json;
 // Whether a round ends by the clock. Without one it waits for everybody.
 bool HasClock(const Case& golden) {
   for (const core::KnobSpec& knob :
-       (*core::FindAlgorithm(golden.algorithm()))->knobs) {
+       (*core::BuiltInCatalogue().Find(golden.algorithm()))->knobs) {
     if (knob.name == "gamma_max") return true;
   }
   return false;

@@ -39,8 +39,8 @@ std::map<uint64_t, DracoTimer> LearnDracoTimers(int64_t n) {
   std::vector<float> gradient(n);
   context.vectors = {absl::MakeSpan(parameters), absl::MakeSpan(gradient), {}};
   ScriptedDecisions decisions;
-  const auto algorithm =
-      core::CreateAlgorithm("draco", std::move(context), decisions).value();
+  const auto algorithm = core::CreateAlgorithm(
+      **core::BuiltInCatalogue().Find("draco"), std::move(context), decisions);
   core::RecordedActions actions(&parameters);
   algorithm->Handle(core::Started{0}, actions);
   std::map<uint64_t, DracoTimer> timers;

@@ -14,7 +14,7 @@ Driver FindDriver(const std::string& algorithm) {
       {"fedmid", RunFedmid},      {"kd-pdfl", RunKdPdfl},
       {"pame", RunPame},          {"swarm", RunSwarm},
       {"sync-dsgd", RunClocked}};
-  const auto info = core::FindAlgorithm(algorithm);
+  const auto info = core::BuiltInCatalogue().Find(algorithm);
   if (!info.ok()) return nullptr;
   if ((*info)->gives_mass) return RunMass;
   const auto own = kOwn->find(algorithm);

@@ -169,7 +169,7 @@ TEST(GoldenVectors, CoverTheCatalogue) {
   for (const char* vector : kVectors) {
     covered.insert(Case(PathOf(vector)).algorithm());
   }
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     EXPECT_EQ(covered.count(info.name), 1U) << info.name;
   }
 }

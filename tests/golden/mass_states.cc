@@ -210,7 +210,7 @@ core::KnobValues MassKnobs(const Case& golden) {
   const json& params = golden.at("params");
   core::KnobValues knobs = KnobsOf(golden);
   for (const core::KnobSpec& spec :
-       (*core::FindAlgorithm(golden.algorithm()))->knobs) {
+       (*core::BuiltInCatalogue().Find(golden.algorithm()))->knobs) {
     if (spec.name == "unbias") knobs["unbias"] = std::string("off");
   }
   if (!params.contains("compressor")) return knobs;
@@ -229,7 +229,7 @@ core::KnobValues MassKnobs(const Case& golden) {
 }
 
 void CheckStates(MassRun& run, const State& want) {
-  const auto* info = *core::FindAlgorithm(run.golden().algorithm());
+  const auto* info = *core::BuiltInCatalogue().Find(run.golden().algorithm());
   const Recorded recorded = RecordedOf(info->name);
   if (run.replicas(0) != nullptr) CheckReplicas(run, want, recorded.replica);
   for (size_t i = 0; i < run.size(); ++i) {

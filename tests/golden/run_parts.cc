@@ -14,7 +14,7 @@ core::NodePlan MakePlan(const std::string& algorithm, int64_t self,
                         const core::KnobValues& knobs) {
   core::NodePlan plan;
   plan.self = NodeName(self);
-  const auto info = core::FindAlgorithm(algorithm);
+  const auto info = core::BuiltInCatalogue().Find(algorithm);
   Require(info.ok(), info.status().ToString());
   auto resolved = core::Knobs::Resolve((*info)->knobs, knobs);
   Require(resolved.ok(), resolved.status().ToString());
@@ -25,7 +25,7 @@ core::NodePlan MakePlan(const std::string& algorithm, int64_t self,
 
 core::KnobValues KnobsOf(const Case& golden) {
   const json& params = golden.at("params");
-  const auto info = core::FindAlgorithm(golden.algorithm());
+  const auto info = core::BuiltInCatalogue().Find(golden.algorithm());
   Require(info.ok(), info.status().ToString());
   core::KnobValues knobs;
   for (const core::KnobSpec& spec : (*info)->knobs) {

@@ -101,7 +101,7 @@ std::string TopologyOf(const core::AlgorithmInfo& info) {
 
 std::string PlanText(const std::string& algorithm, uint64_t version,
                      int64_t steps) {
-  const core::AlgorithmInfo& info = **core::FindAlgorithm(algorithm);
+  const core::AlgorithmInfo& info = **core::BuiltInCatalogue().Find(algorithm);
   return absl::StrCat(
       kPlan, "version: ", version, "\nalgorithm: {name: ", algorithm,
       ", knobs: ", KnobsOf(algorithm), "}\ntopology: ", TopologyOf(info),
@@ -141,7 +141,7 @@ class MassTest : public testing::TestWithParam<std::string> {
   // again takes that for an exchange and begins another one. The victim has two
   // neighbours.
   static uint64_t MostEpochs() {
-    return (*core::FindAlgorithm(GetParam()))->keeps_replicas ? 3 : 2;
+    return (*core::BuiltInCatalogue().Find(GetParam()))->keeps_replicas ? 3 : 2;
   }
 
   // The models end as good as those of a simulated run without faults.
@@ -560,7 +560,7 @@ TEST_P(MassOfDaemons, IsConservedAgainAfterAKill) {
 
 std::vector<std::string> ThatGiveMass() {
   std::vector<std::string> names;
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     if (info.gives_mass) names.push_back(info.name);
   }
   return names;

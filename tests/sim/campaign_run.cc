@@ -56,7 +56,7 @@ bool IsContinuous(const Scenario& scenario) {
   for (const NetworkEvent& event : scenario.events) {
     if (event.plan != nullptr) plan = event.plan.get();
   }
-  return (*core::FindAlgorithm(plan->algorithm.name))->continuous;
+  return (*core::BuiltInCatalogue().Find(plan->algorithm.name))->continuous;
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ int FailuresSoFar() {
 
 std::vector<std::string> CatalogueNames() {
   std::vector<std::string> names;
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     names.push_back(info.name);
   }
   return names;

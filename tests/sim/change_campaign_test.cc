@@ -111,7 +111,8 @@ double ShareAt(double time_s, const std::vector<MetricsRow>& rows) {
 Calm DrawCalm(const core::AlgorithmInfo& to, Rng& rng) {
   Calm calm;
   const Kind kind = DrawKind(rng, to);
-  const absl::Span<const core::AlgorithmInfo> all = core::AlgorithmCatalogue();
+  const absl::Span<const core::AlgorithmInfo> all =
+      core::BuiltInCatalogue().entries();
   const core::AlgorithmInfo& from =
       kind == Kind::kAlgorithm ? all[rng.Below(all.size())] : to;
   calm.from = from.name;
@@ -224,7 +225,7 @@ void Changes::PlaySeed(const core::AlgorithmInfo& to, uint64_t seed) {
 }
 
 TEST_P(Changes, EveryNodeMovesOverCleanly) {
-  const core::AlgorithmInfo& to = **core::FindAlgorithm(GetParam());
+  const core::AlgorithmInfo& to = **core::BuiltInCatalogue().Find(GetParam());
   ASSERT_NE(FindDrawing(to.name), nullptr)
       << to.name << " has no line in fault_knobs.cc: say how it is drawn there";
   const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 2);

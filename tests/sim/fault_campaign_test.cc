@@ -151,7 +151,7 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
 }
 
 TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
-  const core::AlgorithmInfo& info = **core::FindAlgorithm(GetParam());
+  const core::AlgorithmInfo& info = **core::BuiltInCatalogue().Find(GetParam());
   const Drawing* drawing = FindDrawing(info.name);
   ASSERT_NE(drawing, nullptr)
       << info.name

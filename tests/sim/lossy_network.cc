@@ -38,7 +38,7 @@ LossyNetwork::LossyNetwork(
     states_.push_back(std::make_unique<State>());
     codec::MassCodec& code = states_[i]->mass_codec;
     code.Set(options.mass, DeriveSeed(options.seed, "mass", i));
-    plans[i].algorithm = *FindAlgorithm(algorithm);
+    plans[i].algorithm = *BuiltInCatalogue().Find(algorithm);
     const std::vector<float> start(problems[i]->n(), 0.0F);
     states_[i]->settled = start;
     Add(i, {.plan = std::move(plans[i]),

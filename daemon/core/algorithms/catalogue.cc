@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/base/names.h"
-#include "daemon/base/status_macros.h"
 #include "daemon/core/algorithms/anq_nids.h"
 #include "daemon/core/algorithms/async_dsgd.h"
 #include "daemon/core/algorithms/beer.h"
@@ -71,20 +70,6 @@ const Catalogue& BuiltInCatalogue() {
       SporadicKGtInfo(), SwarmInfo(),      SyncDsgdInfo(),
   });
   return *kBuiltIn;
-}
-
-absl::Span<const AlgorithmInfo> AlgorithmCatalogue() {
-  return BuiltInCatalogue().entries();
-}
-
-absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name) {
-  return BuiltInCatalogue().Find(name);
-}
-
-absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
-    absl::string_view name, AlgorithmContext context, Decisions& decisions) {
-  DFL_ASSIGN_OR_RETURN(const AlgorithmInfo* info, FindAlgorithm(name));
-  return CreateAlgorithm(*info, std::move(context), decisions);
 }
 
 }  // namespace dfl::core

@@ -2,13 +2,11 @@
 #ifndef DFL_CORE_ALGORITHMS_CATALOGUE_H_
 #define DFL_CORE_ALGORITHMS_CATALOGUE_H_
 
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 
 namespace dfl::core {
@@ -36,15 +34,6 @@ class Catalogue {
 
 // The algorithms of this program.
 const Catalogue& BuiltInCatalogue();
-
-// The same of the built-in catalogue.
-absl::Span<const AlgorithmInfo> AlgorithmCatalogue();
-absl::StatusOr<const AlgorithmInfo*> FindAlgorithm(absl::string_view name);
-
-// A new state machine of the built-in catalogue; `decisions` must outlive it.
-// Errors: NOT_FOUND as FindAlgorithm.
-absl::StatusOr<std::unique_ptr<Algorithm>> CreateAlgorithm(
-    absl::string_view name, AlgorithmContext context, Decisions& decisions);
 
 }  // namespace dfl::core
 

@@ -98,7 +98,7 @@ TEST(PlanTable, EachKeyReadsAndWritesOnePlaceOfItsOwn) {
   const std::vector<Leaf> leaves = Leaves();
   for (const Leaf& leaf : leaves) {
     PlanReading in("plan");
-    in.algorithm = *core::FindAlgorithm("pame");  // whose knob nu is
+    in.algorithm = *core::BuiltInCatalogue().Find("pame");  // whose knob nu is
     const YamlNode* section =
         leaf.path.empty() ? &*document : document->Find(leaf.path);
     ASSERT_NE(section, nullptr) << leaf.path;

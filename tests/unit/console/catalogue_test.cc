@@ -20,13 +20,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const core::AlgorithmInfo& Info(const char* name) {
-  return **core::FindAlgorithm(name);
+  return **core::BuiltInCatalogue().Find(name);
 }
 
 TEST(Catalogue, HasEveryAlgorithmWithWhatItCostsAndWhereItIsFrom) {
   const Json list = CatalogueJson()["algorithms"];
-  ASSERT_EQ(list.size(), core::AlgorithmCatalogue().size());
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  ASSERT_EQ(list.size(), core::BuiltInCatalogue().entries().size());
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     EXPECT_THAT(CatalogueText(), HasSubstr(info.name + " "));
     const Json json = AlgorithmJson(info, nullptr);
     EXPECT_NE(json["source"], "") << info.name;
@@ -48,7 +48,7 @@ TEST(Catalogue, IsThePageInDocs) {
   const std::string page{std::istreambuf_iterator<char>(in), {}};
   EXPECT_EQ(page, CatalogueMarkdown())
       << "run this test with DFL_UPDATE_SAMPLE=1 to write docs/algorithms.md";
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     EXPECT_THAT(page, HasSubstr("\n## " + info.name + "\n"));
     for (const core::KnobSpec& knob : info.knobs) {
       EXPECT_THAT(page, HasSubstr("| `" + knob.name + "` | ")) << info.name;
@@ -61,7 +61,7 @@ TEST(Catalogue, HelpOfANounNamesItsKnobsWithTheirOwners) {
   EXPECT_THAT(help, HasSubstr("\nnu "));
   EXPECT_THAT(help, HasSubstr("(0, 1]"));
   EXPECT_THAT(help, HasSubstr(" pame"));
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     for (const core::KnobSpec& knob : info.knobs) {
       EXPECT_THAT(KnobsHelp(knob.noun), HasSubstr("\n" + knob.name + " "));
     }
@@ -71,7 +71,7 @@ TEST(Catalogue, HelpOfANounNamesItsKnobsWithTheirOwners) {
 // A program that has the list needs to ask for no entry by itself.
 TEST(Catalogue, ListsEntriesWhole) {
   const Json list = CatalogueJson()["algorithms"];
-  const auto infos = core::AlgorithmCatalogue();
+  const auto infos = core::BuiltInCatalogue().entries();
   ASSERT_EQ(list.size(), infos.size());
   for (size_t i = 0; i < infos.size(); ++i) {
     const core::AlgorithmInfo& info = infos[i];
@@ -104,7 +104,7 @@ TEST(Catalogue, ListsEntriesWhole) {
 
 // In terms of n and, where an algorithm takes part of the coordinates, of s.
 TEST(Catalogue, CostsNameBytesOrSayThatNothingIsSent) {
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     SCOPED_TRACE(info.name + ": " + info.cost);
     EXPECT_THAT(info.cost, HasSubstr("gradient"));
     if (info.exchange == core::Exchange::kNone) {

@@ -35,7 +35,7 @@ constexpr int64_t kExportedAt = 7;
 constexpr int64_t kEndsAt = 20;
 
 const AlgorithmInfo& InfoOf(const std::string& name) {
-  return **FindAlgorithm(name);
+  return **BuiltInCatalogue().Find(name);
 }
 
 // A network of which one node's state is worth exporting.
@@ -189,7 +189,7 @@ TEST_P(MassStateOf, HoldsTheMassThatIsOnItsWay) {
 
 std::vector<std::string> Names(bool of_those_that_give_mass) {
   std::vector<std::string> names;
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     if (info.gives_mass || !of_those_that_give_mass) names.push_back(info.name);
   }
   return names;
@@ -419,7 +419,7 @@ TEST(NextExchangeTest, IsAMultipleOfThePeriodAboveZero) {
 }
 
 TEST(NextExchangeTest, IsTheStepItselfWithoutAPeriod) {
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     if (info.name == "depositum") continue;
     Machine machine(info.name, {}, Three());
     EXPECT_EQ(machine->NextExchange(0), 0) << info.name;

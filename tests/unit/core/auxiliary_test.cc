@@ -19,7 +19,7 @@ namespace {
 
 std::set<std::string> AllSymbols() {
   std::set<std::string> symbols = {"x", ""};
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     symbols.insert(info.auxiliary.begin(), info.auxiliary.end());
   }
   return symbols;
@@ -53,8 +53,8 @@ TEST_P(AuxiliaryOf, IsThereWhereTheCatalogueNamesIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, AuxiliaryOf,
-                         testing::ValuesIn(AlgorithmCatalogue().begin(),
-                                           AlgorithmCatalogue().end()),
+                         testing::ValuesIn(BuiltInCatalogue().entries().begin(),
+                                           BuiltInCatalogue().entries().end()),
                          [](const testing::TestParamInfo<AlgorithmInfo>& info) {
                            return absl::StrReplaceAll(
                                info.param.name, {{"-", "_"}, {"+", "_plus"}});

@@ -225,7 +225,7 @@ class WorstCase {
 class EdgeCostOf : public testing::TestWithParam<std::string> {};
 
 TEST_P(EdgeCostOf, IsNeverPassed) {
-  const AlgorithmInfo& info = **FindAlgorithm(GetParam());
+  const AlgorithmInfo& info = **BuiltInCatalogue().Find(GetParam());
   WorstCase worst(info);
   worst.Run();
   EXPECT_LE(worst.most().given, info.edge.given);
@@ -247,7 +247,7 @@ TEST_P(EdgeCostOf, IsNeverPassed) {
 INSTANTIATE_TEST_SUITE_P(Catalogue, EdgeCostOf, testing::ValuesIn([] {
                            std::vector<std::string> names;
                            for (const AlgorithmInfo& info :
-                                AlgorithmCatalogue()) {
+                                BuiltInCatalogue().entries()) {
                              names.push_back(info.name);
                            }
                            return names;
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, EdgeCostOf, testing::ValuesIn([] {
 TEST(EdgeCost, IsReached) {
   for (const char* name : {"depositum", "spod-gt", "push-pull", "k-gt", "sgp",
                            "choco-sgd", "beer"}) {
-    const AlgorithmInfo& info = **FindAlgorithm(name);
+    const AlgorithmInfo& info = **BuiltInCatalogue().Find(name);
     WorstCase worst(info);
     worst.Run();
     EXPECT_EQ(worst.most().given, info.edge.given) << name;
@@ -270,14 +270,14 @@ TEST(EdgeCost, IsReached) {
   }
   for (const char* name : {"d-psgd", "epidemic", "async-dsgd", "pame", "swarm",
                            "kd-pdfl", "k-gt"}) {
-    const AlgorithmInfo& info = **FindAlgorithm(name);
+    const AlgorithmInfo& info = **BuiltInCatalogue().Find(name);
     WorstCase worst(info);
     worst.Run();
     EXPECT_EQ(worst.most().waiting, info.edge.waiting) << name;
   }
   // A share that was given and not looked at yet is none of the state's.
   for (const char* name : {"nids", "anq-nids"}) {
-    const AlgorithmInfo& info = **FindAlgorithm(name);
+    const AlgorithmInfo& info = **BuiltInCatalogue().Find(name);
     WorstCase worst(info);
     worst.Run();
     EXPECT_EQ(worst.most().given, info.edge.given - 1) << name;
@@ -287,7 +287,7 @@ TEST(EdgeCost, IsReached) {
 
 // Ten standard deviations beyond the mean, and no more than there are.
 TEST(EdgeCost, OfEpidemicGrowsWithWhatIsSentAndNotWithTheNetwork) {
-  const AlgorithmInfo& info = **FindAlgorithm("epidemic");
+  const AlgorithmInfo& info = **BuiltInCatalogue().Find("epidemic");
   const auto heard = [&](int64_t s, int64_t degree) {
     return info.heard_at_once(*Knobs::Resolve(info.knobs, {{"s", s}}), degree);
   };

@@ -267,7 +267,7 @@ TEST(KdPdflTest, StarsAreDrawnForAllOrWakeByThemselves) {
       context.plan.member_count = kMembers;
       context.plan.neighbours = Members("ab");
       context.plan.knobs =
-          *Knobs::Resolve((*FindAlgorithm("kd-pdfl"))->knobs,
+          *Knobs::Resolve((*BuiltInCatalogue().Find("kd-pdfl"))->knobs,
                           {{"stars", stars}, {"T_ex", int64_t{10}}});
       std::vector<float> w(1);
       std::vector<float> g(1);

@@ -73,18 +73,20 @@ class Machine {
     context.vectors =
         NodeVectors{absl::MakeSpan(parameters), absl::MakeSpan(gradient),
                     absl::MakeSpan(buffers)};
-    algorithm_ = *CreateAlgorithm(algorithm, std::move(context), decisions);
+    algorithm_ = CreateAlgorithm(**BuiltInCatalogue().Find(algorithm),
+                                 std::move(context), decisions);
     Handle(Started{0});
   }
 
   NodePlan Plan(KnobValues knobs, std::vector<Neighbour> neighbours) const {
     NodePlan plan;
     plan.self = NodeId("self");
-    plan.knobs = *Knobs::Resolve((*FindAlgorithm(name_))->knobs, knobs);
+    plan.knobs =
+        *Knobs::Resolve((*BuiltInCatalogue().Find(name_))->knobs, knobs);
     plan.neighbours = std::move(neighbours);
     plan.member_count = static_cast<int64_t>(plan.neighbours.size()) + 1;
     plan.in_neighbours = plan.out_neighbours = plan.neighbours;
-    if ((*FindAlgorithm(name_))->derive == DeriveHubs) {
+    if ((*BuiltInCatalogue().Find(name_))->derive == DeriveHubs) {
       plan.facts = std::make_shared<HubFacts>(std::vector<NodeId>{plan.self});
     }
     return plan;

@@ -496,7 +496,8 @@ TEST(SpodGtTest, ProbabilitiesMayBeDrawnOnceFromBeta) {
                                   absl::MakeSpan(machine.gradient),
                                   absl::MakeSpan(machine.buffers)};
     const auto told = DrawnBy(context.plan);
-    auto algorithm = *CreateAlgorithm("spod-gt", std::move(context), noted);
+    auto algorithm = CreateAlgorithm(**BuiltInCatalogue().Find("spod-gt"),
+                                     std::move(context), noted);
     RecordedActions actions;
     algorithm->Handle(Started{0}, actions);
     for (const char* peer : {"a", "b", "c"}) {

@@ -132,7 +132,7 @@ MatrixNetwork::MatrixNetwork(const std::string& algorithm,
       problem_(problem),
       asks_served_(asks),
       order_(kSeed + 2) {
-  const AlgorithmInfo& info = **FindAlgorithm(algorithm);
+  const AlgorithmInfo& info = **BuiltInCatalogue().Find(algorithm);
   pulls_ = info.exchange == Exchange::kPull;
   const int64_t m = problem.nodes();
   const Matrix starts = Starts(m, problem.n());

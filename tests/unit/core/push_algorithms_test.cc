@@ -82,7 +82,7 @@ class Net : public TestNetwork {
   Net(const std::string& algorithm, const KnobValues& knobs,
       const MixingMatrix& w, bool zero_gradients = false)
       : TestNetwork(Names(w.size())), zero_gradients_(zero_gradients) {
-    const AlgorithmInfo& info = **FindAlgorithm(algorithm);
+    const AlgorithmInfo& info = **BuiltInCatalogue().Find(algorithm);
     for (size_t i = 0; i < size(); ++i) {
       NodePlan plan;
       plan.self = name(i);

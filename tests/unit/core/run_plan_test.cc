@@ -44,7 +44,7 @@ RunPlan GoodPlan() {
 }
 
 TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     RunPlan plan = GoodPlan();
     plan.algorithm.name = info.name;
     if (info.dense_only) plan.codec.format.coordinates = Coordinates::kDense;
@@ -56,7 +56,7 @@ TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
 
 TEST(ValidatePlan, TakesLossyMassWhereTheoryAllowsItAndElseSaysWhyNot) {
   std::vector<std::string> taken;
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     RunPlan plan = GoodPlan();
     plan.algorithm.name = info.name;
     plan.codec.format.coordinates = Coordinates::kDense;
@@ -78,7 +78,7 @@ TEST(ValidatePlan, TakesLossyMassWhereTheoryAllowsItAndElseSaysWhyNot) {
 }
 
 TEST(ValidatePlan, SaysWhyAFormatIsNotForAnAlgorithm) {
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     SCOPED_TRACE(info.name);
     RunPlan plan = GoodPlan();
     plan.algorithm.name = info.name;
@@ -280,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Every algorithm that exchanges with everyone.
 TEST(ValidatePlan, RefusesOtherGraphsAndWeightsWhereAllMeetAll) {
   int64_t checked = 0;
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     if (!info.complete_graph) continue;
     ++checked;
     RunPlan plan = GoodPlan();

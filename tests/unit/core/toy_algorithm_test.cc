@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/check_plan.h"
 #include "daemon/core/plan/derived_plan.h"
 #include "daemon/core/plan/plan_warnings.h"
@@ -33,7 +34,8 @@ TEST(ToyAlgorithm, IsKnownToItsOwnCatalogueOnly) {
               HasSubstr("there is no algorithm \"toy\""));
   const Catalogue catalogue = WithToy();
   EXPECT_TRUE(ValidatePlan(ToyPlan(), catalogue).ok());
-  EXPECT_EQ(catalogue.entries().size(), AlgorithmCatalogue().size() + 1);
+  EXPECT_EQ(catalogue.entries().size(),
+            BuiltInCatalogue().entries().size() + 1);
   EXPECT_THAT(std::string(catalogue.Find("tyo").status().message()),
               HasSubstr("did you mean \"toy\"?"));
 }

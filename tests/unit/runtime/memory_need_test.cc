@@ -79,7 +79,7 @@ TEST(MemoryNeed, OfANodeByItself) {
 
 TEST(MemoryNeed, OfMassAndReplicas) {
   const MemoryNeed need = Need(Plan("beer"));
-  const core::EdgeCost& edge = (*core::FindAlgorithm("beer"))->edge;
+  const core::EdgeCost& edge = (*core::BuiltInCatalogue().Find("beer"))->edge;
   const std::map<std::string, int64_t> parts = Parts(need);
   EXPECT_EQ(parts.at("vectors of beer"), 5 * 4000);
   EXPECT_EQ(parts.at("for 4 neighbours: vectors"),
@@ -132,7 +132,7 @@ TEST(MemoryNeed, CountsThoseThatANodeHearsAndThoseItSendsTo) {
   // n1000 hears one and sends to three.
   plan.topology.edges = {{n(0), n(1)}, {n(0), n(2)}, {n(0), n(3)},
                          {n(1), n(2)}, {n(2), n(3)}, {n(3), n(0)}};
-  const core::EdgeCost& edge = (*core::FindAlgorithm("sgp"))->edge;
+  const core::EdgeCost& edge = (*core::BuiltInCatalogue().Find("sgp"))->edge;
   EXPECT_EQ(Parts(Need(plan)).at("for 3 neighbours: vectors"),
             4000 * (3 * edge.given + 1 * edge.taken));
 }
@@ -151,7 +151,7 @@ TEST(MemoryNeed, OfAVaryingGraphIsThatOfAllWhoAreEverNeighbours) {
 }
 
 TEST(MemoryNeed, GrowsWithTheNeighboursOfEveryAlgorithmThatHasSome) {
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     const char* kind = info.star_graph ? "star" : "complete";
     core::RunPlan few = Plan(info.name, 3);
     core::RunPlan many = Plan(info.name, 9);

@@ -285,7 +285,7 @@ TEST(DataProblem, AModelThatDoesNotFitIsToldBeforeAnythingRuns) {
 
 // Everything the catalogue has, each on a graph and with messages it takes.
 TEST(Simulation, RunsEveryAlgorithm) {
-  for (const core::AlgorithmInfo& info : core::AlgorithmCatalogue()) {
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     SCOPED_TRACE(info.name);
     constexpr char kCompute[] = "  compute: {time: 8ms, extra: 4ms}\n";
     const std::string algorithm = absl::StrCat("{name: ", info.name, "}");
