@@ -430,7 +430,7 @@ TEST(KdPdflTest, ClientsAlikeWeighMore) {
   for (size_t i = 0; i < kClients; ++i) {
     NodePlan plan;
     plan.self = names[i];
-    plan.algorithm = *FindAlgorithm("kd-pdfl");
+    plan.algorithm = *BuiltInCatalogue().Find("kd-pdfl");
     plan.knobs = *Knobs::Resolve(plan.algorithm->knobs,
                                  {{"eta", 0.5}, {"T_ex", int64_t{5}}});
     plan.member_count = kClients;

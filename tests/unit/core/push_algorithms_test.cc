@@ -674,7 +674,7 @@ TEST(FedmidLossTest, BuffersAreAveragedWhateverTheStep) {
 
 // Of every algorithm with a proximal step, whatever its rounds look like.
 TEST(SparsityGaugeTest, IsTheShareOfParametersThatThePenaltyMadeZero) {
-  for (const AlgorithmInfo& info : AlgorithmCatalogue()) {
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
     SCOPED_TRACE(info.name);
     if (info.prox_steps == nullptr) {
       Machine machine(info.name, {}, {});
