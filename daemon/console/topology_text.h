@@ -14,7 +14,7 @@
 
 namespace dfl::console {
 
-// The graph of one round, and what is known of all rounds together.
+// The graph of one round, and properties of all rounds together.
 struct TopologyReport {
   int64_t round = 0;
   core::PlanTopology topology;
@@ -30,17 +30,17 @@ struct TopologyReport {
 absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
                                               int64_t round);
 
-// `report` is of `plan`. Kind, weights, edges, connectivity, spectral gap, and
-// each node's neighbours, and the sums of rows and columns of the weights: W, of a
-// directed graph A and B.
+// `report` is that of `plan`. Both show kind, weights, edges, connectivity,
+// spectral gap, each node's neighbours, and the sums of rows and columns of W,
+// or of A and B for a directed graph.
 Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report);
 std::string TopologyText(const core::RunPlan& plan,
                          const TopologyReport& report);
 
-// What somebody should know of a plan's graph before accepting it, in a line:
-// "graph: ring of 4, 4 edges, connected, bipartite, metropolis weights, spectral
-// gap 0.6667"; of more than 1,000 nodes, whose matrices would take too long, up
-// to "connected".
+// A plan's graph in one line, to read before accepting the plan: "graph: ring
+// of 4, 4 edges, connected, bipartite, metropolis weights, spectral gap
+// 0.6667". With more than 1,000 nodes the matrices would take too long, and the
+// line ends after "connected".
 std::string TopologyLine(const core::CheckedPlan& plan);
 
 }  // namespace dfl::console

@@ -20,11 +20,12 @@ namespace dfl::control {
 
 class Service final : public dfl::control::v1::ControlService::CallbackService {
  public:
-  // All outlive it. `name_peer` makes a person's name of ServerContext::peer().
+  // All arguments outlive it. `name_peer` turns ServerContext::peer() into a
+  // name for people.
   Service(Backend& backend, Timers& timers, const ControlServerOptions& options,
           std::function<std::string(const std::string& peer)> name_peer);
 
-  // Ends watches, fails calls under way, frees transfers; later calls fail.
+  // Ends watches, fails pending calls and frees transfers. Later calls fail.
   void Close();
 
  private:

@@ -43,8 +43,8 @@ std::string ExtraMetricLabel(absl::string_view metric);
 std::vector<std::string> AlgorithmsNamed(const config::YamlNode& document);
 
 // Reads network.metrics of the section `network`. A name that none of
-// `algorithms`, which `catalogue` knows, has is a mistake, and so is one that is
-// listed twice.
+// `algorithms`, looked up in `catalogue`, has is a mistake, and so is one that
+// is listed twice.
 std::vector<std::string> ReadMetrics(const config::YamlNode& network,
                                      absl::Span<const std::string> algorithms,
                                      const core::Catalogue& catalogue,

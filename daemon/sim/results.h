@@ -30,11 +30,11 @@ std::string DigestText(uint64_t digest);
 // "dflsim run FILE --seed N", as a shell takes it.
 std::string ReplayCommand(const Scenario& scenario);
 
-// What summary.json holds. The same run gives the same text.
+// The content of summary.json. The same run gives the same text.
 console::Json SummaryJson(const Scenario& scenario, const Result& result);
 
-// Makes `folder` if it is not there, and writes the first three files.
-// Errors: as AtomicFile; FAILED_PRECONDITION when `folder` is none.
+// Makes `folder` if it does not exist, and writes the first three files.
+// Errors: as AtomicFile; FAILED_PRECONDITION if `folder` is not a folder.
 absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
                           const Result& result);
 
@@ -50,7 +50,7 @@ struct RecordedRun {
 // file that is broken.
 absl::StatusOr<RecordedRun> ReadRun(const std::string& folder);
 
-// A row a run: how it ended, its last figures.
+// One row for each run: how it ended, and its last figures.
 console::Json CompareJson(absl::Span<const RecordedRun> runs);
 std::string CompareText(absl::Span<const RecordedRun> runs);
 
