@@ -32,17 +32,19 @@ class JoiningTest : public testing::Test, public Joining::Listener {
     Pass(absl::Seconds(1));
   }
 
-  void Adopt(const std::string& algorithm) {
+  void Adopt(const std::string& algorithm,
+             const std::vector<NodeId>& members = {kSelf, kA, kB}) {
     core::RunPlan plan;
     plan.version = 1;
     plan.run_id = "run";
-    for (const NodeId& name : {kSelf, kA, kB}) {
+    for (const NodeId& name : members) {
       plan.members.push_back(core::MemberSpec{name, 0});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;
     plan.model.hidden.clear();
     plan.algorithm.name = algorithm;
+    plan.topology.kind = "ring";
     plan.codec.format = core::MessageFormat{};
     auto derived = core::CheckAndDerive(plan, kSelf);
     ASSERT_TRUE(derived.ok()) << derived.status();
@@ -160,7 +162,7 @@ TEST_F(JoiningTest, WhoIsNotLinkedIsNotAsked) {
   b_.Hang();
   PassABit();
   Begin();
-  PassABit();
+  Pass(absl::Milliseconds(1900));
   EXPECT_EQ(nobody_, 0);  // and is not heard
   EXPECT_TRUE(Asks(a_).empty());
 }
@@ -189,13 +191,16 @@ TEST_F(JoiningTest, EachIsAskedAFewTimesAtMost) {
   Say(kA, 5);
   Say(kB, 9);
   Begin();
+  std::string order;
   for (int asked = 0; asked < 6; ++asked) {
     Pass(absl::Seconds(1));
     ASSERT_EQ(Asks(a_).size() + Asks(b_).size(), asked + 1U);
     ASSERT_EQ(nobody_, 0);
     const bool at_b = joining_->IsWanted(Asks(b_).back().ask);
+    order += at_b ? 'b' : 'a';
     joining_->Failed(at_b ? kB : kA);
   }
+  EXPECT_EQ(order, "bababa");
   Pass(absl::Seconds(1));
   EXPECT_EQ(Asks(a_).size(), 3U);
   EXPECT_EQ(Asks(b_).size(), 3U);
@@ -213,38 +218,54 @@ TEST_F(JoiningTest, OneThatIsSilentIsGivenUp) {
   EXPECT_EQ(b_.Heard<ports::CancelAskFrame>().size(), 1U);
 }
 
-// A slow peer that has 12 kB to give, 400 bytes a second.
-TEST_F(JoiningTest, OneWhoseModelMovesIsWaitedFor) {
-  TransfersOptions options;
-  options.chunk_bytes = 1000;
-  LoneNode slow(network_, "n3", kN, options);
-  simports::SimPath path;
-  path.rate = 400;
-  network_.SetPathBothWays("n0:1", "n3:1", path);
-  ASSERT_TRUE(slow.links.AddAddress("n0:1").ok());
-  Pass(absl::Seconds(5));
-  const NodeId peer("n3");
-  ASSERT_TRUE(self_.links.IsUp(peer));
-  Say(kA, 5);
-  Say(peer, 9);
-  Begin();
-  const std::vector<uint64_t> out = asks_.OutTo(peer);
-  ASSERT_EQ(out.size(), 1U);
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->parameters.assign(kN, 1.0F);
-  Outgoing outgoing;
-  outgoing.to = kSelf;
-  outgoing.ask = out[0];
-  outgoing.sent_coordinates = kN;
-  outgoing.snapshot = snapshot;
-  outgoing.done = [](const absl::StatusOr<Receipt>&) {};
-  slow.transfers.Send(std::move(outgoing));
-  Pass(absl::Seconds(25));
+// A slow peer that is ahead: it gives 12 kB, 400 bytes a second.
+class SlowJoiningTest : public JoiningTest {
+ protected:
+  SlowJoiningTest() {
+    simports::SimPath path;
+    path.rate = 400;
+    network_.SetPathBothWays("n0:1", "n3:1", path);
+    EXPECT_TRUE(slow_.links.AddAddress("n0:1").ok());
+    Pass(absl::Seconds(5));
+    Say(kSlow, 9);
+    Begin();
+    const std::vector<uint64_t> out = asks_.OutTo(kSlow);
+    EXPECT_EQ(out.size(), 1U);
+    ask_ = out.at(0);
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->parameters.assign(kN, 1.0F);
+    Outgoing outgoing;
+    outgoing.to = kSelf;
+    outgoing.ask = ask_;
+    outgoing.sent_coordinates = kN;
+    outgoing.snapshot = snapshot;
+    outgoing.done = [](const absl::StatusOr<Receipt>&) {};
+    slow_.transfers.Send(std::move(outgoing));
+    Pass(absl::Seconds(25));
+  }
+  static TransfersOptions SmallChunks() {
+    TransfersOptions options;
+    options.chunk_bytes = 1000;
+    return options;
+  }
+
+  const NodeId kSlow{"n3"};
+  LoneNode slow_{network_, "n3", kN, SmallChunks()};
+  uint64_t ask_ = 0;
+};
+
+TEST_F(SlowJoiningTest, OneWhoseModelMovesIsWaitedFor) {
   EXPECT_EQ(self_.models(), 0);
-  EXPECT_TRUE(joining_->IsWanted(out[0]));
+  EXPECT_TRUE(joining_->IsWanted(ask_));
   Pass(absl::Seconds(10));
   EXPECT_EQ(self_.models(), 1);
-  EXPECT_TRUE(Asks(a_).empty());
+  EXPECT_TRUE(joining_->IsWanted(ask_));
+}
+
+TEST_F(SlowJoiningTest, AModelThatIsNotWantedAnyMoreIsNotTakenIn) {
+  EXPECT_EQ(self_.transfers.inbound(), 1);
+  joining_->End();
+  EXPECT_EQ(self_.transfers.inbound(), 0);
 }
 
 TEST_F(JoiningTest, ASearchThatIsEndedWithdrawsItsAsk) {
@@ -271,6 +292,17 @@ TEST_F(JoiningTest, OneThatIsGoneDoesNothing) {
   Pass(absl::Seconds(60));
   EXPECT_EQ(Asks(a_).size(), 1U);
   EXPECT_EQ(nobody_, 0);
+}
+
+TEST_F(JoiningTest, OneThatIsGoneHasNoTimers) {
+  Begin();  // waits for what it hears
+  Say(kA, 0, Phase::kIdle);
+  joining_->WaitForOthers(self_.loop.Now() + absl::Seconds(3));
+  EXPECT_TRUE(joining_->AwaitsOthers());
+  joining_.reset();
+  Pass(absl::Seconds(60));
+  EXPECT_EQ(nobody_, 0);
+  EXPECT_EQ(wait_ends_, 0);
 }
 
 TEST_F(JoiningTest, ANodeThatTrainsAsksAtItsBoundaryOnly) {
@@ -405,7 +437,11 @@ TEST_F(JoiningTest, ItWaitsForNobodyElse) {
   EXPECT_TRUE(waits());
   joining_->WaitForOthers(absl::InfinitePast());
   EXPECT_FALSE(joining_->AwaitsOthers());
-  Adopt("draco");  // nodes are not in step
+  Pass(absl::Seconds(60));
+  EXPECT_EQ(wait_ends_, 0);  // no timer is left
+  Adopt("decefl", {kSelf, kA, kB, NodeId("n3")});
+  EXPECT_FALSE(waits());  // n2 is across the ring
+  Adopt("draco");         // nodes are not in step
   peers_.CompareAll();
   Say(kB, 0, Phase::kIdle);
   EXPECT_FALSE(waits());

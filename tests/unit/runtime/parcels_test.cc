@@ -177,6 +177,16 @@ TEST_F(ParcelsTest, ANewEpochVoidsWhatIsOut) {
   EXPECT_EQ(delivered_.size(), 1U);
 }
 
+TEST_F(ParcelsTest, WhatIsVoidDoesNotDisturbAParcelOfTheSameNumber) {
+  parcels_->Send(Give(kA, 1));
+  PassABit();
+  parcels_->Enter(1);
+  parcels_->Send(Give(kA, 1, 2));
+  Pass(absl::Seconds(5));
+  EXPECT_EQ(Begins(a_).size(), 2U);
+  EXPECT_EQ(parcels_->resent(), 0);
+}
+
 TEST_F(ParcelsTest, PartnersAreThoseOfThisEpochThatGaveOrWereGiven) {
   EXPECT_TRUE(parcels_->partners().empty());
   absent_.insert(kA);
