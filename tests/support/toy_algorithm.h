@@ -1,6 +1,6 @@
-// An algorithm that is in none of the program's lists: a class, an entry, and one
-// line that adds the entry to a catalogue. docs/architecture.md goes through it;
-// tests run it by itself and on simulated nodes.
+// An algorithm that is in none of the program's lists: a class, an entry, and
+// one line that adds the entry to a catalogue. docs/architecture.md goes
+// through it; tests run it by itself and on simulated nodes.
 #ifndef DFL_TESTS_SUPPORT_TOY_ALGORITHM_H_
 #define DFL_TESTS_SUPPORT_TOY_ALGORITHM_H_
 

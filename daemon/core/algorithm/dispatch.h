@@ -5,9 +5,9 @@
 //       [&](StepBegins) { OnStepBegins(actions); },
 //       Ignored<Skipped, EpochBegins>());
 //
-// Each kind of event must have exactly one handler or be among the ignored ones.
-// A handler must take exactly one kind. Anything else does not compile, so a new
-// kind of event stops every dispatch until it says what becomes of it.
+// Each kind of event must have exactly one handler or be among the ignored
+// ones. A handler must take exactly one kind. Anything else does not compile,
+// so a new kind of event stops every dispatch until it says what becomes of it.
 #ifndef DFL_CORE_ALGORITHM_DISPATCH_H_
 #define DFL_CORE_ALGORITHM_DISPATCH_H_
 
@@ -58,7 +58,8 @@ struct Overloaded : Handlers... {
 template <typename... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
-// Calls the one of `handlers` that takes the kind of `event`, and moves it there.
+// Calls the one of `handlers` that takes the kind of `event`, and moves it
+// there.
 template <typename... Kinds, typename... Handlers>
 void Dispatch(std::variant<Kinds...> event, Handlers... handlers) {
   static_assert(kDispatches<std::variant<Kinds...>, Handlers...>,

@@ -29,14 +29,15 @@ struct SgpFacts : AlgorithmFacts {
 
 // The share of eta that a step takes, in (0, 1]. [SGP] Alg. 1 takes all of it.
 //
-// A step of x by eta g moves the model z = x/omega by eta/omega g, and of the next
-// z the part `own_share` comes from the node's own x. While nothing fails omega
-// is at least `least_omega`, the own part is the diagonal entry `b` of B, and so
-// the model moves by at most b eta/least_omega, which the loss has to bear.
+// A step of x by eta g moves the model z = x/omega by eta/omega g, and of the
+// next z the part `own_share` comes from the node's own x. While nothing fails
+// omega is at least `least_omega`, the own part is the diagonal entry `b` of B,
+// and so the model moves by at most b eta/least_omega, which the loss has to
+// bear.
 //
-// Where a cut has let omega fall, or little comes from others any more, eta moves
-// it further than that. The share keeps own_share * eta/omega within the bound;
-// otherwise the model would blow up, be it only in what is cut off.
+// Where a cut has let omega fall, or little comes from others any more, eta
+// moves it further than that. The share keeps own_share * eta/omega within the
+// bound; otherwise the model would blow up, be it only in what is cut off.
 double SgpStepShare(double omega, double own_share, double b,
                     double least_omega);
 

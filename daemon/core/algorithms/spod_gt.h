@@ -56,18 +56,18 @@ struct DrawnProbabilities {
 // call. Nullopt where nothing is drawn.
 std::optional<DrawnProbabilities> DrawnBy(const NodePlan& plan);
 
-// What Spod-GT does while links are down and the graph is not strongly connected,
-// which [Spod-GT] takes for granted: a deviation from eq. (2), (3).
+// What Spod-GT does while links are down and the graph is not strongly
+// connected, which [Spod-GT] takes for granted: a deviation from eq. (2), (3).
 //
-// A *sink* is a node all of whose out-neighbours are down while others still give
-// to it. The gradients of all nodes upstream come together in its tracker y, and
-// no move of its own brings y to 0: it would walk away from the minimiser. So a
-// sink mixes and does not step. It keeps what it is given, which counts again as
-// soon as some of it can be handed on.
+// A *sink* is a node all of whose out-neighbours are down while others still
+// give to it. The gradients of all nodes upstream come together in its tracker
+// y, and no move of its own brings y to 0: it would walk away from the
+// minimiser. So a sink mixes and does not step. It keeps what it is given,
+// which counts again as soon as some of it can be handed on.
 //
 // Where nobody gives to it any more either, it steps again, but without what it
-// was given as a sink: the sum at the time of the cut would drive it away for as
-// long as it is alone.
+// was given as a sink: the sum at the time of the cut would drive it away for
+// as long as it is alone.
 class SinkRule {
  public:
   // The links of the round: the number of out-neighbours, how many of them are
@@ -77,8 +77,8 @@ class SinkRule {
   bool sink() const { return sink_; }
   // Calls `take`, which adds to the tracker `z` [n] what came in this round.
   void Take(absl::Span<const float> z, absl::FunctionRef<void()> take);
-  // Subtracts from `y` [n] what was given to a sink that has been one, or alone,
-  // ever since.
+  // Subtracts from `y` [n] what was given to a sink that has been one, or
+  // alone, ever since.
   void Deduct(absl::Span<float> y) const;
 
   // Nothing was given yet.

@@ -1,7 +1,7 @@
-// The checks of a plan, as far as it can be checked without a model: the document
-// by itself, then what its algorithm asks of it. Checking builds a graph, which
-// takes long in a large network. So a plan is checked once, away from the node's
-// loop, and everyone else takes the result.
+// The checks of a plan, as far as it can be checked without a model: the
+// document by itself, then what its algorithm asks of it. Checking builds a
+// graph, which takes long in a large network. So a plan is checked once, away
+// from the node's loop, and everyone else takes the result.
 #ifndef DFL_CORE_PLAN_CHECK_PLAN_H_
 #define DFL_CORE_PLAN_CHECK_PLAN_H_
 

@@ -41,9 +41,9 @@ absl::StatusOr<DerivedPlan> CheckAndDerive(
 absl::StatusOr<std::vector<DerivedPlan>> DeriveForAll(
     const CheckedPlan& checked);
 
-// A plan that has passed CheckPlan and names `algorithm`, as `self` sees it in the
-// round of `graph` (PlanGraph); nothing is built.
-// Errors: NOT_FOUND when `self` is no member.
+// A plan that has passed CheckPlan and names `algorithm`, as `self` sees it in
+// the round of `graph` (PlanGraph); nothing is built. Errors: NOT_FOUND when
+// `self` is no member.
 absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
                                                const AlgorithmInfo& algorithm,
                                                const NodeId& self,

@@ -1,5 +1,5 @@
-// What a person who is about to apply a plan should be told, e.g. that PaME with
-// nu = p = 1 on a bipartite graph never mixes.
+// What a person who is about to apply a plan should be told, e.g. that PaME
+// with nu = p = 1 on a bipartite graph never mixes.
 #ifndef DFL_CORE_PLAN_PLAN_WARNINGS_H_
 #define DFL_CORE_PLAN_PLAN_WARNINGS_H_
 
@@ -12,8 +12,8 @@
 
 namespace dfl::core {
 
-// Each warning opens with the key that it is about. A graph that does not vary is
-// not built again.
+// Each warning opens with the key that it is about. A graph that does not vary
+// is not built again.
 std::vector<std::string> PlanWarnings(const CheckedPlan& checked);
 
 // The same of a plan that may not pass its checks; then there are none.

@@ -15,8 +15,8 @@
 
 namespace dfl::core {
 
-// The knobs `compressor` and `rate`, as every algorithm that compresses declares
-// them.
+// The knobs `compressor` and `rate`, as every algorithm that compresses
+// declares them.
 std::vector<KnobSpec> CompressorKnobs();
 
 struct Compression {

@@ -37,8 +37,8 @@ class PullRound {
 
   // Sets the deadline, unless the round is ready.
   void Wait(absl::Duration deadline, Actions& actions);
-  // True if `timer` is the deadline of an open question, after Wait: reports who
-  // is missing, and the caller goes on to End.
+  // True if `timer` is the deadline of an open question, after Wait: reports
+  // who is missing, and the caller goes on to End.
   bool OnTimer(uint64_t timer, Actions& actions);
 
   // Between Begin and End.

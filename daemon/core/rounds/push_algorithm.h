@@ -1,6 +1,7 @@
 // What all algorithms that mix pushed models do alike: they keep the plan, the
-// neighbours' models (push_barrier.h) and the count of rounds up to date. What a
-// round is, its subclasses say: push_rounds.h, mass_rounds.h and async_dsgd.h.
+// neighbours' models (push_barrier.h) and the count of rounds up to date. What
+// a round is, its subclasses say: push_rounds.h, mass_rounds.h and
+// async_dsgd.h.
 #ifndef DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_
 #define DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_
 
