@@ -5,7 +5,8 @@
 #                        [CHECK...]
 #
 #   CHECK         without any, all of:
-#     format        clang-format-19 of every .h and .cc (.clang-format)
+#     format        clang-format-19 of every .h and .cc (.clang-format); comments
+#                   at most 80 columns wide
 #     layers        rooms include lower rooms only, deterministic ones no clock,
 #                   thread or foreign randomness (scripts/lint/layers.py)
 #     proto         contracts: comments, packages, numbers
@@ -86,6 +87,12 @@ check_format() {
       printf '  scripts/lint.sh --fix format puts them right\n'
       return 1
     }
+  fi
+  # It leaves comments as they are.
+  if LC_ALL=C.UTF-8 grep -nE '^.{81,}$' "${files[@]}" |
+    grep -E '^[^:]+:[0-9]+: *//'; then
+    printf '  comments are at most 80 columns wide\n'
+    return 1
   fi
 }
 

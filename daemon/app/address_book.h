@@ -20,8 +20,8 @@ namespace dfl::app {
 // Thread-safe.
 class AddressBook {
  public:
-  // All must outlive it. `node` is touched on `loop` only. `settings` are dialled
-  // by whoever builds the node.
+  // All must outlive it. `node` is touched on `loop` only. `settings` are
+  // dialled by whoever builds the node.
   AddressBook(const std::vector<std::string>& settings, EventLoop& loop,
               runtime::Node& node, SharedKeeper& keeper);
 

@@ -8,9 +8,9 @@
 
 namespace dfl::app {
 
-// Folders of the process's group and of all above it, ending in "/": of cgroup v2
-// where `controller` is "", else of that controller of v1. What bounds one of
-// them bounds the process. `root` is "/" except in tests.
+// Folders of the process's group and of all above it, ending in "/": of cgroup
+// v2 where `controller` is "", else of that controller of v1. What bounds one
+// of them bounds the process. `root` is "/" except in tests.
 std::vector<std::string> GroupFolders(const std::string& root,
                                       const std::string& controller);
 

@@ -64,7 +64,7 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
 
 ControlBackend::~ControlBackend() { setup_.Stop(); }
 
-// ----------------------------------------------------------------- reading ----
+// ---------------------------------------------------------------- reading ----
 
 void ControlBackend::Publish() {
   runtime::NodeStatus status = node_.Status();
@@ -135,7 +135,7 @@ std::vector<control::Setting> ControlBackend::Settings() {
   return settings;
 }
 
-// ------------------------------------------------------------------- plans ----
+// ------------------------------------------------------------------ plans ----
 
 void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
                                control::Done<control::ApplyPlanResult> done) {
@@ -169,7 +169,7 @@ absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
   });
 }
 
-// ---------------------------------------------------------------- training ----
+// --------------------------------------------------------------- training ----
 
 absl::Status ControlBackend::StartNode() {
   absl::Status status;
@@ -200,7 +200,7 @@ void ControlBackend::Train(TrainAction action,
   });
 }
 
-// ------------------------------------------------------------------- peers ----
+// ------------------------------------------------------------------ peers ----
 
 std::vector<control::PeerAddress> ControlBackend::Peers() {
   return addresses_.List();
@@ -214,7 +214,7 @@ absl::Status ControlBackend::RemovePeer(const std::string& address) {
   return addresses_.Remove(address);
 }
 
-// ------------------------------------------------------------- model files ----
+// ------------------------------------------------------------ model files ----
 
 void ControlBackend::BeginExport(
     control::ModelFileFormat format,

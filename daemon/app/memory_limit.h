@@ -15,14 +15,14 @@ struct MemoryLimit {
   std::string origin;  // "compute.memory_limit", "the machine's memory", ...
 };
 
-// `setting`, unless it is 0; else the least of the machine's memory (MemTotal) and
-// what bounds the process's cgroup and those above it (v2 memory.max, v1
+// `setting`, unless it is 0; else the least of the machine's memory (MemTotal)
+// and what bounds the process's cgroup and those above it (v2 memory.max, v1
 // memory.limit_in_bytes), as far as they can be read. `root` is "/" except in
 // tests.
 MemoryLimit FindMemoryLimit(uint64_t setting, const std::string& root = "/");
 
-// Errors: INVALID_ARGUMENT when `need` is beyond `limit`: both figures, the need's
-// parts and what to change.
+// Errors: INVALID_ARGUMENT when `need` is beyond `limit`: both figures, the
+// need's parts and what to change.
 absl::Status CheckMemory(const runtime::MemoryNeed& need,
                          const MemoryLimit& limit);
 

@@ -13,11 +13,11 @@
 
 namespace dfl::app {
 
-// What dfld takes by itself, LibTorch and gRPC included, with `model`. Measured as
-// resident size in training, Debian 12, amd64: 182 MB with 200 parameters (62 MB
-// of it no files); with an mlp of n = 19.2 million 2.5 n floats more, at the peak,
-// than the node's own: gradients of a mini-batch before they are added, and blocks
-// that are kept from building the model. Counted as 3 n.
+// What dfld takes by itself, LibTorch and gRPC included, with `model`. Measured
+// as resident size in training, Debian 12, amd64: 182 MB with 200 parameters
+// (62 MB of it no files); with an mlp of n = 19.2 million 2.5 n floats more, at
+// the peak, than the node's own: gradients of a mini-batch before they are
+// added, and blocks that are kept from building the model. Counted as 3 n.
 int64_t ProgramBytes(const ports::ModelInfo& model);
 
 // `need`: of the plan.

@@ -1,6 +1,6 @@
-// How a plan comes to the node: read and checked, derived, a learner built where
-// the model is another one, memory estimated, kept on disk, handed over. One plan
-// at a time, and each of these steps once a plan.
+// How a plan comes to the node: read and checked, derived, a learner built
+// where the model is another one, memory estimated, kept on disk, handed over.
+// One plan at a time, and each of these steps once a plan.
 #ifndef DFL_APP_PLAN_TAKER_H_
 #define DFL_APP_PLAN_TAKER_H_
 
@@ -36,7 +36,8 @@ struct PlanLimits {
   MemoryLimit memory;
 };
 
-// The two costly steps of a plan's way, each done once a plan; a test counts them.
+// The two costly steps of a plan's way, each done once a plan; a test counts
+// them.
 struct PlanSteps {
   std::function<absl::StatusOr<core::CheckedPlan>(
       absl::string_view text, absl::string_view file_name,
@@ -60,7 +61,8 @@ class PlanTaker {
             runtime::Node& node, LearnerFactory& learners, SharedKeeper& keeper,
             Logger& log, PlanSteps steps, std::function<void()> on_set);
 
-  // As control::Backend::ApplyPlan; `file_name` is what errors call the document.
+  // As control::Backend::ApplyPlan; `file_name` is what errors call the
+  // document.
   absl::StatusOr<control::ApplyPlanResult> Apply(
       const control::ApplyPlanOptions& options, const std::string& file_name)
       ABSL_LOCKS_EXCLUDED(mutex_);

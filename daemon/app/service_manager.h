@@ -10,7 +10,8 @@ namespace dfl::app {
 void NotifyReady();
 // Shutting down.
 void NotifyStopping();
-// The loop moves; `status` is what `systemctl status` shows. Feeds the watchdog.
+// The loop moves; `status` is what `systemctl status` shows. Feeds the
+// watchdog.
 void NotifyAlive(const std::string& status);
 
 }  // namespace dfl::app

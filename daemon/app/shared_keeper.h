@@ -1,5 +1,5 @@
-// The keeper of the run for all threads of the daemon: one change at a time, and
-// the plan can be read without waiting for the disk.
+// The keeper of the run for all threads of the daemon: one change at a time,
+// and the plan can be read without waiting for the disk.
 #ifndef DFL_APP_SHARED_KEEPER_H_
 #define DFL_APP_SHARED_KEEPER_H_
 

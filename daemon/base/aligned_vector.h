@@ -1,6 +1,7 @@
-// The flat float32 buffers of a node: zero-initialised, aligned to a cache line,
-// so that vector instructions and LibTorch's kernels like them, and large ones
-// in huge pages, since the first touch of 44.7 MB costs 130 ms in small ones.
+// The flat float32 buffers of a node: zero-initialised, aligned to a cache
+// line, so that vector instructions and LibTorch's kernels like them, and large
+// ones in huge pages, since the first touch of 44.7 MB costs 130 ms in small
+// ones.
 #ifndef DFL_BASE_ALIGNED_VECTOR_H_
 #define DFL_BASE_ALIGNED_VECTOR_H_
 

@@ -90,7 +90,8 @@ inline absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
   return result;
 }
 
-// True for 0.0.0.0, [::] and the like, which can be listened on and not dialled.
+// True for 0.0.0.0, [::] and the like, which can be listened on and not
+// dialled.
 inline bool IsWildcard(absl::string_view host) {
   return host == "0.0.0.0" || host == "::" || host == "0" || host == "::0";
 }

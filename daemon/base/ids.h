@@ -30,14 +30,10 @@ class NodeId {
   friend bool operator<(const NodeId& a, const NodeId& b) {
     return a.prefix_ != b.prefix_ ? a.prefix_ < b.prefix_ : a.name_ < b.name_;
   }
-  template <typename H>
-  friend H AbslHashValue(H h, const NodeId& id) {
-    return H::combine(std::move(h), id.name_);
-  }
 
  private:
-  // The first eight bytes as a number, which orders as they do: maps of nodes are
-  // searched with every frame, and most names differ in them.
+  // The first eight bytes as a number, which orders as they do: maps of nodes
+  // are searched with every frame, and most names differ in them.
   static uint64_t PrefixOf(absl::string_view name) {
     uint64_t prefix = 0;
     for (size_t i = 0; i < 8; ++i) {

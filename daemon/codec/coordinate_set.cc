@@ -44,8 +44,8 @@ size_t BinOfLargest(const std::vector<int64_t>& counts, int64_t* wanted) {
   return bin;
 }
 
-// The *wanted-th largest of magnitude(0 .. n - 1); *wanted becomes how many that
-// equal it are among the largest.
+// The *wanted-th largest of magnitude(0 .. n - 1); *wanted becomes how many
+// that equal it are among the largest.
 template <typename MagnitudeOf>
 uint32_t LargestBySorting(size_t n, const MagnitudeOf& magnitude,
                           int64_t* wanted) {

@@ -1,9 +1,9 @@
 // core::StepCodes as bytes. Each block of up to 256 values of each vector has:
 //
 //   step   4 bytes, fp32: 0, or from 2^-100 to 2^100
-//   codes  ceil(count b / 8) bytes: code + 2^{b-1} of b bits each, the first one
-//          in the lowest bits; the rest of the last byte is 0. All are 0 if
-//          the step is 0.
+//   codes  ceil(count b / 8) bytes: code + 2^{b-1} of b bits each, the first
+//          one in the lowest bits; the rest of the last byte is 0. All are 0
+//          if the step is 0.
 //
 // So n values of one bit take about n/8 + n/64 bytes.
 #ifndef DFL_CODEC_STEP_CODE_H_

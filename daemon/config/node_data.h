@@ -33,9 +33,9 @@ struct NodeData {
   data::Standardizer standardizer;  // of both
 };
 
-// Part `index` of settings.partition.count parts of the training rows, the whole
-// test set, and the standardisation that goes with that part. Costs an index
-// list.
+// Part `index` of settings.partition.count parts of the training rows, the
+// whole test set, and the standardisation that goes with that part. Costs an
+// index list.
 // Errors: as data::Partition and data::Standardizer, with the key in front.
 absl::StatusOr<NodeData> TakePart(const DataFiles& files,
                                   const DataSettings& settings, int64_t index,

@@ -145,8 +145,8 @@ std::vector<std::pair<std::string, std::string>> LinesOf(
   return lines;
 }
 
-// Where a heading of a page is linked to. Signs fall away, and the second of two
-// that are alike then ("fedavg+" after "fedavg") is numbered.
+// Where a heading of a page is linked to. Signs fall away, and the second of
+// two that are alike then ("fedavg+" after "fedavg") is numbered.
 std::string Anchor(const std::string& heading) {
   return absl::StrReplaceAll(heading, {{"+", "-1"}});
 }

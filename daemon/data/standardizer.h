@@ -50,7 +50,6 @@ class Standardizer {
   // Errors: INVALID_ARGUMENT when the counts are not 1, channels or features.
   absl::Status CheckFits(const Dataset& dataset) const;
 
-  bool is_identity() const { return mean_.empty(); }
   // [1], [channels] or [features]; empty for the identity.
   const std::vector<float>& mean() const { return mean_; }
   const std::vector<float>& std() const { return std_; }

@@ -1,9 +1,9 @@
 // Asks for models: ours that are out, and those of peers that wait for settled
 // parameters.
 //
-// On the wire an ask's id is (epoch << 32 | the algorithm's id), so that the ids
-// of one algorithm object never meet another's. Epoch 0 is for asks for a state
-// to start from.
+// On the wire an ask's id is (epoch << 32 | the algorithm's id), so that the
+// ids of one algorithm object never meet another's. Epoch 0 is for asks for a
+// state to start from.
 //
 // Pure bookkeeping: it sends nothing. Loop only.
 #ifndef DFL_RUNTIME_ASK_BOOK_H_
@@ -43,11 +43,13 @@ class AskBook {
   // Opens an ask for a state and returns its new id.
   uint64_t OpenStateAsk(const NodeId& peer);
   bool IsOut(uint64_t ask, const NodeId& peer) const;
-  // `peer` has answered or will not. Returns false when `ask` was not out to it.
+  // `peer` has answered or will not. Returns false when `ask` was not out to
+  // it.
   bool Close(uint64_t ask, const NodeId& peer);
   // Nobody is to answer any more. Returns whom it was out to.
   std::set<NodeId> CloseAll(uint64_t ask);
-  // Closes all but the asks for a state; returns them in the order of their ids.
+  // Closes all but the asks for a state; returns them in the order of their
+  // ids.
   std::vector<std::pair<uint64_t, std::set<NodeId>>> CloseAlgorithms();
   // The asks that are out to `peer`, in the order of their ids.
   std::vector<uint64_t> OutTo(const NodeId& peer) const;

@@ -24,7 +24,7 @@ AskExchange::AskExchange(OwnState& own, PeerTable& peers, Links& links,
       events_(events),
       listener_(listener) {}
 
-// -------------------------------------------------------------------- ours ----
+// ------------------------------------------------------------------- ours ----
 
 void AskExchange::Do(const core::Ask& action) {
   const uint64_t wire = AskBook::WireAsk(own_.algorithm.epoch(), action.ask);
@@ -110,7 +110,7 @@ void AskExchange::Stop() {
   }
 }
 
-// ---------------------------------------------------------------- of peers ----
+// --------------------------------------------------------------- of peers ----
 
 std::optional<Refusal> AskExchange::Objection(
     const NodeId& from, const ports::AskFrame& ask) const {

@@ -30,9 +30,9 @@ class Evaluations {
 
   // Which rule of the plan ends the run now, for a person; nullopt: none.
   std::optional<std::string> StopRule() const;
-  // At the boundary of a node that trains: evaluates, or ends the run with phase
-  // finished, where that is due. Returns whether it is; then the boundary is
-  // visited again.
+  // At the boundary of a node that trains: evaluates, or ends the run with
+  // phase finished, where that is due. Returns whether it is; then the boundary
+  // is visited again.
   bool Visit();
 
   // A new run.

@@ -2,8 +2,9 @@
 // each through the part that knows its kind. Here it is decided what may come
 // in at all.
 //
-//   Transfers --a message by its kind--> AskExchange, PushExchange, MassExchange
-//             <--what is sent--
+//   Transfers --each message by its kind--> AskExchange
+//             <--what is sent--             PushExchange
+//                                           MassExchange
 //
 // Loop only.
 #ifndef DFL_RUNTIME_EXCHANGE_H_

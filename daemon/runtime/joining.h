@@ -2,19 +2,19 @@
 // furthest, and starts fresh only when nobody is ahead.
 //
 // While a search is on, the furthest neighbour that is ahead of us is asked for
-// its model. Those that gave nothing are asked again, after the others and a few
-// times at most. A search ends when a model came (Taken, End), when nobody is
-// left to ask, or when it is ended from outside.
+// its model. Those that gave nothing are asked again, after the others and a
+// few times at most. A search ends when a model came (Taken, End), when nobody
+// is left to ask, or when it is ended from outside.
 //
 // A start is *unconfirmed* while the node has not heard of all members since: a
 // neighbour that is heard of for the first time and is ahead of us still gives
-// its model. Where one has given us its own, only one that is more than twice as
-// far does.
+// its model. Where one has given us its own, only one that is more than twice
+// as far does.
 //
 // A run begins together: a node that has started fresh waits before its first
-// round, for one deadline at most, for neighbours that are in the run and do not
-// train yet. Otherwise those that begin first would be through it without the
-// others, whose gradients are then missing in what trackers must keep.
+// round, for one deadline at most, for neighbours that are in the run and do
+// not train yet. Otherwise those that begin first would be through it without
+// the others, whose gradients are then missing in what trackers must keep.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_JOINING_H_

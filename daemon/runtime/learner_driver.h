@@ -5,8 +5,8 @@
 // What comes of it is dropped, and what the new algorithm asked for in the
 // meantime starts then.
 //
-// Degraded. A node whose gradients fail does not train but mixes and answers on,
-// at the pace it had, so that nobody waits for it: a gradient of zero comes
+// Degraded. A node whose gradients fail does not train but mixes and answers
+// on, at the pace it had, so that nobody waits for it: a gradient of zero comes
 // after the time that the last one took, and training is tried again after
 // `degraded_retry`.
 //
@@ -37,8 +37,8 @@ class LearnerDriver {
    public:
     virtual ~Listener() = default;
     virtual int64_t BatchSize() const = 0;
-    // Whether the node is degraded: then a gradient is tried only after Retreat's
-    // pause.
+    // Whether the node is degraded: then a gradient is tried only after
+    // Retreat's pause.
     virtual bool Degraded() const = 0;
     // A call has ended; comes before what came of it.
     virtual void OnLearnerFree() = 0;
@@ -61,8 +61,8 @@ class LearnerDriver {
   // null: none yet.
   const ports::Trainer* trainer() const { return trainer_.get(); }
 
-  // Replaces the trainer, gives the model its lengths and binds it. Returns what
-  // Trainer::Bind says; the trainer is there in any case.
+  // Replaces the trainer, gives the model its lengths and binds it. Returns
+  // what Trainer::Bind says; the trainer is there in any case.
   absl::Status Install(std::unique_ptr<ports::Trainer> trainer);
   // Writes the seeded initialisation into the model. Errors: as Trainer's.
   absl::Status Initialise(uint64_t seed);

@@ -58,8 +58,8 @@ class MassExchange {
                 int64_t round, std::vector<double> scalars,
                 std::unique_ptr<codec::DecodedMessage> message);
 
-  // `peer` comes back without its memory: what it had taken from us and given to
-  // us is gone.
+  // `peer` comes back without its memory: what it had taken from us and given
+  // to us is gone.
   void OnRestarted(const NodeId& peer);
   // `peer` has said its state: follows its epoch.
   void Follow(const NodeId& peer, uint64_t epoch);

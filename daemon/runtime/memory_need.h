@@ -1,8 +1,8 @@
-// What a node needs to run a plan, in bytes and part by part, before it runs it.
-// The worst case of what is bounded: every link so slow that all waits that may
-// wait (core::EdgeCost), each neighbour with vectors of its own. Not in it: what
-// the learner needs for one mini-batch, and what a hostile neighbour may add
-// (limits.max_transfers_per_peer bounds that).
+// What a node needs to run a plan, in bytes and part by part, before it runs
+// it. The worst case of what is bounded: every link so slow that all waits that
+// may wait (core::EdgeCost), each neighbour with vectors of its own. Not in it:
+// what the learner needs for one mini-batch, and what a hostile neighbour may
+// add (limits.max_transfers_per_peer bounds that).
 //
 // With n parameters, b buffers, M = 4 (n + b), m = bytes of one model in the
 // plan's format:
@@ -12,7 +12,8 @@
 //   for each neighbour sent to    4 n given + M sent, one more n where mass is
 //                                 lossy and where top-k ranks against what was
 //                                 sent; two windows of each message out
-//   for each neighbour heard      4 n taken + m waiting; a message and a window in
+//   for each neighbour heard      4 n taken + m waiting; a message and a window
+//                                 in
 #ifndef DFL_RUNTIME_MEMORY_NEED_H_
 #define DFL_RUNTIME_MEMORY_NEED_H_
 
@@ -39,9 +40,9 @@ struct MemoryNeed {
 };
 
 // What the plan's node needs. `base`: what the program takes by itself, put
-// first; 0: not counted. Where the topology varies, neighbours are all those that
-// it has in one round or another: what was given to one, and its replica, outlive
-// the round.
+// first; 0: not counted. Where the topology varies, neighbours are all those
+// that it has in one round or another: what was given to one, and its replica,
+// outlive the round.
 // Errors: as core::CountNeighbours.
 absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& derived,
                                   const ports::ModelInfo& model,

@@ -35,7 +35,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events) {}
 
-// ------------------------------------------------------------------ orders ----
+// ----------------------------------------------------------------- orders ----
 
 absl::Status Node::Start() {
   if (!own_.phases.Is(Phase::kIdle)) return Resume();
@@ -126,7 +126,7 @@ NodeStatus Node::Status() const {
   return status;
 }
 
-// ---------------------------------------------------------------- boundary ----
+// --------------------------------------------------------------- boundary ----
 
 void Node::VisitBoundary() {
   if (!own_.boundary.here()) return;
@@ -167,7 +167,7 @@ int64_t Node::FurthestRound() const {
   return last > 0 ? std::min(furthest, last) : furthest;
 }
 
-// ------------------------------------------------------------------- peers ----
+// ------------------------------------------------------------------ peers ----
 
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
   if (restarted) {

@@ -8,7 +8,8 @@
 //   idle --Start--> joining --> training <--> paused
 //                                  |  \--> degraded (training fails; it mixes
 //                                  |        and answers on, and tries again)
-//                                  +--> finished (stop rule) / stopped (by hand)
+//                                  +--> finished (stop rule)
+//                                  +--> stopped (by hand)
 //
 // In every phase with a model it answers asks. Loop only: construct, call and
 // destroy it on its loop.
@@ -68,8 +69,8 @@ class Node : public LinkObserver,
        ports::Worker& worker, ports::EventSink& events);
 
   // Takes the plan, derived for this node, over at the next boundary (at once
-  // when not training). `trainer` is given when the model or its data are new to
-  // this node, which starts a new run; null keeps the present one.
+  // when not training). `trainer` is given when the model or its data are new
+  // to this node, which starts a new run; null keeps the present one.
   // Errors: FAILED_PRECONDITION without a trainer for the first plan.
   absl::Status SetPlan(core::DerivedPlan plan,
                        std::unique_ptr<ports::Trainer> trainer) {
@@ -126,8 +127,8 @@ class Node : public LinkObserver,
 
   int64_t models_received() const { return peers_.models_received(); }
 
-  // The trained parameters and the module's buffers, for simulator and tests, on
-  // the loop.
+  // The trained parameters and the module's buffers, for simulator and tests,
+  // on the loop.
   absl::Span<const float> parameters() const { return own_.model.parameters(); }
   absl::Span<const float> buffers() const { return own_.model.buffers(); }
   // For tests of its bounds.

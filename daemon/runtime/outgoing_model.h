@@ -12,8 +12,8 @@
 
 namespace dfl::runtime {
 
-// A message to `to` made of `snapshot`, in `format` with the share `rate` of its
-// coordinates (dense: all). When it was taken, `peers` counts it; both must
+// A message to `to` made of `snapshot`, in `format` with the share `rate` of
+// its coordinates (dense: all). When it was taken, `peers` counts it; both must
 // outlive the transfer. The caller fills in what it is an answer to, or its
 // round.
 Outgoing OutgoingModel(const FlatModel& model, PeerTable& peers,

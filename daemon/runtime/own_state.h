@@ -23,8 +23,8 @@
 namespace dfl::runtime {
 
 struct OwnState {
-  // `phase_changed` and `at_boundary`: see Phases and Boundary. All must outlive
-  // it.
+  // `phase_changed` and `at_boundary`: see Phases and Boundary. All must
+  // outlive it.
   OwnState(NodeId node, ports::Loop& loop, ports::EventSink& events,
            Actor& actor, std::function<void()> phase_changed,
            std::function<void()> at_boundary)

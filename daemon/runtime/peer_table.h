@@ -3,9 +3,9 @@
 //
 // A peer *agrees* when its state is of our run, model and algorithm. It *takes
 // part* when it is linked, agrees and trains. The algorithm is told when that
-// changes, with one delay: a peer that leaves while it is ahead of our round has
-// sent its model of this round, which news of its phase have overtaken. Such a
-// peer counts until the boundary.
+// changes, with one delay: a peer that leaves while it is ahead of our round
+// has sent its model of this round, which news of its phase have overtaken.
+// Such a peer counts until the boundary.
 //
 // Loop only. It sends nothing and calls nobody.
 #ifndef DFL_RUNTIME_PEER_TABLE_H_
@@ -74,8 +74,8 @@ class PeerTable {
 
   // The furthest round that peers have reached which should have waited for us
   // in an earlier one: where to jump to from round `own`, whose next exchange
-  // is in round `exchange`. A round further than 1,000 away counts only when two
-  // peers say so. Returns `own` when there is none.
+  // is in round `exchange`. A round further than 1,000 away counts only when
+  // two peers say so. Returns `own` when there is none.
   int64_t FurthestRound(const NodeId& self, int64_t own,
                         int64_t exchange) const;
 

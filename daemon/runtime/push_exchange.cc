@@ -16,8 +16,8 @@ PushExchange::PushExchange(OwnState& own, PeerTable& peers, Links& links,
       loop_(loop),
       pushes_([&transfers](Outgoing o) { transfers.Send(std::move(o)); }) {}
 
-// What is pushed in the midst of a step is not w^k: it takes the buffers with it
-// as they are now, and is nobody else's snapshot.
+// What is pushed in the midst of a step is not w^k: it takes the buffers with
+// it as they are now, and is nobody else's snapshot.
 SnapshotPtr PushExchange::TakeSnapshot(absl::Span<const float> values) {
   if (values.empty() && own_.Settled()) return own_.TakeSnapshot();
   const FlatModel& model = own_.model;

@@ -1,5 +1,5 @@
-// Models that are sent without being asked for: ours to the neighbours that take
-// part, and those of in-neighbours to the algorithm.
+// Models that are sent without being asked for: ours to the neighbours that
+// take part, and those of in-neighbours to the algorithm.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_PUSH_EXCHANGE_H_

@@ -2,13 +2,13 @@
 // neighbours that came before their graph.
 //
 // Pushes: one transfer at a time is under way to each peer. A slow link carries
-// what it can: behind that transfer the newest push waits, and a newer one takes
-// its place. A push that is *apart* (core::Push::apart) waits in a place of its
-// own and goes first. In top-k each peer has a reference, which holds what it was
-// sent so far.
+// what it can: behind that transfer the newest push waits, and a newer one
+// takes its place. A push that is *apart* (core::Push::apart) waits in a place
+// of its own and goes first. In top-k each peer has a reference, which holds
+// what it was sent so far.
 //
-// EarlyPushes: where the topology varies a push of a later round may belong to a
-// graph that is still to come. Of each peer the newest kMost are kept for it.
+// EarlyPushes: where the topology varies a push of a later round may belong to
+// a graph that is still to come. Of each peer the newest kMost are kept for it.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_PUSHES_H_
@@ -31,8 +31,8 @@ namespace dfl::runtime {
 
 class Pushes {
  public:
-  // `send` starts a transfer as Transfers::Send does: `done` of what it is given
-  // is never called from inside.
+  // `send` starts a transfer as Transfers::Send does: `done` of what it is
+  // given is never called from inside.
   explicit Pushes(std::function<void(Outgoing)> send)
       : send_(std::move(send)) {}
 

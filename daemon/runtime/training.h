@@ -33,8 +33,8 @@ class Training : private LearnerDriver::Listener {
   // Why training, or an evaluation, failed last; "": it is fine.
   const std::string& last_error() const { return last_error_; }
 
-  // Installs the trainer of a new run. One that cannot be bound is reported; its
-  // gradients will fail.
+  // Installs the trainer of a new run. One that cannot be bound is reported;
+  // its gradients will fail.
   void Install(std::unique_ptr<ports::Trainer> trainer);
   // Gives the model its seeded start values. Errors are reported.
   absl::Status Initialise();

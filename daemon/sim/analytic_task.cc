@@ -13,7 +13,8 @@ namespace {
 
 class AnalyticTask final : public Task {
  public:
-  // `test` is of all nodes; without classes each node is tested on its own rows.
+  // `test` is of all nodes; without classes each node is tested on its own
+  // rows.
   AnalyticTask(std::string kind,
                std::vector<std::shared_ptr<const simports::Problem>> nodes,
                simports::AnalyticTest test)

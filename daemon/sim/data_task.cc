@@ -22,8 +22,8 @@ class DataTask final : public Task {
         eval_rows_(problem.eval_rows),
         learners_(std::move(learners)) {}
 
-  // The learners that score: they share vectors of ours, and train nothing. One,
-  // or where nodes standardise differently one for each.
+  // The learners that score: they share vectors of ours, and train nothing.
+  // One, or where nodes standardise differently one for each.
   absl::Status MakeMeters(bool one_each) {
     const size_t count = one_each ? learners_->rows().size() : 1;
     for (size_t i = 0; i < count; ++i) {

@@ -7,7 +7,8 @@
 //                       Def. 3, last term
 //   proximal_gradient   |G(mean w)|^2, G(x) = (x - prox(x - alpha grad f(x)))
 //                       / alpha with the algorithm's first proximal step alpha;
-//                       without a penalty |grad f(mean w)|^2. [DEPOSITUM] Def. 2
+//                       without a penalty |grad f(mean w)|^2.
+//                       [DEPOSITUM] Def. 2
 //   consensus_error_V   mean of |v_i - mean v|^2, V being one of
 //                       core::AlgorithmInfo::auxiliary
 //

@@ -1,5 +1,5 @@
-// The rows of metrics of a run, taken every so many steps, and what follows from
-// them: whether the run has settled, and how far it is.
+// The rows of metrics of a run, taken every so many steps, and what follows
+// from them: whether the run has settled, and how far it is.
 #ifndef DFL_SIM_METRICS_ROWS_H_
 #define DFL_SIM_METRICS_ROWS_H_
 
@@ -43,7 +43,8 @@ class MetricsRows {
 
   // Before training began `progress.last` is empty.
   Progress MakeProgress(int64_t steps) const;
-  // The same with what is known `passed` after training began under a stop rule.
+  // The same with what is known `passed` after training began under a stop
+  // rule.
   Progress MakeProgress(int64_t steps, absl::Duration passed,
                         const core::StopRule& stop) const;
 

@@ -14,7 +14,8 @@
 namespace dfl::sim {
 namespace {
 
-// What a plan adds to the loss; none where its algorithm takes no proximal step.
+// What a plan adds to the loss; none where its algorithm takes no proximal
+// step.
 absl::StatusOr<std::optional<core::Prox>> PlanPenalty(
     const PlanVersion& version) {
   const core::AlgorithmInfo& info = *version.algorithm;

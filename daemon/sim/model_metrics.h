@@ -47,8 +47,8 @@ class ModelMetrics {
   std::optional<double> Drift() const;
 
   absl::Status MeasureExtras(const ModelView& mean, MetricsRow& row);
-  // Of the nodes in the run; nullopt while one of them runs an algorithm without
-  // such a vector.
+  // Of the nodes in the run; nullopt while one of them runs an algorithm
+  // without such a vector.
   absl::StatusOr<std::optional<double>> GradientError();
   std::optional<double> AuxiliaryConsensusError(absl::string_view symbol) const;
   // Of the members and the algorithm of the newest plan.

@@ -205,7 +205,8 @@ class EventReader {
   YamlReader& yaml_;
 };
 
-// Who leaves must be there. Tells first joins from those of nodes that had left.
+// Who leaves must be there. Tells first joins from those of nodes that had
+// left.
 void CheckComingAndGoing(SectionReader& reader,
                          std::vector<WrittenEvent>& events) {
   std::set<int64_t> seen;

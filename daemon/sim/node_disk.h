@@ -1,8 +1,9 @@
 // What a simulated node keeps on its disk, and what the disk does to it.
 //
-// It is dfld's keeper (runtime/run_keeper.h) in dfld's form (store/node_state.h):
-// a start reads the state, counts itself and takes up the plan that is there; a
-// plan is on disk before it is taken. Nothing is written while a node trains.
+// It is dfld's keeper (runtime/run_keeper.h) in dfld's form
+// (store/node_state.h): a start reads the state, counts itself and takes up the
+// plan that is there; a plan is on disk before it is taken. Nothing is written
+// while a node trains.
 #ifndef DFL_SIM_NODE_DISK_H_
 #define DFL_SIM_NODE_DISK_H_
 

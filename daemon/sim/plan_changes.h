@@ -26,8 +26,8 @@ std::vector<std::string> ChangeableKeys();
 
 // Gives each event that changes the plan its new plan. `root` is the scenario's
 // document and `first` the complete plan with which it begins, read with
-// `around` and `catalogue`. A wrong plan is a mistake at the line of its event, and later
-// events get none.
+// `around` and `catalogue`. A wrong plan is a mistake at the line of its event,
+// and later events get none.
 void DerivePlans(const config::YamlNode& root, const core::RunPlan& first,
                  const config::PlanSurroundings& around,
                  const core::Catalogue& catalogue, config::YamlReader& yaml,

@@ -49,8 +49,8 @@ void PlanRollout::Take(int64_t i, size_t version) {
   // It has left and joined again since that was drawn: there is a newer one.
   const PlanVersion& next = versions_[version];
   if (!next.members[static_cast<size_t>(i)]) return;
-  // As dfld: what cannot be kept is refused. It is given again when the disk has
-  // room.
+  // As dfld: what cannot be kept is refused. It is given again when the disk
+  // has room.
   if (!member.disk.Accept(versions_.ToKeep(version))) return;
   member.version = version;
   DFL_CHECK(

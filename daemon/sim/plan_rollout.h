@@ -1,5 +1,5 @@
-// How nodes come by the newest plan: each takes it at a moment that is drawn for
-// it, once its disk has it.
+// How nodes come by the newest plan: each takes it at a moment that is drawn
+// for it, once its disk has it.
 #ifndef DFL_SIM_PLAN_ROLLOUT_H_
 #define DFL_SIM_PLAN_ROLLOUT_H_
 
@@ -27,8 +27,8 @@ class PlanRollout {
 
   // `version` is given out to all that are up.
   void Begin(size_t version);
-  // Gives `i`, which is up, the newest plan if it holds an older one. One that is
-  // down is given it when it is back.
+  // Gives `i`, which is up, the newest plan if it holds an older one. One that
+  // is down is given it when it is back.
   void GiveNewest(int64_t i);
   // The plan of that number is in force at member `i`.
   void NoteInForce(int64_t i, uint64_t plan_version);

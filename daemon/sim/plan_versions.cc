@@ -15,8 +15,8 @@ namespace dfl::sim {
 namespace {
 
 // Who may have a link with whom: neighbours, and where the graph changes those
-// of all its rounds, as in a daemon that is given all their addresses. Of graphs
-// that are drawn afresh nobody knows: everyone with everyone.
+// of all its rounds, as in a daemon that is given all their addresses. Of
+// graphs that are drawn afresh nobody knows: everyone with everyone.
 absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
     const core::CheckedPlan& checked) {
   const core::RunPlan& plan = *checked.plan;

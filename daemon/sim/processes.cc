@@ -49,10 +49,10 @@ Processes::~Processes() {
   }
 }
 
-// Where nothing whole is left the node is set up anew with the newest plan, by its
-// settings `run.plan` and `run.autostart`, or by hand. The number of starts may be
-// an older one then, or a torn one's: as in dfld the time makes an incarnation one
-// that never was.
+// Where nothing whole is left the node is set up anew with the newest plan, by
+// its settings `run.plan` and `run.autostart`, or by hand. The number of starts
+// may be an older one then, or a torn one's: as in dfld the time makes an
+// incarnation one that never was.
 int64_t Processes::ReadDisk(int64_t i) {
   Member& member = members_[i];
   // A state that cannot be written holds nobody up: what is there stays.

@@ -31,8 +31,8 @@ class Processes {
   // Ends them all.
   ~Processes();
 
-  // Starts member `i`: it reads its disk, takes up the plan that is there, or the
-  // newest one, and trains.
+  // Starts member `i`: it reads its disk, takes up the plan that is there, or
+  // the newest one, and trains.
   // Errors: as Task::MakeLearner.
   absl::Status Boot(int64_t i);
   // The process of `i` ends, as it is. Nothing when it is down.

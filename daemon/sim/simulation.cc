@@ -75,7 +75,7 @@ class Simulation::Ear final : public ports::EventSink {
   const int64_t place_;
 };
 
-// ------------------------------------------------------------------- setup ----
+// ------------------------------------------------------------------ setup ----
 
 Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task,
                        PlanVersions versions)
@@ -167,7 +167,7 @@ void Simulation::Return(int64_t i) {
   if (!member.up() && !member.left) Boot(i);
 }
 
-// --------------------------------------------------------------- the nodes ----
+// -------------------------------------------------------------- the nodes ----
 
 void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   simports::TraceDigest& trace = scheduler_.trace();
@@ -228,7 +228,7 @@ void Simulation::OnFirstTraining() {
   });
 }
 
-// ------------------------------------------------------------------ events ----
+// ----------------------------------------------------------------- events ----
 
 void Simulation::ScheduleEvents() {
   for (const NetworkEvent& event : scenario_.events) {
@@ -297,7 +297,7 @@ void Simulation::SetDiskFault(const NetworkEvent& event, int64_t change) {
   if (has_room && members_[i].up()) rollout_.GiveNewest(i);
 }
 
-// --------------------------------------------------------------------- run ----
+// -------------------------------------------------------------------- run ----
 
 void Simulation::TakeRow() {
   const absl::Status taken = rows_.Take(scheduler_.Now() - zero_);

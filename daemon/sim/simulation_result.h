@@ -52,8 +52,8 @@ struct Result {
   std::vector<MetricsRow> rows;  // of network.metrics_every, and the last state
   std::vector<NodeScore> nodes;  // of the last row
   std::vector<PlanChange> changes;
-  // The probabilities that nodes drew (p_draw of Spod-GT), to the out-neighbours
-  // of the first round; of those that drew any.
+  // The probabilities that nodes drew (p_draw of Spod-GT), to the
+  // out-neighbours of the first round; of those that drew any.
   std::map<NodeId, core::DrawnProbabilities> drawn;
   int64_t parameters = 0;  // of a model
   int64_t edges = 0;       // directed ones by themselves; of the first round
@@ -68,8 +68,8 @@ struct Result {
   int64_t states_lost = 0;
   // Models and parcels that nodes took: answers, pushes, mass.
   int64_t models_received = 0;
-  // For each finished step, the node's contacts that were in the run and that no
-  // event had cut off from it: whom it could have exchanged with.
+  // For each finished step, the node's contacts that were in the run and that
+  // no event had cut off from it: whom it could have exchanged with.
   int64_t reachable = 0;
   // The longest time, in virtual seconds, that a node that trained took from
   // one finished step to the next, or to the first.

@@ -252,7 +252,6 @@ absl::Status FakeLearner::Initialise(uint64_t seed) {
 
 absl::StatusOr<ports::GradientResult> FakeLearner::Gradient(
     const ports::GradientRequest& /*request*/) {
-  ++gradient_calls_;
   if (!failure_.ok()) return failure_;
   if (not_finite_) {
     std::fill(gradient_.begin(), gradient_.end(),

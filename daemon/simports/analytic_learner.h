@@ -116,8 +116,6 @@ class FakeLearner : public ports::Learner {
   // Gradients are not a number from here on, and are reported as such.
   void MakeNotFinite(bool value) { not_finite_ = value; }
 
-  int64_t gradient_calls() const { return gradient_calls_; }
-
  private:
   ports::ModelInfo model_;
   ports::DataInfo data_;
@@ -126,7 +124,6 @@ class FakeLearner : public ports::Learner {
   absl::Span<float> buffers_;
   absl::Status failure_;
   bool not_finite_ = false;
-  int64_t gradient_calls_ = 0;
 };
 
 }  // namespace dfl::simports

@@ -79,8 +79,8 @@ std::vector<double> SparseTruth(uint64_t seed, int64_t n, int64_t count) {
   return truth;
 }
 
-// Draws `spec.rows_per_node` rows of N(0, 1) for node `node` and hands the inner
-// product of each with w* to `label`, whose results become b.
+// Draws `spec.rows_per_node` rows of N(0, 1) for node `node` and hands the
+// inner product of each with w* to `label`, whose results become b.
 template <typename Label>
 std::pair<std::vector<double>, std::vector<double>> DrawData(
     const ExampleSpec& spec, int64_t node, const std::vector<double>& truth,

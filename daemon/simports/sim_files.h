@@ -46,8 +46,8 @@ class SimFiles final : public ports::Files {
   void Crash(Rng& rng);
 
   // Power is lost while a file is written, on a disk that does not keep its
-  // word: what was written last is there by its first half. Nothing when nothing
-  // was.
+  // word: what was written last is there by its first half. Nothing when
+  // nothing was.
   void TearLastWrite();
 
   // Another disk, an empty one, is put in.

@@ -1,5 +1,5 @@
-// How runtime::StateFiles' files are written on disk: dfl.storage.v1.NodeStateFile
-// with a format version and a checksum.
+// How runtime::StateFiles' files are written on disk:
+// dfl.storage.v1.NodeStateFile with a format version and a checksum.
 #ifndef DFL_STORE_NODE_STATE_H_
 #define DFL_STORE_NODE_STATE_H_
 

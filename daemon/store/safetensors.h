@@ -3,8 +3,8 @@
 // "data_offsets": [begin, end]}, ..., "__metadata__": {"key": "text"}}; the
 // values. Names and shapes are the module's own, so other programs can read it.
 //
-// Both directions work piece by piece on the node's flat vectors: no second copy
-// of the model is made.
+// Both directions work piece by piece on the node's flat vectors: no second
+// copy of the model is made.
 #ifndef DFL_STORE_SAFETENSORS_H_
 #define DFL_STORE_SAFETENSORS_H_
 
@@ -54,9 +54,9 @@ class SafetensorsSource {
 };
 
 // Takes the bytes of a file in order and fills `parameters` [n] and `buffers`
-// [b]. Strict: exactly the model's tensors, each once, F32, with its shape; data
-// without gap or overlap; only finite values; nothing behind the end. Whatever
-// the bytes, memory stays within the header's limit.
+// [b]. Strict: exactly the model's tensors, each once, F32, with its shape;
+// data without gap or overlap; only finite values; nothing behind the end.
+// Whatever the bytes, memory stays within the header's limit.
 //
 //   reader.Feed(piece) ... reader.Finish()
 //
@@ -67,8 +67,8 @@ class SafetensorsReader {
   SafetensorsReader(const ports::ModelInfo& model, absl::Span<float> parameters,
                     absl::Span<float> buffers);
 
-  // Errors: INVALID_ARGUMENT says what in the file is wrong and what is allowed.
-  // The first error is kept and returned by every later call.
+  // Errors: INVALID_ARGUMENT says what in the file is wrong and what is
+  // allowed. The first error is kept and returned by every later call.
   absl::Status Feed(absl::string_view piece);
 
   // Errors: as Feed; DATA_LOSS when the file ends too early.

@@ -101,7 +101,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }
 
-// ------------------------------------------------------- configuration file ----
+// ----------------------------------------------------- configuration file ----
 
 struct ConfigCase {
   std::string name;
@@ -201,7 +201,7 @@ TEST_F(BadInput, PlainTextOnTheNetworkMustBeAskedFor) {
                   "dfld");
 }
 
-// --------------------------------------------------------------------- plan ----
+// ------------------------------------------------------------------- plan ----
 
 // A plan that a node "a" with the data above takes.
 constexpr char kGoodPlan[] =
@@ -322,7 +322,7 @@ TEST_F(BadInput, PlanThatIsNotThereIsNamed) {
       "dfld");
 }
 
-// --------------------------------------------------------------- data files ----
+// ------------------------------------------------------------- data files ----
 
 std::string Gzipped(const std::string& content) {
   const TemporaryFolder folder;
@@ -480,7 +480,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "check the path in the data settings"}}),
     NameOf<DataCase>);
 
-// -------------------------------------------------------------- model files ----
+// ------------------------------------------------------------ model files ----
 
 class BadModel : public BadInput {
  protected:
@@ -661,7 +661,7 @@ TEST_F(BadModel, SafetensorsThatDoNotFitAreRefusedAndChangeNothing) {
   EXPECT_EQ(daemon.Stop()->code, 0);
 }
 
-// ------------------------------------------------------------- command line ----
+// ----------------------------------------------------------- command line ----
 
 struct LineCase {
   std::string name;
@@ -824,7 +824,7 @@ TEST_F(BadInput, KnobsOnTheCommandLineAreChecked) {
   EXPECT_EQ(daemon.client().Plan()->version, 1);
 }
 
-// -------------------------------------------------------------- environment ----
+// ------------------------------------------------------------ environment ----
 
 struct VariableCase {
   std::string name;

@@ -93,7 +93,7 @@ class Lifecycle : public testing::Test {
   TemporaryFolder folder_;
 };
 
-// ---------------------------------------------------------------- stopping ----
+// --------------------------------------------------------------- stopping ----
 
 struct StopCase {
   std::string name;
@@ -285,7 +285,7 @@ TEST_F(Lifecycle, FileInPlaceOfTheSocketIsLeftAlone) {
   EXPECT_EQ(ReadFile(folder_.File("a.sock")), "somebody's");
 }
 
-// ---------------------------------------------------------------- security ----
+// --------------------------------------------------------------- security ----
 
 TEST_F(Lifecycle, InsecureIsWarnedOfAndShown) {
   DaemonProcess daemon(Node("a"));
@@ -436,8 +436,8 @@ TEST_F(TornState, FallsBackToTheGenerationBeforeAndSaysSo) {
   EXPECT_EQ(daemon.client().Plan()->version, 1);
 }
 
-// A directory where the next generation is to be written: the write fails, as on
-// a full disk.
+// A directory where the next generation is to be written: the write fails, as
+// on a full disk.
 TEST_F(TornState, AStateThatCannotBeWrittenKeepsNobodyFromItsRun) {
   {
     DaemonProcess daemon(Node("a"));
@@ -469,7 +469,7 @@ TEST_F(TornState, NeitherGenerationWholeIsRefused) {
   EXPECT_THAT(outcome.err, HasSubstr("Remove both to start as new"));
 }
 
-// -------------------------------------------------------------------- disk ----
+// ------------------------------------------------------------------- disk ----
 
 TEST_F(Lifecycle, StateFolderBelowAFileIsNamed) {
   WriteFile(folder_.File("file"), "");
@@ -555,7 +555,7 @@ TEST_F(Disk, FullLaterRefusesThePlanAndGoesOn) {
   EXPECT_THAT(daemon.log(), HasSubstr("store: "));
 }
 
-// ------------------------------------------------------------ small things ----
+// ----------------------------------------------------------- small things ----
 
 TEST_F(Lifecycle, HelpVersionAndCheckGoToStdout) {
   const Outcome help = RunCommand({Program("dfld"), "--help"});
@@ -627,7 +627,7 @@ TEST_F(Lifecycle, JsonLogIsAnObjectALine) {
   }
 }
 
-// ------------------------------------------------------------------- peers ----
+// ------------------------------------------------------------------ peers ----
 
 TEST_F(Lifecycle, WithoutItsPeersItTrainsAloneAndJoinsTheFirstThatComes) {
   DaemonProcess b(Node("b"));

@@ -127,7 +127,7 @@ class Steering : public testing::Test {
   std::vector<std::unique_ptr<DaemonProcess>> nodes_;
 };
 
-// -------------------------------------------------------------------- plan ----
+// ------------------------------------------------------------------- plan ----
 
 TEST_F(Steering, PlanGoesToEveryTargetAndStatusAndWatchShowItRun) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a", "b", "c"}));
@@ -369,7 +369,7 @@ TEST_F(Steering, PauseResumeAndStop) {
   EXPECT_THAT(pause.err, HasSubstr("the node is stopped"));
 }
 
-// --------------------------------------------------------- what goes wrong ----
+// -------------------------------------------------------- what goes wrong ----
 
 TEST_F(Steering, ChangeOfAnOldVersionIsAConflict) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a", "b"}));
@@ -473,7 +473,7 @@ TEST_F(Steering, ControlOnTheNetworkIsTheSame) {
   EXPECT_THAT(outcome.err, HasSubstr("plain text"));
 }
 
-// ------------------------------------------------------------- model files ----
+// ------------------------------------------------------------ model files ----
 
 // A reader of safetensors of its own: what others' tools find in the file.
 struct TensorFile {
@@ -623,7 +623,7 @@ TEST_F(ModelFiles, TorchScriptLeavesUpdated) {
       << "the file is still there";
 }
 
-// ------------------------------------------------------------ peers, config ----
+// ---------------------------------------------------------- peers, config ----
 
 TEST_F(Steering, PeersAreAddedAndRemoved) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}));

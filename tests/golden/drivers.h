@@ -31,8 +31,8 @@ void RunKdPdfl(const Case& golden);
 // There are no rounds.
 void RunDraco(const Case& golden);
 // What is given away must arrive exactly once (core/rounds/mass_rounds.h):
-// expects models, what the ledger conserves, what is measured beside x, what was
-// sent, and for sgp omega.
+// expects models, what the ledger conserves, what is measured beside x, what
+// was sent, and for sgp omega.
 void RunMass(const Case& golden);
 
 }  // namespace dfl::golden

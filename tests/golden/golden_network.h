@@ -3,8 +3,8 @@
 //
 // A message takes kMessage, and a gradient no time, unless a kind of run says
 // otherwise. So whoever trains before it mixes has trained after
-// Run(kBeforeMessages), when nothing has arrived yet, and RunAll ends the round.
-// Deadlines pass only for those that still wait then.
+// Run(kBeforeMessages), when nothing has arrived yet, and RunAll ends the
+// round. Deadlines pass only for those that still wait then.
 #ifndef DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
 #define DFL_TESTS_GOLDEN_GOLDEN_NETWORK_H_
 
@@ -75,8 +75,8 @@ class GoldenNetwork : public core::TestNetwork {
                int64_t batches_per_pass = 1, int64_t step = 0);
 
   ScriptedDecisions& decisions(size_t i) { return *records_[i].decisions; }
-  // What node i's next gradients are of. One that has none is not computed until
-  // FinishGradient.
+  // What node i's next gradients are of. One that has none is not computed
+  // until FinishGradient.
   std::deque<std::vector<int64_t>>& batches(size_t i) {
     return records_[i].batches;
   }

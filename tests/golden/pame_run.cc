@@ -41,8 +41,8 @@ class PameRun : public GoldenNetwork {
   }
 
   // Everybody begins step k; who exchanges asks, and every answer is taken from
-  // its sender's model before the step. The deadline passes for whoever does not
-  // get enough of them.
+  // its sender's model before the step. The deadline passes for whoever does
+  // not get enough of them.
   void PlayStep(const json& step, int64_t k) {
     step_ = &step;
     for (size_t i = 0; i < size(); ++i) ScriptPull(step.at("pull").at(i), i);

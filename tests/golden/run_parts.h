@@ -21,8 +21,8 @@ core::NodePlan MakePlan(const std::string& algorithm, int64_t self,
 // object `prox` for the knobs of a proximal point.
 core::KnobValues KnobsOf(const Case& golden);
 
-// The node's neighbours with their weights: the off-diagonal non-zeros of its row
-// of W.
+// The node's neighbours with their weights: the off-diagonal non-zeros of its
+// row of W.
 void SetRow(const nlohmann::json& row, int64_t self, core::NodePlan* plan);
 
 // The nodes of a list, sorted.

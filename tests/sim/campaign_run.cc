@@ -19,8 +19,8 @@
 namespace dfl::sim {
 namespace {
 
-// The share of a run in which there are no faults any more, at its end. Links come
-// back some steps into it, and the gap is a mean over the last tenth.
+// The share of a run in which there are no faults any more, at its end. Links
+// come back some steps into it, and the gap is a mean over the last tenth.
 constexpr double kTail = 1.0 / 3;
 // JoiningOptions::stall, seconds: a node that began anew and then hears of one
 // that is ahead stands still for its model, which may be lost without a word.
@@ -128,8 +128,8 @@ double LongestStep(const Outcome& calm, const CampaignNetwork& network) {
          4 * absl::ToDoubleSeconds(network.deadline) + kJoinStall;
 }
 
-// How long a run takes is known only afterwards (a node that nobody can reach is
-// quick), so the schedule is drawn again, shorter, until that holds.
+// How long a run takes is known only afterwards (a node that nobody can reach
+// is quick), so the schedule is drawn again, shorter, until that holds.
 Schedule DrawSchedule(const CalmRun& calm, Rng& rng) {
   const double calm_time = calm.outcome.result.rows.back().time_s;
   Schedule schedule;

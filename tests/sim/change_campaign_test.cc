@@ -1,8 +1,8 @@
-// Changes of the plan in the midst of a run, under random faults: whole networks
-// of runtime::Node in dflsim's simulation go from one algorithm of the catalogue
-// to another, or to another graph, period or participation, each node at its own
-// moment, while links are lost and cut and nodes crash and come back. Each schedule
-// is played without its faults first, and must then show
+// Changes of the plan in the midst of a run, under random faults: whole
+// networks of runtime::Node in dflsim's simulation go from one algorithm of the
+// catalogue to another, or to another graph, period or participation, each node
+// at its own moment, while links are lost and cut and nodes crash and come
+// back. Each schedule is played without its faults first, and must then show
 //
 //   no hang      the run ends by its stop rule, and no node that trained took
 //                longer for a step than LongestStep
@@ -76,7 +76,8 @@ Kind DrawKind(Rng& rng, const core::AlgorithmInfo& to) {
   return drawn < 0.85 && !one_graph ? Kind::kTopology : Kind::kKnobs;
 }
 
-// What the plan is changed to; the network's graph stays, its edges are added to.
+// What the plan is changed to; the network's graph stays, its edges are added
+// to.
 std::string DrawChange(Rng& rng, const core::AlgorithmInfo& to, Kind kind,
                        const std::string& algorithm, CampaignNetwork& network) {
   std::vector<std::string> sections;

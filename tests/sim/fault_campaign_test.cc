@@ -1,8 +1,8 @@
 // Every algorithm of the catalogue under random faults: whole networks of
 // runtime::Node in dflsim's simulation, with frames and links that are lost,
-// cuts, black holes, partitions, crashes with a restart, joins and slow nodes, all
-// of which end at two thirds of the run. Each schedule is played without its
-// faults first, and must then show
+// cuts, black holes, partitions, crashes with a restart, joins and slow nodes,
+// all of which end at two thirds of the run. Each schedule is played without
+// its faults first, and must then show
 //
 //   no hang      the run ends by its stop rule, and no node that trained took
 //                longer for a step than four times the longest without faults,
@@ -11,7 +11,8 @@
 //   advances     every node that is up at the end has finished all steps
 //   exchanges    models and parcels taken for each step and each neighbour that
 //                was in the run and not cut off by an event
-//                (Result::reachable): at least half of what that is without faults
+//                (Result::reachable): at least half of what that is without
+//                faults
 //   converges    f(mean w) - f* <= 2 x the same without faults + 1e-3; the mean
 //                over the last tenth of the run, f* from optimum.h
 //
@@ -41,7 +42,8 @@
 namespace dfl::sim {
 namespace {
 
-// A scenario must have converged, without faults, within this share of its steps.
+// A scenario must have converged, without faults, within this share of its
+// steps.
 constexpr double kConverged = 0.2;
 constexpr int64_t kMostDraws = 50;
 

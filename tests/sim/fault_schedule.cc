@@ -227,8 +227,8 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info,
   network.problem = classes || info.predicts ? "softmax"
                     : rng.Bernoulli(0.5)     ? "linear"
                                              : "logistic";
-  // With many parameters logistic regression has directions that are too flat for
-  // a few hundred steps.
+  // With many parameters logistic regression has directions that are too flat
+  // for a few hundred steps.
   network.n = From(rng, 2, network.problem == "linear" ? 20 : 6);
   network.rows = From(rng, 8 * network.n, 16 * network.n);
   network.batch = network.rows;

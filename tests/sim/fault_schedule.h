@@ -53,9 +53,9 @@ constexpr double kSlowestFactor = 4;
 // "n3".
 std::string CampaignNode(int64_t i);
 
-// A list of events: links that lose frames, cuts, black holes, partitions, crashes
-// with a restart (never of more than half of the nodes at a time), joins, slow
-// nodes. Every one has ended by `last`.
+// A list of events: links that lose frames, cuts, black holes, partitions,
+// crashes with a restart (never of more than half of the nodes at a time),
+// joins, slow nodes. Every one has ended by `last`.
 std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
                                     absl::Duration last);
 

@@ -1,7 +1,7 @@
-// Algorithms by themselves on a network that loses, delays and cuts: fast enough
-// for thousands of schedules. Messages are values here, but for mass in a lossy
-// format, which goes through the codec; how others travel as bytes is the
-// runtime's and tested there.
+// Algorithms by themselves on a network that loses, delays and cuts: fast
+// enough for thousands of schedules. Messages are values here, but for mass in
+// a lossy format, which goes through the codec; how others travel as bytes is
+// the runtime's and tested there.
 //
 // A message takes a random time, and is lost with a probability or while its
 // edge is cut. A parcel of mass is sent again until it is acknowledged, so that

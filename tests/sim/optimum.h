@@ -16,11 +16,10 @@ struct Optimum {
   double smoothness = 0;  // largest eigenvalue of any f_i's Hessian at w = 0
 };
 
-// Newton's method with Hessians from differences of gradients and a step that is
-// halved until f falls: exact for least squares, and to the last digits of a
+// Newton's method with Hessians from differences of gradients and a step that
+// is halved until f falls: exact for least squares, and to the last digits of a
 // float for logistic and softmax regression. The problems are convex and of one
-// n >= 1.
-// O(n m rows n) an iteration.
+// n >= 1. O(n m rows n) an iteration.
 using Problems = std::vector<std::unique_ptr<simports::Problem>>;
 Optimum FindOptimum(const Problems& nodes);
 

@@ -1,7 +1,7 @@
 // What the papers claim and a small run can show, each claim on whole nodes in
-// the simulator. Figures and the papers' own data are in docs/experiments; other
-// claims stand with the algorithms' unit tests (PaME's unbiased mean, DRACO's
-// window, KD-PDFL's weights).
+// the simulator. Figures and the papers' own data are in docs/experiments;
+// other claims stand with the algorithms' unit tests (PaME's unbiased mean,
+// DRACO's window, KD-PDFL's weights).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -72,8 +72,8 @@ network:
 variants:
 )";
 
-// [DEPOSITUM] sec. V-B 1: lines of the same alpha beta "align closely", and larger
-// ones decrease "more rapidly".
+// [DEPOSITUM] sec. V-B 1: lines of the same alpha beta "align closely", and
+// larger ones decrease "more rapidly".
 TEST(PaperClaims, TheProductOfDepositumsStepsSetsItsPace) {
   auto ends = LastRows(absl::StrCat(kDepositum, R"(
   a05-b05: {}
@@ -195,8 +195,8 @@ TEST(PaperClaims, DeceflHasNoGapWhereEachRoundIsDisconnectedToo) {
   EXPECT_GT(ends["constant-step"].consensus_error, 0.03);
 }
 
-// [DeceFL] fig. 3b, supplement 5.2.4: two nodes join six, two others leave; those
-// that remain end at their optimum.
+// [DeceFL] fig. 3b, supplement 5.2.4: two nodes join six, two others leave;
+// those that remain end at their optimum.
 TEST(PaperClaims, DeceflFollowsNodesThatJoinAndLeave) {
   constexpr char kMoves[] = R"(
     network:
@@ -224,8 +224,8 @@ TEST(PaperClaims, DeceflFollowsNodesThatJoinAndLeave) {
   EXPECT_GT(std::abs(ends["everybody"].loss_mean_model - optimum), 0.01);
 }
 
-// [Spod-GT] Theorem 1: on a directed graph whose weights are balanced nowhere, with
-// gradients and messages of probabilities from Beta(0.5, 0.5).
+// [Spod-GT] Theorem 1: on a directed graph whose weights are balanced nowhere,
+// with gradients and messages of probabilities from Beta(0.5, 0.5).
 TEST(PaperClaims, SpodGtConvergesOnAnUnbalancedDigraphWithRareMessages) {
   auto ends = LastRows(R"(
 seed: 2
@@ -256,8 +256,9 @@ variants:
   EXPECT_LT(ends["rare"].bytes_sent, 0.6 * ends["always"].bytes_sent);
 }
 
-// [thesis] fig. 2.5: under a tight barrier, late gradients that are applied beat
-// late gradients that are discarded; under a wide one there is no difference.
+// [thesis] fig. 2.5: under a tight barrier, late gradients that are applied
+// beat late gradients that are discarded; under a wide one there is no
+// difference.
 TEST(PaperClaims, StaleGradientsBeatDiscardedOnesUnderATightBarrier) {
   auto ends = LastRows(R"(
 seed: 1

@@ -1,10 +1,10 @@
 // make_torchscript FILE FEATURES CLASSES [endless]: writes a small TorchScript
-// model that takes [rows, FEATURES] and gives [rows, CLASSES]: a hidden layer of
-// 8 with a running mean (a floating-point buffer), then a linear one. One that
-// is endless never comes back from a forward pass while it trains.
+// model that takes [rows, FEATURES] and gives [rows, CLASSES]: a hidden layer
+// of 8 with a running mean (a floating-point buffer), then a linear one. One
+// that is endless never comes back from a forward pass while it trains.
 //
-// make_torchscript --values FILE: writes a line for each parameter and buffer of
-// a model: its name, then its values.
+// make_torchscript --values FILE: writes a line for each parameter and buffer
+// of a model: its name, then its values.
 #include <torch/script.h>
 
 #include <cstdint>

@@ -89,7 +89,7 @@ Outcome RunCommand(const std::vector<std::string>& command,
                    const std::map<std::string, std::string>& environment = {},
                    absl::Duration limit = absl::Seconds(60));
 
-// ------------------------------------------------------------------ inline ----
+// ----------------------------------------------------------------- inline ----
 
 void SleepBetweenLooks();
 absl::Time SteadyNow();

@@ -14,8 +14,9 @@
 
 namespace dfl::core {
 
-// Keeps actions in the order in which they were given, to be looked at or carried
-// out later. A Push keeps the values of the moment at which it was given.
+// Keeps actions in the order in which they were given, to be looked at or
+// carried out later. A Push keeps the values of the moment at which it was
+// given.
 class RecordedActions : public Actions {
  public:
   RecordedActions() = default;

@@ -71,7 +71,7 @@ void TestNetwork::LinkUp(size_t i) {
   }
 }
 
-// -------------------------------------------------------------------- time ----
+// ------------------------------------------------------------------- time ----
 
 void TestNetwork::After(double seconds, std::function<void()> happens) {
   queue_[{now_ + seconds, ++last_number_}] = std::move(happens);
@@ -97,7 +97,7 @@ void TestNetwork::RunAll() {
   while (HappenNext()) continue;
 }
 
-// ------------------------------------------------------------------ events ----
+// ----------------------------------------------------------------- events ----
 
 void TestNetwork::HandleAfter(double seconds, size_t i, Event event) {
   auto shared = std::make_shared<Event>(std::move(event));
@@ -169,7 +169,7 @@ void TestNetwork::Arrive(size_t to, Event message) {
   }
 }
 
-// --------------------------------------------------------------- computing ----
+// -------------------------------------------------------------- computing ----
 
 void TestNetwork::Do(size_t i, ComputeGradient action) {
   TestNode& node = *nodes_[i];
@@ -220,7 +220,7 @@ void TestNetwork::Do(size_t i, StepDone /*action*/) {
   nodes_[i]->at_boundary = true;
 }
 
-// ---------------------------------------------------------------- messages ----
+// --------------------------------------------------------------- messages ----
 
 void TestNetwork::Do(size_t i, const Ask& action) {
   for (const NodeId& peer : action.peers) {
@@ -297,7 +297,7 @@ void TestNetwork::Transmit(size_t from, size_t to) {
   });
 }
 
-// ------------------------------------------------------------------ timers ----
+// ----------------------------------------------------------------- timers ----
 
 void TestNetwork::Do(size_t i, const WakeAfter& action) {
   const std::optional<double> time = TimerTime(i, action);

@@ -2,12 +2,12 @@
 // carries out what the state machines of its nodes ask for.
 //
 // All that is under way is in one queue, ordered by time and, at one time, by
-// when it was put there. So a run depends on nothing but its parts. Messages are
-// values. Parcels of mass are sent until their acknowledgement has come.
+// when it was put there. So a run depends on nothing but its parts. Messages
+// are values. Parcels of mass are sent until their acknowledgement has come.
 //
-// A test says by overriding what its network is like: how long things take, what
-// is lost, how values travel, and on what batch a gradient is. As it is, all of
-// it happens at once, nothing is lost and a gradient is of all rows.
+// A test says by overriding what its network is like: how long things take,
+// what is lost, how values travel, and on what batch a gradient is. As it is,
+// all of it happens at once, nothing is lost and a gradient is of all rows.
 #ifndef DFL_TESTS_SUPPORT_TEST_NETWORK_H_
 #define DFL_TESTS_SUPPORT_TEST_NETWORK_H_
 
@@ -112,8 +112,8 @@ class TestNetwork {
   }
   // After how long a parcel is sent again; 0: never.
   virtual double ResendAfter() const { return 0; }
-  // How long a gradient or predictions take, which were just asked for; nothing:
-  // until FinishGradient.
+  // How long a gradient or predictions take, which were just asked for;
+  // nothing: until FinishGradient.
   virtual std::optional<double> ComputeTime(size_t /*i*/) { return 0; }
   // When a timer fires; nothing: never.
   virtual std::optional<double> TimerTime(size_t /*i*/, const WakeAfter& wake) {

@@ -3,7 +3,8 @@
 // The system's libabsl is not instrumented: its atomics are invisible, so all
 // that a Mutex guards would be reported as a race. These definitions stand in
 // front of the library's, call them, and say who comes after whom. gRPC's calls
-// of the same functions come by here too. Only linked under DFL_SANITIZE=thread.
+// of the same functions come by here too. Only linked under
+// DFL_SANITIZE=thread.
 //
 // Only order is told, not ownership: lock inversions are absl's own to find.
 // Conditions are evaluated inside the library, by whichever thread holds the

@@ -201,9 +201,9 @@ struct Answer {
 };
 
 // Send the parameters as they are now to each of `peers`, as round `round`; or
-// `values`, [n] when not empty. Both are read before Actions::Do returns, so the
-// algorithm may change them right after. Coordinates come from (edge, round),
-// the same in both directions.
+// `values`, [n] when not empty. Both are read before Actions::Do returns, so
+// the algorithm may change them right after. Coordinates come from (edge,
+// round), the same in both directions.
 struct Push {
   std::vector<NodeId> peers;
   int64_t round = 0;
@@ -215,8 +215,9 @@ struct Push {
   bool apart = false;
 };
 
-// Send `mass`, [MassLength()], to `to` until it is taken, exactly once, whatever
-// happens to the link; Delivered says that it was. One at a time for each `to`.
+// Send `mass`, [MassLength()], to `to` until it is taken, exactly once,
+// whatever happens to the link; Delivered says that it was. One at a time for
+// each `to`.
 struct Give {
   NodeId to;
   uint64_t sequence = 0;  // 1, 2, ... for each `to`
@@ -226,7 +227,8 @@ struct Give {
   std::vector<double> scalars = {};  // as Push::scalars
   // Not null: `mass` is of increments, these ones.
   std::shared_ptr<const StepCodes> steps = nullptr;
-  // Not null: what is encoded, in `format` by `seed`; `mass` is what it decodes to.
+  // Not null: what is encoded, in `format` by `seed`; `mass` is what it decodes
+  // to.
   std::shared_ptr<const FlatVector> source = nullptr;
   MessageFormat format = {};
   uint64_t seed = 0;
@@ -269,7 +271,8 @@ using Action =
     std::variant<ComputeGradient, Ask, CancelAsk, Answer, Push, WakeAfter,
                  CancelTimer, Missed, StepDone, Give, Skip, Predict>;
 
-// Where an algorithm's actions go: the runtime, or what stands for it in a test.
+// Where an algorithm's actions go: the runtime, or what stands for it in a
+// test.
 class Actions {
  public:
   virtual ~Actions() = default;
@@ -337,34 +340,35 @@ class Algorithm {
     return {};
   }
 
-  // All that the next step depends on and that is the algorithm's own: steps and
-  // step sizes, momentum, trackers, replicas, what was given and is not known to
-  // be taken, what was taken and waits for its round. Only at a boundary.
+  // All that the next step depends on and that is the algorithm's own: steps
+  // and step sizes, momentum, trackers, replicas, what was given and is not
+  // known to be taken, what was taken and waits for its round. Only at a
+  // boundary.
   //
   // Not in it, since the node has it: NodeVectors, all three (the last gradient
   // is a part of a tracker y = z + beta g), the plan, the links, the Decisions,
-  // and the tracker epoch that mass is of. Nor what neighbours must bear to lose
-  // anyway: pushed models that wait for their round (as if their senders had been
-  // late) and PaME's asks that are out (the step that mixes asks again).
+  // and the tracker epoch that mass is of. Nor what neighbours must bear to
+  // lose anyway: pushed models that wait for their round (as if their senders
+  // had been late) and PaME's asks that are out (the step that mixes asks
+  // again).
   //
   // Of two states of one run only the later may be gone on from: mass given or
-  // taken after the earlier would be there twice or never. What else is done with
-  // one needs a new tracker epoch.
+  // taken after the earlier would be there twice or never. What else is done
+  // with one needs a new tracker epoch.
   AlgorithmState ExportState();
 
   // Goes on from there: takes the place of Started, on an object of the same
   // plan and over the same NodeVectors content that was handed nothing yet, or
-  // Started alone. It is then at the boundary at which the state was exported; PeerUp is
-  // to follow for every link that is up.
+  // Started alone. It is then at the boundary at which the state was exported;
+  // PeerUp is to follow for every link that is up.
   //
-  // Gives `actions` what had been asked of the node and was not over:
-  // parcels that are not known to be taken (a repeat is harmless), timers, which
-  // begin anew, and a gradient that outlives its step. A node that still has
-  // these under way drops them.
-  // Errors, which change nothing:
+  // Gives `actions` what had been asked of the node and was not over: parcels
+  // that are not known to be taken (a repeat is harmless), timers, which begin
+  // anew, and a gradient that outlives its step. A node that still has these
+  // under way drops them. Errors, which change nothing:
   //   INVALID_ARGUMENT  another algorithm or version; a field is missing,
-  //                     unknown, of another type or length, not finite or out of
-  //                     range: names it, what was found and what is allowed.
+  //                     unknown, of another type or length, not finite or out
+  //                     of range: names it, what was found and what is allowed.
   absl::Status ImportState(const AlgorithmState& state, Actions& actions);
 
  protected:
@@ -388,8 +392,8 @@ struct AlgorithmContext {
   NodeVectors vectors;
   int64_t batches_per_pass = 1;
   int64_t train_rows = 1;
-  // How mass is written, where it may be lossy; outlives the algorithm. Null: in
-  // fp32.
+  // How mass is written, where it may be lossy; outlives the algorithm. Null:
+  // in fp32.
   const MassCode* mass_code = nullptr;
 };
 
@@ -398,8 +402,8 @@ std::unique_ptr<Algorithm> CreateAlgorithm(const AlgorithmInfo& info,
                                            AlgorithmContext context,
                                            Decisions& decisions);
 
-// AlgorithmInfo::create of the class `A`, whose constructor takes a context and,
-// where it leaves something to chance, the decisions.
+// AlgorithmInfo::create of the class `A`, whose constructor takes a context
+// and, where it leaves something to chance, the decisions.
 template <typename A>
 std::unique_ptr<Algorithm> Create(AlgorithmContext context,
                                   Decisions& decisions) {

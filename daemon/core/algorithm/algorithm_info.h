@@ -1,5 +1,5 @@
-// An entry of the catalogue: what plan, runtime, command line, simulator and docs
-// know of an algorithm.
+// An entry of the catalogue: what plan, runtime, command line, simulator and
+// docs know of an algorithm.
 #ifndef DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_
 #define DFL_CORE_ALGORITHM_ALGORITHM_INFO_H_
 
@@ -20,9 +20,9 @@ enum class Exchange { kNone, kPull, kPush };
 // undirected edge being two arcs (NodePlan's in- and out-neighbours).
 enum class GraphKind { kUndirected, kDirected };
 
-// What an algorithm keeps for each neighbour at the most, in vectors of n floats
-// but for `waiting`: links may lose and delay as they like, while neighbours keep
-// to the algorithm. A node's whole need: runtime/memory_need.h.
+// What an algorithm keeps for each neighbour at the most, in vectors of n
+// floats but for `waiting`: links may lose and delay as they like, while
+// neighbours keep to the algorithm. A node's whole need: runtime/memory_need.h.
 struct EdgeCost {
   // For one it sends to: what was given and is not known to be taken.
   int64_t given = 0;
@@ -51,8 +51,8 @@ class Decisions;          // decisions.h
 struct Network;           // network.h
 
 // What an algorithm wants to know of the whole network, beyond what NodePlan
-// tells every algorithm. Each algorithm that wants something has a struct of its
-// own, declared beside it; FactsOf (node_plan.h) reads it.
+// tells every algorithm. Each algorithm that wants something has a struct of
+// its own, declared beside it; FactsOf (node_plan.h) reads it.
 struct AlgorithmFacts {
   virtual ~AlgorithmFacts() = default;
 };
@@ -75,9 +75,9 @@ struct AlgorithmInfo {
   // member. Null: it wants none.
   std::shared_ptr<const AlgorithmFacts> (*derive)(const Network& network) =
       nullptr;
-  // What a person who is about to apply a plan should be told, each with the key
-  // of the plan that it is about. `window` has the edges of all rounds. Null:
-  // nothing.
+  // What a person who is about to apply a plan should be told, each with the
+  // key of the plan that it is about. `window` has the edges of all rounds.
+  // Null: nothing.
   std::vector<std::string> (*warnings)(const Network& network,
                                        const AnyGraph& window) = nullptr;
 
@@ -87,7 +87,8 @@ struct AlgorithmInfo {
   GraphKind graphs = GraphKind::kUndirected;
   // True: out-of-step nodes jump to the furthest round they hear of.
   bool lock_step = false;
-  // True: it has no rounds, so a plan's graph may not vary from one to the next.
+  // True: it has no rounds, so a plan's graph may not vary from one to the
+  // next.
   bool continuous = false;
   // True: every member exchanges with every other and all count the same, so a
   // plan needs the complete graph and no explicit weights.

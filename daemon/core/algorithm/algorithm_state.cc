@@ -21,7 +21,7 @@ constexpr size_t kLengthAt = kVersionAt + sizeof(uint32_t);
 constexpr size_t kBodyAt = kLengthAt + sizeof(uint64_t);
 constexpr size_t kChecksumBytes = sizeof(uint32_t);
 
-// ----------------------------------------------------------------- writing ----
+// ---------------------------------------------------------------- writing ----
 
 template <typename T>
 void Append(T number, std::string* bytes) {
@@ -62,7 +62,7 @@ struct Writer {
   }
 };
 
-// ----------------------------------------------------------------- reading ----
+// ---------------------------------------------------------------- reading ----
 
 template <typename T>
 T NumberAt(absl::string_view bytes, size_t offset) {

@@ -70,9 +70,9 @@ struct DecisionsState {
   }
 };
 
-// Decisions from a seed. Each purpose has a generator of its own, made when it is
-// first drawn from, so that drawing for one purpose never changes what is drawn
-// for another.
+// Decisions from a seed. Each purpose has a generator of its own, made when it
+// is first drawn from, so that drawing for one purpose never changes what is
+// drawn for another.
 class SeededDecisions : public Decisions {
  public:
   // `seed` should differ between nodes: DeriveSeed(plan.seed, node name).

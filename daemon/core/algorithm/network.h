@@ -1,6 +1,6 @@
-// A network as an algorithm's entry sees it: all members with their knobs, and the
-// graph. AlgorithmInfo::derive and AlgorithmInfo::warnings are given one, so that
-// an algorithm need not know the run plan.
+// A network as an algorithm's entry sees it: all members with their knobs, and
+// the graph. AlgorithmInfo::derive and AlgorithmInfo::warnings are given one,
+// so that an algorithm need not know the run plan.
 #ifndef DFL_CORE_ALGORITHM_NETWORK_H_
 #define DFL_CORE_ALGORITHM_NETWORK_H_
 
@@ -18,8 +18,8 @@ namespace dfl::core {
 struct Network {
   // Sorted. The places of graphs are those of this list.
   std::vector<NodeId> members;
-  // What the plan gives to all, and the sets of those that have one of their own,
-  // by place. All sets are complete.
+  // What the plan gives to all, and the sets of those that have one of their
+  // own, by place. All sets are complete.
   Knobs knobs;
   std::map<int64_t, Knobs> own_knobs;
   // The graph of the round that facts are derived for.

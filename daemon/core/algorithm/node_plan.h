@@ -1,5 +1,6 @@
-// What one node needs to know of a run plan to run its algorithm: everything that
-// topology, weights and overrides resolve to. plan/derived_plan.h derives it.
+// What one node needs to know of a run plan to run its algorithm: everything
+// that topology, weights and overrides resolve to. plan/derived_plan.h derives
+// it.
 #ifndef DFL_CORE_ALGORITHM_NODE_PLAN_H_
 #define DFL_CORE_ALGORITHM_NODE_PLAN_H_
 
@@ -38,9 +39,9 @@ struct NodePlan {
   std::vector<Neighbour> neighbours;
   double self_weight = 1;  // W_ii, or a_ii
   // For algorithms on directed graphs, where an undirected edge is two arcs:
-  // whom the node hears, with a_ij, and whom it sends to, with b_ji; both sorted
-  // by name. Their own entries are receiver_weight = a_ii and sender_weight =
-  // b_ii. [Spod-GT] Alg. 1 line 5
+  // whom the node hears, with a_ij, and whom it sends to, with b_ji; both
+  // sorted by name. Their own entries are receiver_weight = a_ii and
+  // sender_weight = b_ii. [Spod-GT] Alg. 1 line 5
   std::vector<Neighbour> in_neighbours;
   std::vector<Neighbour> out_neighbours;
   double receiver_weight = 1;

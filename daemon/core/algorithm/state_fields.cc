@@ -32,7 +32,7 @@ StateFields::StateFields(AlgorithmState* state) : to_(state) {}
 StateFields::StateFields(const AlgorithmState& state, Reading reading)
     : from_(&state), reading_(reading) {}
 
-// ------------------------------------------------------------------ fields ----
+// ----------------------------------------------------------------- fields ----
 
 void StateFields::Count(absl::string_view name, int64_t& value, int64_t least,
                         int64_t most) {
@@ -186,7 +186,7 @@ absl::Status StateFields::Finish() const {
   return absl::OkStatus();
 }
 
-// ----------------------------------------------------------------- reading ----
+// ---------------------------------------------------------------- reading ----
 
 void StateFields::Write(absl::string_view name, StateValue value) {
   to_->fields[PathOf(name)] = std::move(value);

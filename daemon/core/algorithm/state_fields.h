@@ -8,10 +8,11 @@
 //     fields.Number("omega", omega_);
 //   }
 //
-// A state is read twice. The first time (kCheck) nothing is set: a field that is
-// missing, of another type, too long or not finite is noted, and so is one that
-// nobody asked for. Only then it is read (kRead), so a refused state changes
-// nothing. What VisitState asks for must therefore not depend on what it reads.
+// A state is read twice. The first time (kCheck) nothing is set: a field that
+// is missing, of another type, too long or not finite is noted, and so is one
+// that nobody asked for. Only then it is read (kRead), so a refused state
+// changes nothing. What VisitState asks for must therefore not depend on what
+// it reads.
 //
 // Names are the papers' symbols where there are any. Numbers that count are at
 // most 2^53, so that adding to them is safe.
@@ -73,9 +74,9 @@ class StateFields {
   // The same, or null.
   void Vector(absl::string_view name, std::shared_ptr<const FlatVector>& vector,
               size_t length);
-  // A whole model that waits, of n parameters and b buffers, as its values: what
-  // fp32 is of it exactly, of another format what AddValues makes of it. Nothing
-  // when it carries only a part of its coordinates.
+  // A whole model that waits, of n parameters and b buffers, as its values:
+  // what fp32 is of it exactly, of another format what AddValues makes of it.
+  // Nothing when it carries only a part of its coordinates.
   void Model(absl::string_view name, std::optional<RemoteModel>& model,
              size_t n, size_t b);
 
@@ -87,8 +88,8 @@ class StateFields {
   void List(absl::string_view name, std::vector<T>& list, size_t most,
             Visit visit);
 
-  // What keeps the state from being read; kCheck: a field that was not asked for
-  // too. INVALID_ARGUMENT: the field, what was found, what is allowed.
+  // What keeps the state from being read; kCheck: a field that was not asked
+  // for too. INVALID_ARGUMENT: the field, what was found, what is allowed.
   absl::Status Finish() const;
 
  private:
@@ -112,7 +113,8 @@ class StateFields {
   const double* FindNumber(absl::string_view name);
   // In [0, most]; 0: none.
   int64_t FindLength(absl::string_view name, int64_t most);
-  // The vector, when it is of `length` (or empty, when it `may_lack`) and finite.
+  // The vector, when it is of `length` (or empty, when it `may_lack`) and
+  // finite.
   const FlatVector* FindVector(absl::string_view name, size_t length,
                                bool may_lack);
   // Names that may be a node's, without doubles.

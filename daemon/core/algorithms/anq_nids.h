@@ -1,5 +1,6 @@
 // ANQ-NIDS: NIDS (nids.h) with what is mixed sent in b bits, in a range that
-// shrinks. [ANQ-NIDS], in our form. D = h = 0 and R = R0 at first; in each round
+// shrinks. [ANQ-NIDS], in our form. D = h = 0 and R = R0 at first; in each
+// round
 //
 //   phi = x - alpha (grad f_i(x) + D)
 //   d = 2 R / (2^b - 1)
@@ -8,8 +9,8 @@
 //   x <- phi - c;  D <- D + c/alpha;  R <- rho R
 //
 // h is the replica of phi. u = -alpha D is conserved, as NIDS's, and moves with
-// h. Where phi - h did not fit into +-R the range widens, R <- R/rho: with noise
-// or after lost rounds phi would leave a range that only shrinks.
+// h. Where phi - h did not fit into +-R the range widens, R <- R/rho: with
+// noise or after lost rounds phi would leave a range that only shrinks.
 #ifndef DFL_CORE_ALGORITHMS_ANQ_NIDS_H_
 #define DFL_CORE_ALGORITHMS_ANQ_NIDS_H_
 

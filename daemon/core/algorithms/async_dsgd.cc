@@ -25,7 +25,7 @@ enum Scalar { kDegree = 0, kLeast, kAge, kScalars };
 
 }  // namespace
 
-// ------------------------------------------------------------ StragglerRate ----
+// ---------------------------------------------------------- StragglerRate ----
 
 void StragglerRate::Count(bool late) {
   rounds_.push_back(late);
@@ -46,7 +46,7 @@ void StragglerRate::VisitState(StateFields& fields) {
   for (const double was : late) Count(was != 0);
 }
 
-// ---------------------------------------------------------------- AsyncDsgd ----
+// -------------------------------------------------------------- AsyncDsgd ----
 
 AsyncDsgd::Settings::Settings(const NodePlan& plan, Clock clock)
     : eta(plan.knobs.Number("eta")), xi(plan.knobs.Number("xi")) {

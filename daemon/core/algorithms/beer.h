@@ -1,16 +1,16 @@
-// BEER: gradient tracking with compressed differences. [BEER] Alg. 1. V^0 = grad
-// F(X^0), replicas H = G = 0 at first; a round at node i:
+// BEER: gradient tracking with compressed differences. [BEER] Alg. 1. V^0 =
+// grad F(X^0), replicas H = G = 0 at first; a round at node i:
 //
 //   x <- x + gamma sum_j W_ij (h_j - h_i) - eta v
 //   h_i <- h_i + C(x - h_i), sent
 //   v <- v + gamma sum_j W_ij (g_j - g_i) + grad f_i(new x) - grad f_i(old x)
 //   g_i <- g_i + C(v - g_i), sent
 //
-// with the h and g of before the round on the right. Both travel in one parcel of
-// length 2 n at the round's end. V is kept as z = v - grad f_i(x), which only
-// transfers move: gamma W_ij g_i goes from i to j with each parcel, so the sum of
-// z over the nodes stays 0. What went with this round's g counts from the next
-// v on.
+// with the h and g of before the round on the right. Both travel in one parcel
+// of length 2 n at the round's end. V is kept as z = v - grad f_i(x), which
+// only transfers move: gamma W_ij g_i goes from i to j with each parcel, so the
+// sum of z over the nodes stays 0. What went with this round's g counts from
+// the next v on.
 #ifndef DFL_CORE_ALGORITHMS_BEER_H_
 #define DFL_CORE_ALGORITHMS_BEER_H_
 

@@ -2,7 +2,8 @@
 // Iteration t at node i, mu = nu = y = g = 0 at the start:
 //
 //   1. I (Polyak):    nu <- gamma nu + (1-gamma) y
-//      II (Nesterov): mu <- gamma mu + (1-gamma) y, nu <- gamma mu + (1-gamma) y
+//      II (Nesterov): mu <- gamma mu + (1-gamma) y,
+//                     nu <- gamma mu + (1-gamma) y
 //   2. x^ = prox_h(x - alpha nu) with step alpha
 //      t in {T0, 2 T0, ...}:  x <- sum_j W_ij x^_j;   else x <- x^
 //   3. g <- g_i(x)

@@ -130,7 +130,7 @@ void Draco::OnTimer(uint64_t timer, Actions& actions) {
   }
 }
 
-// ---------------------------------------------------------------- training ----
+// --------------------------------------------------------------- training ----
 
 void Draco::OnStepBegins(Actions& actions) {
   at_boundary_ = false;
@@ -168,7 +168,7 @@ void Draco::OnGradient(Actions& actions) {
   actions.Do(StepDone{});
 }
 
-// ----------------------------------------------------------------- sending ----
+// ---------------------------------------------------------------- sending ----
 
 void Draco::Send(absl::Span<const float> delta, Actions& actions) {
   if (plan_.out_neighbours.empty()) return;
@@ -195,7 +195,7 @@ void Draco::WaitToSend(Actions& actions) {
   actions.Do(WakeAfter{kSendTimer, absl::Seconds(wait)});
 }
 
-// --------------------------------------------------------------- receiving ----
+// -------------------------------------------------------------- receiving ----
 
 void Draco::OnPush(PushArrived push, Actions& actions) {
   const std::vector<double>& said = push.model.scalars;
@@ -240,7 +240,7 @@ void Draco::CloseWindow() {
   AddScaled(1.0F, window_, vectors_.parameters);
 }
 
-// ------------------------------------------------------------- unification ----
+// ------------------------------------------------------------ unification ----
 
 void Draco::WaitForPeriod(Actions& actions) {
   if (settings_.period > 0) {

@@ -8,8 +8,8 @@
 //   sends      delta_i to its out-neighbours: when it is done, every T seconds,
 //              or at Poisson times; a newer delta replaces an unsent one
 //   receives   delta_j. It is dropped when older than gamma_max, or when psi
-//              were accepted in this period; else it goes into the superposition
-//              window. The first opens the window; `window` seconds later
+//              were accepted in this period; else it goes into the
+//              superposition window. The first opens the window; `window` seconds later
 //                theta <- theta + sum q_ji delta_j                  def. 3.1
 //              q_ji = 1/(j's out-neighbours), nothing renormalised.
 //   unifies    At the start of period M (each lasts P seconds) the hub
@@ -18,8 +18,8 @@
 //              and training go on.                               sec. 3.2.2
 //
 // A *step* is one finished training, so at a boundary no gradient is under way.
-// The parameters move between StepBegins and StepDone only: what would move them
-// at a boundary (while the node evaluates, or is paused) is put off to
+// The parameters move between StepBegins and StepDone only: what would move
+// them at a boundary (while the node evaluates, or is paused) is put off to
 // StepBegins. No time is read: periods, windows and sending are timers, and the
 // age of a delta comes with it (RemoteModel::age).
 #ifndef DFL_CORE_ALGORITHMS_DRACO_H_

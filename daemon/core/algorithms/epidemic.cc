@@ -64,8 +64,8 @@ void Epidemic::Mix(std::vector<PushBarrier::Arrival> arrivals) {
 
 namespace {
 
-// On average s members send to a node in a round. More than this send to it less
-// than once in 10^12 rounds: the tail of a Poisson variable of mean s.
+// On average s members send to a node in a round. More than this send to it
+// less than once in 10^12 rounds: the tail of a Poisson variable of mean s.
 int64_t MostSenders(const Knobs& knobs, int64_t degree) {
   const auto s = static_cast<double>(knobs.Integer("s"));
   const double most = s + 10 * std::sqrt(s) + 10;

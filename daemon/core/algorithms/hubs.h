@@ -12,8 +12,8 @@
 
 namespace dfl::core {
 
-// The members of the highest degree (directed: with the most out-neighbours), in
-// member order.
+// The members of the highest degree (directed: with the most out-neighbours),
+// in member order.
 struct HubFacts : AlgorithmFacts {
   HubFacts() = default;
   explicit HubFacts(std::vector<NodeId> nodes) : hubs(std::move(nodes)) {}

@@ -13,8 +13,8 @@
 //      over the whole row; w' = w normalised over those received; c =
 //      min(|D_i|/c_base, 1/(received + 1)). Clients that predict alike weigh
 //      more.
-//   r = 1 mod T_ex  With knob `adopt` the star sends theta to those whose models
-//      it had; they take it as theirs instead of a local step.
+//   r = 1 mod T_ex  With knob `adopt` the star sends theta to those whose
+//      models it had; they take it as theirs instead of a local step.
 //
 // The weights start at 1/m. By default each node wakes on its own timer, every
 // T_ex rounds of its own, from a phase that it draws once; rounds of different

@@ -5,11 +5,11 @@
 //   phi = x - alpha (grad f_i(x) + D);  c = 1/2 (I - W) phi
 //   x <- phi - c;  D <- D + c/alpha
 //
-// which is x^{k+2} = 1/2 (I + W) (2 x^{k+1} - x^k - alpha (grad f(x^{k+1}) - grad
-// f(x^k))). Kept is u = -alpha D, which only transfers move: i deducts W_ij/2
-// phi_i for each neighbour j through the ledger and adds what arrives, so the sum
-// of u over the nodes stays 0. What has no counterpart does not count:
-// matched.h.
+// which is x^{k+2} = 1/2 (I + W) (2 x^{k+1} - x^k - alpha (grad f(x^{k+1}) -
+// grad f(x^k))). Kept is u = -alpha D, which only transfers move: i deducts
+// W_ij/2 phi_i for each neighbour j through the ledger and adds what arrives,
+// so the sum of u over the nodes stays 0. What has no counterpart does not
+// count: matched.h.
 #ifndef DFL_CORE_ALGORITHMS_NIDS_H_
 #define DFL_CORE_ALGORITHMS_NIDS_H_
 

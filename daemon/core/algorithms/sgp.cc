@@ -18,8 +18,8 @@ namespace {
 constexpr double kLeastOmega = 0.2;
 // Sums of shares are rounded.
 constexpr double kRounding = 1 + 1e-6;
-// With less than this it gives nothing until something comes: halved every round
-// omega would soon be 0, and the model x/omega no number.
+// With less than this it gives nothing until something comes: halved every
+// round omega would soon be 0, and the model x/omega no number.
 constexpr double kLeastOmegaGiven = 1e-3;
 
 }  // namespace

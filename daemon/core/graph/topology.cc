@@ -32,7 +32,7 @@ bool IsDrawn(absl::string_view kind) {
          kind == "random-geometric";
 }
 
-// ------------------------------------------------------------ fixed graphs ----
+// ----------------------------------------------------------- fixed graphs ----
 
 Graph Complete(int64_t nodes) {
   Graph graph(nodes);
@@ -129,7 +129,7 @@ absl::StatusOr<Graph> NearestOnRing(const TopologySpec& spec, int64_t nodes) {
   return graph;
 }
 
-// ------------------------------------------------------------ drawn graphs ----
+// ----------------------------------------------------------- drawn graphs ----
 
 // Up to 1,000 draws of one generator until one is connected; nullopt: none was.
 // `draw` gives nullopt where it got stuck.
@@ -173,7 +173,8 @@ Graph DrawErdosRenyi(Rng& rng, int64_t nodes, double probability) {
 
 // Pairs of stubs at random; a pair that would be a loop or a double goes back
 // into the pot (Steger and Wormald 1999: nearly uniform, and unlike plain
-// redrawing it ends for larger degrees). nullopt: what is left cannot be paired.
+// redrawing it ends for larger degrees). nullopt: what is left cannot be
+// paired.
 std::optional<Graph> DrawRegular(Rng& rng, int64_t nodes, int64_t degree) {
   Graph graph(nodes);
   std::vector<int64_t> stubs;
@@ -326,7 +327,7 @@ absl::StatusOr<Graph> RandomGeometric(const TopologySpec& spec, uint64_t seed,
       UpToThousandths(std::sqrt(Log(m) / (kPi * m)))));
 }
 
-// ------------------------------------------------------------- named edges ----
+// ------------------------------------------------------------ named edges ----
 
 // The places of the two ends of each edge.
 absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> Places(
@@ -372,7 +373,7 @@ absl::StatusOr<AnyGraph> Named(const std::string& key, const EdgeList& edges,
   return AnyGraph(std::move(graph));
 }
 
-// ----------------------------------------------------------------- a plan's ----
+// --------------------------------------------------------------- a plan's ----
 
 // What holds for every graph of a topology, whatever its members.
 absl::Status CheckSpec(const TopologySpec& spec) {

@@ -70,8 +70,8 @@ using AnyGraph = std::variant<Graph, Digraph>;
 // so that what holds in round 0 never fails afterwards.
 //
 // Errors: INVALID_ARGUMENT for an unknown kind (with the nearest), a parameter
-// that is out of range or impossible for m members, an edge to a name that is no
-// member or to itself; FAILED_PRECONDITION when 1,000 draws in a row were
+// that is out of range or impossible for m members, an edge to a name that is
+// no member or to itself; FAILED_PRECONDITION when 1,000 draws in a row were
 // disconnected. All begin with the key, "topology.degree: ...".
 absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
                                        absl::Span<const NodeId> members,

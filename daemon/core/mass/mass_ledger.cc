@@ -14,8 +14,8 @@
 namespace dfl::core {
 namespace {
 
-// Parcels of one giver that wait for their rounds; more are one, or are not kept
-// waiting, for bounded memory whatever a neighbour sends.
+// Parcels of one giver that wait for their rounds; more are one, or are not
+// kept waiting, for bounded memory whatever a neighbour sends.
 constexpr size_t kMostHeld = 2;
 
 double ScalarOf(const RemoteModel& model) {
@@ -42,7 +42,7 @@ EdgeCost LedgerCost(int64_t vectors) {
   return cost;
 }
 
-// ------------------------------------------------------------------ giving ----
+// ----------------------------------------------------------------- giving ----
 
 void MassLedger::Add(Share& sum, const Share& mass) const {
   if (!sum) {
@@ -134,7 +134,7 @@ bool MassLedger::Owes(const NodeId& to) const {
          (it->second.out.mass != nullptr || it->second.pending.due);
 }
 
-// ------------------------------------------------------------------ taking ----
+// ----------------------------------------------------------------- taking ----
 
 bool MassLedger::Take(MassArrived arrived) {
   Taking& taking = taking_[arrived.from];

@@ -19,8 +19,8 @@ namespace dfl::core {
 // The members' names, in the plan's order.
 std::vector<NodeId> MemberIds(const RunPlan& plan);
 
-// The place of `node` among the members; none: it is no member. `plan` has passed
-// CheckPlan.
+// The place of `node` among the members; none: it is no member. `plan` has
+// passed CheckPlan.
 std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node);
 
 // The graph of a round.
@@ -43,8 +43,8 @@ struct PlanTopology {
   DirectedWeights directed_weights;
 };
 
-// All of it, as it is in a round. m^2 memory: a node that wants its own row only
-// takes DeriveNodePlan.
+// All of it, as it is in a round. m^2 memory: a node that wants its own row
+// only takes DeriveNodePlan.
 // Errors: as BuildTopology and BuildMixing.
 absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
                                             int64_t round = 0);
@@ -57,10 +57,10 @@ absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
 // 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
 double SpectralGap(const PlanTopology& topology);
 
-// How many members are neighbours of member `place` in one round or another: that
-// it hears, and that it sends to. A graph that is drawn again and again counts as
-// everybody once 64 of them were looked at; no round after stop.steps counts.
-// `plan` has passed CheckPlan, `first` is its graph of round 0.
+// How many members are neighbours of member `place` in one round or another:
+// that it hears, and that it sends to. A graph that is drawn again and again
+// counts as everybody once 64 of them were looked at; no round after stop.steps
+// counts. `plan` has passed CheckPlan, `first` is its graph of round 0.
 // Errors: as BuildTopology.
 struct NeighbourCount {
   int64_t heard = 0;

@@ -26,7 +26,8 @@ struct ModelSpec {
   std::string kind = "cnn";
   // Number of classes; 0 = regression (linear only).
   int64_t classes = 10;
-  // Shape of one example, e.g. {1, 28, 28} or {123}; empty: taken from the data.
+  // Shape of one example, e.g. {1, 28, 28} or {123}; empty: taken from the
+  // data.
   std::vector<int64_t> input;
   // mlp: widths of the hidden layers.
   std::vector<int64_t> hidden = {128};
@@ -56,8 +57,8 @@ struct CodecSpec {
   // Share of coordinates in a message of algorithms without a transmission
   // rate of their own (PaME has p), in (0, 1]. Ignored when dense.
   double rate = 0.1;
-  // How values of mass are written (mass_ledger.h), all of them. Lossy ones only
-  // where the algorithm allows it: AlgorithmInfo::exact_mass.
+  // How values of mass are written (mass_ledger.h), all of them. Lossy ones
+  // only where the algorithm allows it: AlgorithmInfo::exact_mass.
   ValueType mass = ValueType::kFp32;
 };
 

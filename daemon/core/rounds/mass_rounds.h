@@ -6,9 +6,10 @@
 //     a header that it sends nothing, and
 //   - what was given to it is known to be taken;
 //
-// else at the deadline. Models follow push_barrier.h: a missing one counts as no
-// difference. Mass follows mass_ledger.h: nothing is given to a neighbour whose
-// link is down (its share stays here), and what is late is added when it comes.
+// else at the deadline. Models follow push_barrier.h: a missing one counts as
+// no difference. Mass follows mass_ledger.h: nothing is given to a neighbour
+// whose link is down (its share stays here), and what is late is added when it
+// comes.
 #ifndef DFL_CORE_ROUNDS_MASS_ROUNDS_H_
 #define DFL_CORE_ROUNDS_MASS_ROUNDS_H_
 
@@ -39,13 +40,14 @@ class MassRounds : public PushAlgorithm {
   // nodes, with what is unsettled, does not change within an epoch. Empty where
   // nothing but replicas is kept up to date.
   virtual absl::Span<const float> conserved() const = 0;
-  // Push-sum's weight, which is conserved in the vector's stead: its sum over all
-  // nodes is their number. Nullopt where there is none.
+  // Push-sum's weight, which is conserved in the vector's stead: its sum over
+  // all nodes is their number. Nullopt where there is none.
   virtual std::optional<double> conserved_weight() const {
     return std::nullopt;
   }
-  // For monitors and tests. Adds to `vector` [n] what was given and is not known to be
-  // delivered, and what was taken and not added yet; returns the scalars' sum.
+  // For monitors and tests. Adds to `vector` [n] what was given and is not
+  // known to be delivered, and what was taken and not added yet; returns the
+  // scalars' sum.
   virtual double AddUnsettled(absl::Span<float> vector) const {
     return ledger_.AddUnsettled(vector);
   }
@@ -81,8 +83,8 @@ class MassRounds : public PushAlgorithm {
   static void Compute(Actions& actions) { actions.Do(ComputeGradient{}); }
   // Of `neighbours`, those whose link is up.
   std::vector<Neighbour> Up(const std::vector<Neighbour>& neighbours) const;
-  // Takes `weight` of `vector` for each of `to`: conserved[l] -= the parcel, for
-  // each of them. Of equal weights one parcel is made. weight * `scalar`
+  // Takes `weight` of `vector` for each of `to`: conserved[l] -= the parcel,
+  // for each of them. Of equal weights one parcel is made. weight * `scalar`
   // travels with it.
   void GiveShares(const std::vector<Neighbour>& to,
                   absl::Span<const float> vector, absl::Span<float> conserved,

@@ -52,7 +52,7 @@ const FlatVector* ReplicaRounds::replica_of(const NodeId& peer) const {
   return it == replicas_.end() ? nullptr : &it->second;
 }
 
-// ------------------------------------------------------------------ giving ----
+// ----------------------------------------------------------------- giving ----
 
 void ReplicaRounds::SignOwn(int64_t q, absl::Span<const float> values) {
   CodeSigns(q, values, Part(own_, q), Steps(1));
@@ -131,7 +131,7 @@ FlatVector ReplicaRounds::MassOf(const Give& give) const {
   return mass;
 }
 
-// ------------------------------------------------------------------ taking ----
+// ----------------------------------------------------------------- taking ----
 
 void ReplicaRounds::OnTaken(const NodeId& from) {
   while (auto surplus = ledger().TakeSurplus(from)) Apply(*surplus);

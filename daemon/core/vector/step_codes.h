@@ -42,7 +42,8 @@ int64_t StepCount(int64_t n);
 // (code + 1/2) step, rounded once. The same at sender and receiver.
 float StepValue(int32_t code, float step);
 
-// The q-th vector becomes C(v), v = target - base [n], bits = 1. In each block B
+// The q-th vector becomes C(v), v = target - base [n], bits = 1. In each block
+// B
 //
 //   C(v) = (|v|_1 / |B|) sign(v),  sign(0) = 1
 //

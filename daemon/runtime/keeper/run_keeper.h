@@ -3,8 +3,8 @@
 // same in dfld and in the simulator.
 //
 // A plan goes through three stages here:
-//   known     the newest plan that the disk holds; after a start it has not been
-//             looked at yet, and it may no longer fit this node
+//   known     the newest plan that the disk holds; after a start it has not
+//             been looked at yet, and it may no longer fit this node
 //   accepted  checked, on disk, and handed to the node
 //   in force  the node has adopted it at a boundary
 //
@@ -39,8 +39,8 @@ class RunKeeper {
   // Both must outlive it.
   RunKeeper(ports::Files& files, const StateCodec& codec, std::string node);
 
-  // Reads the state and counts this start. Nothing is written: TakeUp, Accept or
-  // Save does that. Once, before all else.
+  // Reads the state and counts this start. Nothing is written: TakeUp, Accept
+  // or Save does that. Once, before all else.
   // Errors: as StateFiles::Load.
   absl::StatusOr<Begun> Begin();
 
@@ -74,10 +74,11 @@ class RunKeeper {
   // Errors: as Files; it is undone in memory all the same.
   absl::Status TakeBack();
 
-  // After a start: the known plan fits and is accepted as it was; what was wanted
-  // is wanted still. `plan` is the known one in its present canonical form.
-  // Errors: as Files; the plan is accepted all the same, for a disk that is full
-  // keeps nobody from the run.
+  // After a start: the known plan fits and is accepted as it was; what was
+  // wanted is wanted still. `plan` is the known one in its present canonical
+  // form.
+  // Errors: as Files; the plan is accepted all the same, for a disk that is
+  // full keeps nobody from the run.
   absl::Status TakeUp(KeptPlan plan);
 
   // The node has adopted the plan of that version.

@@ -32,8 +32,8 @@ class StateFiles {
   // The newest whole generation. A first generation that is torn counts as
   // none.
   // Errors: DATA_LOSS when both files are there and neither is whole;
-  // FAILED_PRECONDITION when a newer dfld wrote one; as Files::Read when neither
-  // could be read. The message says what to do.
+  // FAILED_PRECONDITION when a newer dfld wrote one; as Files::Read when
+  // neither could be read. The message says what to do.
   absl::StatusOr<Loaded> Load();
 
   // Writes `state` as the next generation, over the older of the two files.

@@ -63,7 +63,7 @@ InboundTransfers::~InboundTransfers() {
   for (auto& [key, transfer] : transfers_) loop_.Cancel(transfer->resume_timer);
 }
 
-// ----------------------------------------------------------- announcements ----
+// ---------------------------------------------------------- announcements ----
 
 void InboundTransfers::OnBegin(const NodeId& from, TransferBegin begin) {
   const Key key(from, begin.transfer);
@@ -161,7 +161,7 @@ void InboundTransfers::Open(const Key& key, TransferBegin begin,
   Append(transfers_.emplace(key, std::move(transfer)).first, 0, begin.body);
 }
 
-// ------------------------------------------------------------------ bodies ----
+// ----------------------------------------------------------------- bodies ----
 
 void InboundTransfers::OnChunk(const NodeId& from, const ports::Chunk& chunk) {
   const auto it = transfers_.find(Key(from, chunk.transfer));
@@ -251,7 +251,7 @@ void InboundTransfers::Complete(const Key& key, int64_t body_bytes,
                     TransferAck{key.second, body_bytes, true, taken});
 }
 
-// ------------------------------------------------------------------ ending ----
+// ----------------------------------------------------------------- ending ----
 
 void InboundTransfers::Refuse(const Key& key, const Refusal& refusal) {
   (void)links_.Send(key.first, TransferCancel{key.second, false, refusal.reason,

@@ -88,7 +88,8 @@ class OutboundTransfers {
   TransferListener& listener_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, TransferPtr> transfers_;
-  // From an announcement to its first acknowledgement, the last one of the link.
+  // From an announcement to its first acknowledgement, the last one of the
+  // link.
   std::map<NodeId, absl::Duration> round_trips_;
   // Work that comes back after we are gone finds this expired.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -1,5 +1,5 @@
-// What the daemon does with plans, orders and addresses, and what of it is there
-// after a restart.
+// What the daemon does with plans, orders and addresses, and what of it is
+// there after a restart.
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,5 @@
-// Increments of replicas in steps: the bytes, their number, and what is refused.
+// Increments of replicas in steps: the bytes, their number, and what is
+// refused.
 #include "daemon/codec/step_code.h"
 
 #include <cmath>

@@ -51,7 +51,7 @@ bool IsVector(const AlgorithmState& state, const std::string& field) {
   return it != state.fields.end() && !std::get<FlatVector>(it->second).empty();
 }
 
-// -------------------------------------------------- every algorithm's state ----
+// ------------------------------------------------ every algorithm's state ----
 
 class StateOf : public testing::TestWithParam<std::string> {};
 
@@ -405,7 +405,7 @@ TEST(StateTest, KdPdflDeliversAndMayBeDeliveredTo) {
   EXPECT_EQ(fresh.Last<Ask>().ask, 2U);
 }
 
-// ----------------------------------------------------------- next exchange ----
+// ---------------------------------------------------------- next exchange ----
 
 TEST(NextExchangeTest, IsAMultipleOfThePeriodAboveZero) {
   Machine machine("depositum", {{"T0", int64_t{10}}}, Three());

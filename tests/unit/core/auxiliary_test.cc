@@ -1,5 +1,5 @@
-// The vectors that papers follow beside x: what the catalogue names is there, and
-// nothing else. tests/golden holds their values to those of an independent
+// The vectors that papers follow beside x: what the catalogue names is there,
+// and nothing else. tests/golden holds their values to those of an independent
 // program.
 #include <algorithm>
 #include <cmath>

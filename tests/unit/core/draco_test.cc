@@ -378,7 +378,7 @@ TEST(DracoTest, AnswersAtAnyTime) {
   EXPECT_EQ(m.Handle(AskArrived{Id("a"), 2}), "answer");
 }
 
-// --------------------------------------------------------------- untrusted ----
+// -------------------------------------------------------------- untrusted ----
 
 TEST(DracoTest, NonsenseOfNeighboursIsIgnored) {
   const double huge = std::numeric_limits<double>::max();

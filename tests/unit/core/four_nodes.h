@@ -1,7 +1,7 @@
 // Four nodes of one algorithm without any chance: every message takes the time
-// of its edge, every gradient that of its number, and parcels of mass between two
-// of the nodes are late. Algorithms of all kinds run on it, for tests of what is
-// common to them; one that is in no catalogue does too.
+// of its edge, every gradient that of its number, and parcels of mass between
+// two of the nodes are late. Algorithms of all kinds run on it, for tests of
+// what is common to them; one that is in no catalogue does too.
 #ifndef DFL_TESTS_UNIT_CORE_FOUR_NODES_H_
 #define DFL_TESTS_UNIT_CORE_FOUR_NODES_H_
 
@@ -29,8 +29,8 @@ class FourNodes : public TestNetwork {
   // All nodes at step 0. Periods are short, so that they pass in a few steps.
   explicit FourNodes(const AlgorithmInfo& info);
 
-  // Until all nodes are at a boundary and have done `steps`. After that Run lets
-  // arrive what is on its way; no step begins.
+  // Until all nodes are at a boundary and have done `steps`. After that Run
+  // lets arrive what is on its way; no step begins.
   void RunToStep(int64_t steps);
   // Puts another object in the place of node i's. What that had asked for goes
   // on.

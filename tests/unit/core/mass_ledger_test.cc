@@ -343,8 +343,8 @@ std::unique_ptr<Machine> SinkInItsExchange() {
   return machine;
 }
 
-// What comes together where it cannot be handed on is of nodes that do not move.
-// out, out_up, in_up
+// What comes together where it cannot be handed on is of nodes that do not
+// move. out, out_up, in_up
 TEST(SinkRuleTest, ASinkIsGivenToAndHasNobodyToGiveTo) {
   SinkRule rule;
   rule.SetLinks(2, 0, 1);
@@ -421,7 +421,8 @@ TEST(SpodGtTest, ASinkThatIsCutOffStepsWithoutWhatItWasGiven) {
   EXPECT_EQ(RoundsOf(*machine).conserved()[0], 0);
 }
 
-// A correction that was no sink's sum keeps a node that is cut off where all are.
+// A correction that was no sink's sum keeps a node that is cut off where all
+// are.
 TEST(SpodGtTest, ANodeThatIsCutOffStepsByItsTracker) {
   auto machine = MachineOnDigraph("push-pull", {{"eta", 0.5}});
   machine->Handle(StepBegins{});
@@ -589,8 +590,8 @@ TEST(SgpTest, TheRatioIsTheModel) {
   EXPECT_EQ(RoundsOf(*machine).conserved()[0], 3);
 }
 
-// A step of x moves the model by step/omega, and a share of the next model is the
-// node's own: together they make no more of it than while nothing fails.
+// A step of x moves the model by step/omega, and a share of the next model is
+// the node's own: together they make no more of it than while nothing fails.
 // omega, own_share, b, least_omega
 TEST(SgpStepShareTest, TakesTheWholeStepWhileNothingFails) {
   EXPECT_EQ(SgpStepShare(1, 0.5, 0.5, 0.4), 1);

@@ -1,5 +1,5 @@
-// What the matrix-form tests compute with: plain matrices of doubles, weights of
-// small graphs, and least squares with full gradients.
+// What the matrix-form tests compute with: plain matrices of doubles, weights
+// of small graphs, and least squares with full gradients.
 #ifndef DFL_TESTS_UNIT_CORE_MATRIX_H_
 #define DFL_TESTS_UNIT_CORE_MATRIX_H_
 

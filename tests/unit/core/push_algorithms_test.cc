@@ -184,7 +184,7 @@ void ExpectAt(Net& net, const Models& want, const std::string& what) {
   }
 }
 
-// ---------------------------------------------------------------- dfedavgm ----
+// --------------------------------------------------------------- dfedavgm ----
 
 TEST(DfedavgmTest, FollowsTheNaiveRecursion) {
   const MixingMatrix w = Path();
@@ -259,7 +259,7 @@ TEST(DfedavgmTest, AMissingNeighbourCountsAsNoDifference) {
   }
 }
 
-// ----------------------------------------------------------------- dfedsam ----
+// ---------------------------------------------------------------- dfedsam ----
 
 TEST(DfedsamTest, FollowsTheNaiveRecursion) {
   const MixingMatrix w = Path();
@@ -447,7 +447,7 @@ TEST(FedavgPlusTest, NoRoundOfFineTuningIsJumpedOver) {
   EXPECT_EQ(m.parameters, (std::vector<float>{0, 0}));
 }
 
-// ---------------------------------------------------------------- epidemic ----
+// --------------------------------------------------------------- epidemic ----
 
 // places[j]: whom j sends to in `round`.
 std::vector<std::set<int64_t>> Sends(int64_t round, int64_t m, int64_t s) {
@@ -536,7 +536,7 @@ TEST(EpidemicTest, SendsToNoMoreThanThereAre) {
   EXPECT_EQ(alone.Handle(GradientReady{}), "done");
 }
 
-// ------------------------------------------------------------------ fedmid ----
+// ----------------------------------------------------------------- fedmid ----
 
 // n2 is the centre.
 MixingMatrix Star() {
@@ -737,7 +737,7 @@ TEST(SeededDecisionsTest, ChooseTogetherIsUniformAndDistinct) {
             decisions.ChooseTogether(7, "other", 0, 1000, 5));
 }
 
-// --------------------------------------------------------------------- all ----
+// -------------------------------------------------------------------- all ----
 
 class AllPushAlgorithms : public testing::TestWithParam<std::string> {};
 

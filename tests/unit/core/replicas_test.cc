@@ -1,6 +1,6 @@
 // Compressed differences and replicas: what is sent, what everybody knows, and
-// what happens when parcels are late, repeated or missing. NIDS too, whose flows
-// are matched.
+// what happens when parcels are late, repeated or missing. NIDS too, whose
+// flows are matched.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -55,7 +55,7 @@ std::vector<Give> GivesOf(const Machine& machine) {
 
 std::vector<Neighbour> Two() { return {{Id("a"), 0.25}, {Id("b"), 0.5}}; }
 
-// ------------------------------------------------------------- compressors ----
+// ------------------------------------------------------------ compressors ----
 
 Compression CompressorOf(const char* compressor, double rate) {
   return CompressionOf(*Knobs::Resolve(
@@ -98,7 +98,7 @@ TEST(CompressorTest, MasksAreDifferentCoordinatesEachAsOftenAsAnother) {
   for (const int count : often) EXPECT_NEAR(count, 500, 100);
 }
 
-// ------------------------------------------------------------------ ledger ----
+// ----------------------------------------------------------------- ledger ----
 
 TEST(ReplicaLedgerTest, ParcelsThatWaitAreOneWithTheNewestEntries) {
   MassLedger ledger(MassLedger::Merge::kReplace);
@@ -133,7 +133,7 @@ TEST(ReplicaLedgerTest, NoMoreThanTwoParcelsWaitForTheirRounds) {
   EXPECT_EQ(ledger.TakeOut(3).size(), 2U);
 }
 
-// ----------------------------------------------------------- matched flows ----
+// ---------------------------------------------------------- matched flows ----
 
 float Sum(MatchedFlows& flows) {
   std::vector<float> vector(1, 0.0F);
@@ -192,7 +192,7 @@ TEST(MatchedFlowsTest, SharesThatWaitAreRenewed) {
   EXPECT_EQ(Sum(flows), -5);
 }
 
-// -------------------------------------------------------------------- nids ----
+// ------------------------------------------------------------------- nids ----
 
 // After round 0, which mixes nothing.
 std::unique_ptr<Machine> NidsAtRoundOne() {
@@ -232,8 +232,8 @@ TEST(NidsTest, AMissingNeighbourMakesNoDifferenceAndItsShareIsRenewed) {
   // phi + W_a/2 (phi_a - phi) alone.
   EXPECT_EQ(machine->parameters, (std::vector<float>{-0.75, -2.5}));
 
-  // A third of the neighbours, by weight, is there: a third of the step c = (1.25,
-  // 1.5). phi = (-1/3, -2).
+  // A third of the neighbours, by weight, is there: a third of the step c =
+  // (1.25, 1.5). phi = (-1/3, -2).
   machine->gradient = {0, 0};
   EXPECT_EQ(machine->Handle(StepBegins{}), "gradient");
   EXPECT_EQ(machine->Handle(GradientReady{}), "give wake");
@@ -289,7 +289,7 @@ TEST(NidsTest, ANeighbourThatIsDownIsGivenNothing) {
   EXPECT_EQ(machine->Last<Give>().to, Id("a"));
 }
 
-// --------------------------------------------------------------- choco-sgd ----
+// -------------------------------------------------------------- choco-sgd ----
 
 // In round 0, k = 2 of 4: x' = (-1, 4, -2, 0), and its largest two are given.
 std::unique_ptr<Machine> ChocoAtExchange() {
@@ -524,7 +524,7 @@ TEST(StepCodesTest, IncrementsStayFiniteAndNeverEndAtNothing) {
   EXPECT_EQ(replica[4], 0);
 }
 
-// -------------------------------------------------------------------- beer ----
+// ------------------------------------------------------------------- beer ----
 
 // Each of the two vectors has its own magnitude.
 TEST(BeerTest, SignsOfBothReplicasTravelTogether) {
@@ -630,7 +630,7 @@ TEST(BeerTest, ANewEpochBeginsTrackersAtTheGradient) {
   EXPECT_EQ((*machine)->Auxiliary("v"), (FlatVector{7, 7}));
 }
 
-// ---------------------------------------------------------------- anq-nids ----
+// --------------------------------------------------------------- anq-nids ----
 
 // Two bits: l in {-2, .., 1}, d = 2 R/3.
 TEST(AnqNidsTest, SendsCodesInARangeThatShrinksOrWidens) {

@@ -55,7 +55,7 @@ std::string Refused(const TopologySpec& spec, int64_t nodes,
   return std::string(status.message());
 }
 
-// ------------------------------------------------------------ fixed graphs ----
+// ----------------------------------------------------------- fixed graphs ----
 
 TEST(Topology, PathIsARingWithoutItsLastEdge) {
   EXPECT_THAT(Built(Kind("path"), 4).Edges(),
@@ -102,7 +102,7 @@ TEST(Topology, KNearestHasHalfOfTheNeighboursOnEachSide) {
             Built(Kind("complete"), 5).Edges());
 }
 
-// ------------------------------------------------------------ drawn graphs ----
+// ----------------------------------------------------------- drawn graphs ----
 
 TEST(RandomRegular, IsSimpleConnectedAndHasTheDegree) {
   for (const auto& [degree, nodes] : Edges{{2, 3},
@@ -249,7 +249,7 @@ TEST(DrawnTopologies, ALaterRoundThatCannotBeDrawnHasTheFirstGraph) {
   EXPECT_GE(repeated, 1);
 }
 
-// ------------------------------------------------------------- named edges ----
+// ------------------------------------------------------------ named edges ----
 
 TEST(ExplicitTopology, MayBeDirected) {
   TopologySpec spec = Kind("explicit");
@@ -316,7 +316,7 @@ TEST(TimeVaryingTopology, AWindowOfFreshDrawsHasTheFirstEight) {
   EXPECT_EQ(std::get<Graph>(*window).Edges(), expected.Edges());
 }
 
-// ----------------------------------------------------------------- refusals ----
+// --------------------------------------------------------------- refusals ----
 
 TEST(Topology, RefusesWhatIsOutOfRangeOrImpossible) {
   struct Case {

@@ -170,8 +170,8 @@ inline void ExpectCut(const absl::StatusOr<Dataset>& result,
   ExpectError(result.status(), absl::StatusCode::kDataLoss, {"allowed: "});
 }
 
-// Every proper prefix of `bytes` of at least `from` bytes, written as `name`, is
-// refused by load(path) as cut short, with an error that names the file.
+// Every proper prefix of `bytes` of at least `from` bytes, written as `name`,
+// is refused by load(path) as cut short, with an error that names the file.
 template <typename LoadFn>
 void ExpectEveryTruncationRefused(const std::string& name,
                                   absl::string_view bytes, LoadFn load,

@@ -274,7 +274,7 @@ TEST(Training, TheSameBatchGivesTheSameGradientOnce) {
   EXPECT_NE(node.gradient, first);
 }
 
-// ------------------------------------------------------------- predictions ----
+// ------------------------------------------------------------ predictions ----
 
 std::shared_ptr<std::vector<core::ModelValues>> Models(
     size_t count, const BoundLearner& like) {
@@ -318,8 +318,8 @@ TEST(Predict, UsesEachModelForOneBatchAndLeavesItsOwnAlone) {
               bound.buffers.empty());
     EXPECT_EQ(bound.parameters, parameters) << kind;
     EXPECT_EQ(bound.buffers, buffers) << kind;
-    // And the module is bound to the node's vectors again: what is written there
-    // is what it predicts with and trains.
+    // And the module is bound to the node's vectors again: what is written
+    // there is what it predicts with and trains.
     for (float& value : bound.parameters) value *= 0.5F;
     const auto again = bound.learner->Predict(request);
     ASSERT_TRUE(again.ok()) << again.status();

@@ -100,7 +100,7 @@ class JoiningTest : public testing::Test, public Joining::Listener {
                                 self_.transfers, asks_, peers_, run_, *this);
 };
 
-// ---------------------------------------------------------------- searches ----
+// --------------------------------------------------------------- searches ----
 
 TEST_F(JoiningTest, NobodyIsAheadOnceAllAreHeardOf) {
   Say(kA, 0);
@@ -326,7 +326,7 @@ TEST_F(JoiningTest, ANodeThatTrainsAsksAtItsBoundaryOnly) {
   EXPECT_EQ(nobody_, 0);
 }
 
-// ----------------------------------------------------------- after a start ----
+// ---------------------------------------------------------- after a start ----
 
 TEST_F(JoiningTest, OneThatIsHeardOfLaterAndIsAheadStillGivesItsModel) {
   Say(kA, 0);
@@ -386,7 +386,7 @@ TEST_F(JoiningTest, AStartThatIsForgottenNeedsNoConfirmation) {
   EXPECT_FALSE(joining_->searching());
 }
 
-// ---------------------------------------------------------- the first round ----
+// -------------------------------------------------------- the first round ----
 
 TEST_F(JoiningTest, TheFirstRoundWaitsForThoseThatAreAboutToTrain) {
   Say(kA, 0, Phase::kIdle);

@@ -1,5 +1,5 @@
-// Links and transfers of a node that has no other parts, for tests of a part that
-// uses both. Models that come in are counted and dropped.
+// Links and transfers of a node that has no other parts, for tests of a part
+// that uses both. Models that come in are counted and dropped.
 #ifndef DFL_TESTS_UNIT_RUNTIME_LONE_NODE_H_
 #define DFL_TESTS_UNIT_RUNTIME_LONE_NODE_H_
 

@@ -107,8 +107,8 @@ TEST_P(Deadlines, ASlowNeighbourDelaysNobodyBeyondTheDeadline) {
   });
 }
 
-// Every link is reset again and again, frames come at odd times, a node dies and
-// comes back: nobody stops, nothing is left over, and models stay together.
+// Every link is reset again and again, frames come at odd times, a node dies
+// and comes back: nobody stops, nothing is left over, and models stay together.
 TEST_P(Deadlines, AStormOfLostLinksStopsNobody) {
   for (const uint64_t seed : {71, 72, 73}) {
     ClusterOptions options;

@@ -1,6 +1,6 @@
 // Gradient tracking and push-sum on whole nodes: what is given away arrives
-// exactly once through chunks, lost links and late acknowledgements, and after a
-// crash a new tracker epoch begins.
+// exactly once through chunks, lost links and late acknowledgements, and after
+// a crash a new tracker epoch begins.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -374,8 +374,8 @@ TEST(MassOnNodesTest, ReplicasOfIncrementsAreTheSameEverywhere) {
   }
 }
 
-// A change of algorithm while it runs: state is built anew, in a new epoch where
-// mass was exchanged before.
+// A change of algorithm while it runs: state is built anew, in a new epoch
+// where mass was exchanged before.
 TEST(MassOnNodesTest, AlgorithmsChangeCleanly) {
   const Problems problems;
   RunTwice(LeastSquaresCluster(problems, 45), [&](SimCluster& c) {
@@ -417,7 +417,8 @@ TEST(MassOnNodesTest, AlgorithmsChangeCleanly) {
   });
 }
 
-// What a node knew was of the model before: it begins anew, and so does everybody.
+// What a node knew was of the model before: it begins anew, and so does
+// everybody.
 TEST(MassOnNodesTest, AnImportedModelEndsTheEpoch) {
   const Problems problems;
   RunTwice(LeastSquaresCluster(problems, 48), [&](SimCluster& c) {
@@ -432,8 +433,8 @@ TEST(MassOnNodesTest, AnImportedModelEndsTheEpoch) {
       EXPECT_TRUE(status.ok()) << status;
       ++imported;
     });
-    // The round in which the epoch ends waits for its deadline: what was given in
-    // it is void. A few more follow.
+    // The round in which the epoch ends waits for its deadline: what was given
+    // in it is void. A few more follow.
     c.RunFor(plan.deadline.exchange + absl::Milliseconds(50));
     EXPECT_EQ(imported, 1);
     for (int64_t i = 0; i < 4; ++i) {

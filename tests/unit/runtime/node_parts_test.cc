@@ -1,5 +1,6 @@
 // What a node does by itself, part by part: phases, presence, training,
-// evaluations, the first model, the algorithm's lives and the adoption of plans.
+// evaluations, the first model, the algorithm's lives and the adoption of
+// plans.
 #include "tests/unit/runtime/node_parts.h"
 
 #include <memory>

@@ -246,7 +246,7 @@ TEST(NodePersonal, APredictionWaitsForAGradientUnderWay) {
   });
 }
 
-// --------------------------------------------------------- the learner's part ----
+// ----------------------------------------------------- the learner's part ----
 
 TEST(AnalyticLearnerTest, PredictsOneBatchWithEachModel) {
   const auto problem = Rows(0, 10, 61).first;

@@ -287,7 +287,7 @@ TEST(NodePlan, WorkForTheOldModelIsDoneBeforeANewRunIsTakenOver) {
   });
 }
 
-// ------------------------------------------------- evaluation and stopping ----
+// ------------------------------------------------ evaluation and stopping ----
 
 constexpr int64_t kClasses = 3;
 constexpr int64_t kWidth = 4;

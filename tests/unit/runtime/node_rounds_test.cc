@@ -224,8 +224,8 @@ TEST(RoundsOnNodes, TheLearnerTakesTheSameBatchTwice) {
   EXPECT_NE(g, first);
 }
 
-// News overtake a model on a slow link: n0 tells that it has finished before its
-// last model is across, and n1 waits for that all the same.
+// News overtake a model on a slow link: n0 tells that it has finished before
+// its last model is across, and n1 waits for that all the same.
 TEST(LastRound, AModelThatWasSentBeforeTheEndIsWaitedFor) {
   ClusterOptions options;
   options.nodes = 2;

@@ -238,7 +238,7 @@ TEST_P(AgeTest, APushTellsHowOldItIs) {
 
 INSTANTIATE_TEST_SUITE_P(Cut, AgeTest, testing::Bool());
 
-// ------------------------------------------------------------ short bodies ----
+// ----------------------------------------------------------- short bodies ----
 
 class ShortBodyTest : public TransfersTest {
  protected:

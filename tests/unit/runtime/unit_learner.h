@@ -45,8 +45,8 @@ class UnitLearner : public simports::FakeLearner {
   absl::Span<float> buffers_;
 };
 
-// Parameters and buffers that every node of `plan` starts from. `learner` is not
-// a node's.
+// Parameters and buffers that every node of `plan` starts from. `learner` is
+// not a node's.
 inline std::pair<std::vector<float>, std::vector<float>> InitialModel(
     ports::Learner& learner, const core::RunPlan& plan) {
   std::vector<float> parameters(learner.model().parameter_count);

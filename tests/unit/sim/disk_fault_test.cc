@@ -14,8 +14,8 @@
 namespace dfl::sim {
 namespace {
 
-// Two crashes, each while the fault is there; the plan changes before the first,
-// between them and while the node is down.
+// Two crashes, each while the fault is there; the plan changes before the
+// first, between them and while the node is down.
 std::string TwoCrashes(const std::string& fault) {
   return SmallScenario(
       absl::StrCat("  events:\n"

@@ -35,7 +35,7 @@ std::string Exact(absl::string_view network, absl::string_view algorithm) {
                               {"batch_size: 10", "batch_size: 30"}});
 }
 
-// -------------------------------------------------------------- what may be ----
+// ------------------------------------------------------------ what may be ----
 
 std::vector<std::string> MetricsOf(const std::string& text,
                                    absl::string_view variant = "") {
@@ -96,7 +96,7 @@ TEST(ExtraMetrics, AreThoseOfVariantsAndOfChangesToo) {
               ElementsAre("consensus_error_v"));
 }
 
-// ------------------------------------------------------------- what there is ----
+// ---------------------------------------------------------- what there is ----
 
 simports::ProblemSet Problems() {
   simports::ExampleSpec spec;
@@ -249,7 +249,7 @@ TEST(ExtraMetrics, AreLeftOutWhileANodeRunsAnotherAlgorithm) {
   EXPECT_EQ(result.rows.back().extra.size(), 4);
 }
 
-// --------------------------------------------------------- gradients of data ----
+// ------------------------------------------------------ gradients of data ----
 
 // Over all rows, of which the last batch has fewer.
 TEST(DataGradient, IsThatOfAllRowsOfTheNode) {

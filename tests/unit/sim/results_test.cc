@@ -92,7 +92,8 @@ std::string Penalised(const std::string& algorithm, const std::string& prox,
        {"kind: ring", algorithm == "fedmid" ? "kind: star" : "kind: ring"}});
 }
 
-// Of [PaME] Example 1 one weight of a hundred is not 0, so l1 finds most of them.
+// Of [PaME] Example 1 one weight of a hundred is not 0, so l1 finds most of
+// them.
 TEST(Penalties, AreMeasuredByTheZerosTheyMakeAndByWhatTheyAdd) {
   for (const char* algorithm : {"depositum", "fedmid"}) {
     SCOPED_TRACE(algorithm);
