@@ -46,7 +46,8 @@ absl::Status CheckPartition(const PartitionSpec& spec);
 //   classes    each part holds classes_per_node classes; a class is cut equally
 //              among the parts that hold it
 //   explicit   part i has sizes[i] of all rows, of the classes in the
-//              proportion ratios[i], both within one row. [DeceFL] supplement, Table 3
+//              proportion ratios[i], both within one row. [DeceFL]
+//              supplement, Table 3
 // Errors: INVALID_ARGUMENT for bad parameters; FAILED_PRECONDITION when the
 // part is empty (says which parameter to change), or when the explicit parts
 // want more of a class than there is.

@@ -9,7 +9,8 @@
 //              or at Poisson times; a newer delta replaces an unsent one
 //   receives   delta_j. It is dropped when older than gamma_max, or when psi
 //              were accepted in this period; else it goes into the
-//              superposition window. The first opens the window; `window` seconds later
+//              superposition window. The first opens the window;
+//              `window` seconds later
 //                theta <- theta + sum q_ji delta_j                  def. 3.1
 //              q_ji = 1/(j's out-neighbours), nothing renormalised.
 //   unifies    At the start of period M (each lasts P seconds) the hub

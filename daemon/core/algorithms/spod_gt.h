@@ -6,7 +6,8 @@
 //   x_i' = x_i + sum_in v^_ij a_ij (x_j - x_i)
 //   y_i' = y_i - sum_out v^_ji b_ji y_i + sum_in v^_ij b_ij y_j
 //   x_i <- x_i' - eta y_i'
-//   y_i <- y_i' + v_i g_i(x_i) - (v_i g_i) of the round before,  y = v g at first
+//   y_i <- y_i' + v_i g_i(x_i) - (v_i g_i) of the round before,
+//                                                y = v g at first
 //
 // The tracker is kept as z = y - v g, which only transfers move, through the
 // ledger: sum_i y_i = sum_i v_i g_i. To an out-neighbour that is not drawn goes
@@ -14,10 +15,11 @@
 //
 // Where nobody is up that a node could hand its tracker on to, see SinkRule.
 //
-// Given by knobs, or (p_draw) drawn once by node and by link from Beta(1/2, 1/2),
-// as in the paper's experiments.
+// Given by knobs, or (p_draw) drawn once by node and by link from
+// Beta(1/2, 1/2), as in the paper's experiments.
 //
-// By knobs: push-pull (p = p^ = 1), g-push-pull (p = 1), sporadic-k-gt (p^ = 1).
+// By knobs: push-pull (p = p^ = 1), g-push-pull (p = 1), sporadic-k-gt
+// (p^ = 1).
 #ifndef DFL_CORE_ALGORITHMS_SPOD_GT_H_
 #define DFL_CORE_ALGORITHMS_SPOD_GT_H_
 
