@@ -1,8 +1,6 @@
 #include "daemon/app/plan_facts.h"
 
-#include "absl/strings/str_format.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/core/algorithms/pame.h"
 #include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::app {
@@ -38,13 +36,8 @@ absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
   DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
                        core::DeriveTopology(plan.plan(), *plan.checked.graph));
   facts.spectral_gap = core::SpectralGap(topology);
-  if (plan.plan().algorithm.name == "pame") {
-    const core::NodePlan& node = plan.node;
-    const int64_t m =
-        core::PameParticipants(node.knobs.Number("nu"), node.neighbours.size());
-    facts.first_step_note = absl::StrFormat(
-        "the first step is 1/(sigma0 m) = %.4g with m = %d",
-        1 / (node.knobs.Number("sigma0") * static_cast<double>(m)), m);
+  if (const auto first_step = plan.checked.algorithm->first_step) {
+    facts.first_step_note = first_step(plan.node);
   }
   return facts;
 }

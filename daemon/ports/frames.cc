@@ -1,6 +1,7 @@
 #include "daemon/ports/frames.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/ascii.h"
@@ -231,6 +232,7 @@ const char* FrameName(const Frame& frame) {
   static constexpr const char* kNames[] = {
       "state", "ask", "refuse", "cancel-ask", "transfer-begin",
       "chunk", "ack", "cancel", "skip"};
+  static_assert(std::size(kNames) == std::variant_size_v<Frame>);
   return kNames[frame.index()];
 }
 

@@ -39,9 +39,9 @@ class Estimate {
         edge_(algorithm.edge),
         n_(model.parameter_count),
         buffers_(model.buffer_count) {
-    // PaME has a transmission rate of its own.
-    const double rate =
-        algorithm.name == "pame" ? node.knobs.Number("p") : plan.codec.rate;
+    const double rate = algorithm.message_rate
+                            ? algorithm.message_rate(node.knobs)
+                            : plan.codec.rate;
     need_.message = MessageBytes(plan.codec.format, rate, n_, buffers_);
   }
 

@@ -49,6 +49,7 @@ class Algorithm;          // algorithm.h
 struct AlgorithmContext;  // algorithm.h
 class Decisions;          // decisions.h
 struct Network;           // network.h
+struct NodePlan;          // node_plan.h
 
 // What an algorithm wants to know of the whole network, beyond what NodePlan
 // tells every algorithm. Each algorithm that wants something has a struct of
@@ -80,6 +81,10 @@ struct AlgorithmInfo {
   // Null: nothing.
   std::vector<std::string> (*warnings)(const Network& network,
                                        const AnyGraph& window) = nullptr;
+
+  // What a person should know of a node's first step under `plan`, e.g. how
+  // long it is. Null: nothing.
+  std::string (*first_step)(const NodePlan& plan) = nullptr;
 
   // ---- what a plan must offer ----
 
@@ -130,6 +135,9 @@ struct AlgorithmInfo {
   // Vectors of length n kept beside parameters and gradient.
   int64_t extra_vectors = 0;
   EdgeCost edge = {};
+  // The share of coordinates that a message carries, where a knob says so in
+  // place of the plan's codec. Null: the codec does.
+  double (*message_rate)(const Knobs& knobs) = nullptr;
   // How many of `degree` neighbours it keeps models of at once, at the most.
   // Null: of all.
   int64_t (*heard_at_once)(const Knobs& knobs, int64_t degree) = nullptr;

@@ -117,7 +117,7 @@ AlgorithmInfo AnqNidsInfo() {
       .extra_vectors = 4,
       .edge = ReplicaCost(1) + MatchedCost(),
       .cost =
-          "One gradient a round; to each neighbour bits n/8 + n/64 bytes, or "
+          "One gradient per round; to each neighbour bits n/8 + n/64 bytes, or "
           "4 n bytes as fp32 for a parcel that had to wait.",
       .knobs = {NidsStepKnob(),
                 PositiveKnob("R0", 2.0,

@@ -250,7 +250,7 @@ AlgorithmInfo ClockedInfo(bool discard_late) {
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =
-          "At most one gradient a round; to each neighbour 4 n bytes as fp32 "
+          "At most one gradient per round; to each neighbour 4 n bytes as fp32 "
           "and dense, 4 s with s random coordinates.",
       .knobs = {
           PositiveKnob("eta", 0.01,
@@ -313,26 +313,27 @@ AlgorithmInfo BarrierDsgdInfo() {
 }
 
 AlgorithmInfo SyncDsgdInfo() {
-  return {
-      .name = "sync-dsgd",
-      .summary = "Rounds that wait for every node's gradient",
-      .source = "[thesis] ch. 2, a baseline",
-      .caveats =
-          "The slowest node sets the pace, but a round never waits longer than "
-          "deadline.exchange. topology.weights is not used.",
-      .create = [](AlgorithmContext context,
-                   Decisions& /*decisions*/) -> std::unique_ptr<Algorithm> {
-        return std::make_unique<AsyncDsgd>(std::move(context),
-                                           AsyncDsgd::Clock::kNone);
-      },
-      .exchange = Exchange::kPush,
-      .lock_step = true,
-      .edge = PushCost(),
-      .cost =
-          "One gradient a round; to each neighbour 4 n bytes as fp32 and "
-          "dense, 4 s with s random coordinates.",
-      .knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
-                MaxLagKnob()}};
+  return {.name = "sync-dsgd",
+          .summary = "Rounds that wait for every node's gradient",
+          .source = "[thesis] ch. 2, a baseline",
+          .caveats =
+              "The slowest node sets the pace: a node waits for its own "
+              "gradient as "
+              "long as that takes, and for its neighbours at most "
+              "deadline.exchange. topology.weights is not used.",
+          .create = [](AlgorithmContext context,
+                       Decisions& /*decisions*/) -> std::unique_ptr<Algorithm> {
+            return std::make_unique<AsyncDsgd>(std::move(context),
+                                               AsyncDsgd::Clock::kNone);
+          },
+          .exchange = Exchange::kPush,
+          .lock_step = true,
+          .edge = PushCost(),
+          .cost =
+              "One gradient per round; to each neighbour 4 n bytes as fp32 and "
+              "dense, 4 s with s random coordinates.",
+          .knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
+                    MaxLagKnob()}};
 }
 
 }  // namespace dfl::core

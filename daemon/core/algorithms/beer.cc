@@ -74,7 +74,7 @@ AlgorithmInfo BeerInfo() {
   info.gradient_estimate = "v";
   info.extra_vectors = 5;
   info.cost =
-      "One gradient a round, and two in the first; to each neighbour at most "
+      "One gradient per round, and two in the first; to each neighbour at most "
       "12 k bytes, for 2 k values with their coordinates, k = rate n. With the "
       "compressor sign it is n/4 + n/32 bytes.";
   return info;

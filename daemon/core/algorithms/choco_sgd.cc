@@ -39,7 +39,8 @@ AlgorithmInfo ChocoSgdInfo() {
   info.create = Create<ChocoSgd>;
   info.extra_vectors = 2;
   info.cost =
-      "One gradient a round; to each neighbour at most 6 k bytes, for k = rate "
+      "One gradient per round; to each neighbour at most 6 k bytes, for k = "
+      "rate "
       "n values with their coordinates. With the compressor sign it is n/8 + "
       "n/64 bytes.";
   return info;

@@ -160,7 +160,7 @@ AlgorithmInfo DepositumInfo() {
       .extra_vectors = 2,
       .edge = LedgerCost() + PushCost(),
       .cost =
-          "One gradient an iteration; every T0 iterations to each neighbour 8 "
+          "One gradient per iteration; every T0 iterations to each neighbour 8 "
           "n bytes as fp32, for a model and a tracker.",
       .knobs = Joined(
           Joined({PositiveKnob("alpha", 0.05, "Step size."),

@@ -48,7 +48,8 @@ AlgorithmInfo DfedavgmInfo() {
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =
-          "K gradients a round; to each neighbour 4 n bytes as fp32 and dense, "
+          "K gradients per round; to each neighbour 4 n bytes as fp32 and "
+          "dense, "
           "4 s with s random coordinates.",
       .knobs = {PositiveKnob("eta", 0.01, "Step size of the local steps."),
                 {.name = "theta",

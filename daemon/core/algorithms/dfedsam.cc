@@ -60,7 +60,7 @@ AlgorithmInfo DfedsamInfo() {
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =
-          "2 K gradients a round; to each neighbour 4 n bytes as fp32 and "
+          "2 K gradients per round; to each neighbour 4 n bytes as fp32 and "
           "dense, 4 s with s random coordinates.",
       .knobs = {PositiveKnob("eta", 0.01, "Step size of the local steps."),
                 {.name = "rho",

@@ -30,7 +30,7 @@ AlgorithmInfo DpsgdInfo() {
       .lock_step = true,
       .edge = PushCost(),
       .cost =
-          "One gradient a round; to each neighbour 4 n bytes as fp32 and "
+          "One gradient per round; to each neighbour 4 n bytes as fp32 and "
           "dense, 4 s with s random coordinates.",
       .knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()}};
 }

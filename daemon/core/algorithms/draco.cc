@@ -433,7 +433,8 @@ AlgorithmInfo DracoInfo() {
       .extra_vectors = 6,   // one of them a unification that waits
       .edge = {.sent = 3},  // an update under way, and what waits behind it
       .cost =
-          "B gradients a step (one training); to each out-neighbour at most 4 "
+          "B gradients per step (one training); to each out-neighbour at most "
+          "4 "
           "n bytes as fp32 a step, and every P seconds 4 n more over each "
           "edge.",
       .knobs = DracoKnobs()};

@@ -78,10 +78,12 @@ int64_t MostSenders(const Knobs& knobs, int64_t degree) {
 AlgorithmInfo EpidemicInfo() {
   return {
       .name = "epidemic",
-      .summary = "Send to s random members, average what came, and step",
+      .summary =
+          "Send to s random members, average the models that arrive, and step",
       .source = "[Epidemic] EL-Local",
       .caveats =
-          "The number of models that come differs from round to round, and the "
+          "The number of models that arrive differs from round to round, and "
+          "the "
           "mean of all models moves with it; a larger s makes it steadier.",
       .create = Create<Epidemic>,
       .exchange = Exchange::kPush,
@@ -90,7 +92,7 @@ AlgorithmInfo EpidemicInfo() {
       .edge = PushCost(),
       .heard_at_once = MostSenders,
       .cost =
-          "One gradient a round; to each of s peers 4 n bytes as fp32 and "
+          "One gradient per round; to each of s peers 4 n bytes as fp32 and "
           "dense, 4 rate n with random coordinates.",
       .knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 {.name = "s",

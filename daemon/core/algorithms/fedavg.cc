@@ -58,10 +58,10 @@ AlgorithmInfo FedavgInfo() {
   info.summary = "Federated averaging without a server: everyone with everyone";
   info.source = "[DeceFL] eq. (8), supplement eq. (17)";
   info.caveats =
-      "Every node sends its model to all others: m (m-1) messages a round, "
+      "Every node sends its model to all others: m (m-1) messages per round, "
       "where swarm sends 2 (m-1). What a node learns in a round reaches the "
-      "others in the next. To average what the local steps of the same round "
-      "gave, take dfedavgm with theta 0 on the complete graph.";
+      "others in the next. To average the models after the local steps of "
+      "the same round, take dfedavgm with theta 0 on the complete graph.";
   info.complete_graph = true;
   for (KnobSpec& knob : info.knobs) {
     if (knob.name == "form") knob.default_value = std::string("local");

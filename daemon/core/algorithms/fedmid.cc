@@ -135,7 +135,7 @@ AlgorithmInfo FedmidInfo() {
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =
-          "K gradients a round; from each node to the hub 4 n bytes as fp32, "
+          "K gradients per round; from each node to the hub 4 n bytes as fp32, "
           "and 4 n back.",
       .knobs = Joined(
           {PositiveKnob("eta_c", 0.01,

@@ -393,7 +393,8 @@ AlgorithmInfo KdPdflInfo() {
             return std::min(degree, knobs.Integer("subset"));
           },
       .cost =
-          "One gradient a round. Every T_ex rounds a star receives, instead of "
+          "One gradient per round. Every T_ex rounds a star receives, instead "
+          "of "
           "training, from each of `subset` neighbours 4 n bytes as fp32: a "
           "model that is kept and run on one batch.",
       .knobs = KdPdflKnobs()};

@@ -77,7 +77,7 @@ AlgorithmInfo KGtInfo() {
       .extra_vectors = 2,
       .edge = LedgerCost() + PushCost(),
       .cost =
-          "K gradients a round; to each neighbour 8 n bytes as fp32, for a "
+          "K gradients per round; to each neighbour 8 n bytes as fp32, for a "
           "model and a correction.",
       .knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
                 LocalStepsKnob(), MaxLagKnob()}};

@@ -67,7 +67,7 @@ AlgorithmInfo LocalInfo() {
       .caveats = "Nothing is exchanged: every node ends with its own model.",
       .create = Create<Local>,
       .exchange = Exchange::kNone,
-      .cost = "One gradient a step; nothing is sent.",
+      .cost = "One gradient per step; nothing is sent.",
       .knobs = {
           PositiveKnob("eta", 0.01, "Step size, used while sigma0 is 0."),
           {.name = "sigma0",

@@ -115,7 +115,7 @@ AlgorithmInfo NidsInfo() {
           "not vanish either",
       .extra_vectors = 2,
       .edge = LedgerCost() + MatchedCost(),
-      .cost = "One gradient a round; to each neighbour 4 n bytes as fp32.",
+      .cost = "One gradient per round; to each neighbour 4 n bytes as fp32.",
       .knobs = {NidsStepKnob()}};
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "daemon/core/algorithm/dispatch.h"
 #include "daemon/core/algorithm/network.h"
 #include "daemon/core/algorithm/state_fields.h"
@@ -185,6 +186,14 @@ int64_t AskedAtOnce(const Knobs& knobs, int64_t degree) {
                               knobs.Integer("extra_asked"));
 }
 
+std::string FirstStep(const NodePlan& plan) {
+  const int64_t m =
+      PameParticipants(plan.knobs.Number("nu"), plan.neighbours.size());
+  return absl::StrFormat(
+      "the first step is 1/(sigma0 m) = %.4g with m = %d",
+      1 / (plan.knobs.Number("sigma0") * static_cast<double>(m)), m);
+}
+
 // With nu = p = 1 every node replaces its model by the mean of its neighbours'.
 bool TakesEverything(const Network& network) {
   for (int64_t i = 0; i < static_cast<int64_t>(network.members.size()); ++i) {
@@ -302,12 +311,15 @@ AlgorithmInfo PameInfo() {
           "in proportion.",
       .create = Create<Pame>,
       .warnings = Warnings,
+      .first_step = FirstStep,
       .exchange = Exchange::kPull,
       .why_not_topk = "its theory needs uniformly random coordinates",
       .edge = {.sent = 1, .waiting = 1},
+      .message_rate = [](const Knobs& knobs) { return knobs.Number("p"); },
       .heard_at_once = AskedAtOnce,
       .cost =
-          "One gradient a step; every kappa steps from each of m neighbours 4 "
+          "One gradient per step; every kappa steps from each of m neighbours "
+          "4 "
           "s bytes as fp32, s = p n coordinates.",
       .knobs = PameKnobs()};
 }

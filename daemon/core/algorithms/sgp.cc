@@ -133,7 +133,7 @@ AlgorithmInfo SgpInfo() {
       .summary = "Push-sum SGD on digraphs",
       .source = "[SGP] Alg. 1",
       .caveats =
-          "A node whose incoming links fail gives its weight omega away. Its "
+          "A node whose incoming links fail loses its weight omega. Its "
           "step shrinks when omega falls below the least value it takes on "
           "this graph while nothing fails (0.2 where that is not known, which "
           "is on a graph that varies or is not strongly connected), or when a "
@@ -147,14 +147,15 @@ AlgorithmInfo SgpInfo() {
       .graphs = GraphKind::kDirected,
       .lock_step = true,
       .dense_only = true,
-      .why_dense = "a part of x with all of omega is another model",
+      .why_dense = "a part of x with all of omega would be another model",
       .gives_mass = true,
       .exact_mass =
           "a part of x that stays behind while all of its omega goes changes "
           "the model x/omega",
       .extra_vectors = 1,
       .edge = SgpCost(),
-      .cost = "One gradient a round; to each out-neighbour 4 n bytes as fp32.",
+      .cost =
+          "One gradient per round; to each out-neighbour 4 n bytes as fp32.",
       .knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()}};
 }
 

@@ -308,7 +308,8 @@ AlgorithmInfo Variant(std::string name, std::string summary, bool computes,
       .extra_vectors = 2,  // one of them while it is a sink
       .edge = LedgerCost() + PushCost(),
       .cost =
-          "At most one gradient a round; to each drawn out-neighbour 8 n bytes "
+          "At most one gradient per round; to each drawn out-neighbour 8 n "
+          "bytes "
           "as fp32, for a model and a tracker.",
       .knobs = KnobsOfVariant(computes, sends)};
 }
