@@ -5,7 +5,7 @@ Usage: layers.py [--root DIR]
 
   - a room includes project headers of its own or of lower levels only, and its
     level in CMake is the one in this file;
-  - torch, gRPC, protobuf and spdlog appear only in the rooms that wrap them;
+  - torch, gRPC, protobuf, spdlog and OpenSSL appear only in the rooms that wrap them;
   - deterministic rooms use nothing that reads a clock, a thread's timing or
     the platform's own randomness, hashing or mathematics.
 
@@ -41,6 +41,7 @@ LIBRARIES = {
     "protobuf": (r"^google/protobuf/|\.pb\.h$",
                  {r for r, level in LEVELS.items() if level >= 4} | {"proto"}),
     "spdlog": (r"^spdlog/", {"app"}),
+    "OpenSSL": (r"^openssl/", {"base", "tls"}),
 }
 
 DETERMINISTIC = {"base", "graph", "vector", "algorithm", "mass", "rounds",
