@@ -52,6 +52,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddPeer(app, chosen);
   AddModel(app, chosen);
   AddConfig(app, chosen);
+  AddCert(app, chosen);
   AddCompletion(app, chosen);
   AddVersion(app, chosen);
 }

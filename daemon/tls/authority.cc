@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/check.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
@@ -80,6 +81,16 @@ std::string LeafNames(const Identity& identity) {
   return names;
 }
 
+std::string PublicKeyHash(const PrivateKey& key) {
+  unsigned char* der = nullptr;
+  const int length = i2d_PUBKEY(key.key(), &der);
+  DFL_CHECK(length > 0);
+  std::string digest = Sha256Hex(absl::string_view(
+      reinterpret_cast<const char*>(der), static_cast<size_t>(length)));
+  OPENSSL_free(der);
+  return digest;
+}
+
 // The cluster in "spiffe://CLUSTER".
 absl::StatusOr<std::string> ClusterOf(const Certificate& certificate) {
   DFL_ASSIGN_OR_RETURN(const std::string uri, certificate.uri());
@@ -108,7 +119,7 @@ absl::StatusOr<Authority> Authority::Make(const std::string& cluster,
                        validity.now + validity.lifetime);
   // Two authorities of a cluster have different names, so that people can tell
   // them apart while one replaces the other.
-  const std::string mark = Sha256Hex(key.ToPem()).substr(0, 8);
+  const std::string mark = PublicKeyHash(key).substr(0, 8);
   X509* raw = x509.get();
   if (raw == nullptr ||
       !SetSubject(X509_get_subject_name(raw), absl::StrCat("CA ", mark),

@@ -48,22 +48,6 @@ int NoPassword(char*, int, int, void* asked) {
   return -1;
 }
 
-absl::Status CheckRights(const PemFile& file, uint32_t reader) {
-  if ((file.mode & kOthers) != 0) {
-    return absl::PermissionDeniedError(absl::StrFormat(
-        "%s: its rights are %04o, so others than its owner may use the key; "
-        "allowed: 0600 or 0400: `chmod 600 %s`",
-        file.path, file.mode, file.path));
-  }
-  if (file.owner != reader && file.owner != 0) {
-    return absl::PermissionDeniedError(absl::StrFormat(
-        "%s: belongs to user id %u, and this process runs as %u; the key must "
-        "belong to it or to root: `chown %u %s`",
-        file.path, file.owner, reader, reader, file.path));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 PemFile ReadPemFile(const std::string& path) {
@@ -107,6 +91,22 @@ absl::Status CheckRead(const PemFile& file, absl::string_view cure) {
       return absl::FailedPreconditionError(absl::StrCat(
           file.path, ": cannot be read: ", std::strerror(file.error)));
   }
+}
+
+absl::Status CheckRights(const PemFile& file, uint32_t reader) {
+  if ((file.mode & kOthers) != 0) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "%s: its rights are %04o, so others than its owner may use the key; "
+        "allowed: 0600 or 0400: `chmod 600 %s`",
+        file.path, file.mode, file.path));
+  }
+  if (file.owner != reader && file.owner != 0) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "%s: belongs to user id %u, and this process runs as %u; the key must "
+        "belong to it or to root: `chown %u %s`",
+        file.path, file.owner, reader, reader, file.path));
+  }
+  return absl::OkStatus();
 }
 
 PrivateKey::PrivateKey(evp_pkey_st* key) : key_(key, EVP_PKEY_free) {}

@@ -40,6 +40,11 @@ PemFile ReadPemFile(const std::string& path);
 // ends with `cure` where the file is missing.
 absl::Status CheckRead(const PemFile& file, absl::string_view cure);
 
+// OK when the file belongs to `reader`, the user id of this process, or to
+// root, and neither its group nor others have any right to it.
+// Errors: PERMISSION_DENIED with the command that cures it.
+absl::Status CheckRights(const PemFile& file, uint32_t reader);
+
 // A value: copies share the key.
 class PrivateKey {
  public:
@@ -63,12 +68,10 @@ class PrivateKey {
   std::shared_ptr<evp_pkey_st> key_;
 };
 
-// The key of `file`, for the certificate in `certificate_path`. The file must
-// belong to `reader`, the user id of this process, or to root, and neither its
-// group nor others may have any right to it.
-// Errors: as CheckRead; PERMISSION_DENIED for rights or owner; INVALID_ARGUMENT
-// as PrivateKey::FromPem; FAILED_PRECONDITION when it is another certificate's
-// key. Each message names the file and the command that cures it.
+// The key of `file`, for the certificate in `certificate_path`.
+// Errors: as CheckRead, CheckRights and PrivateKey::FromPem;
+// FAILED_PRECONDITION when it is another certificate's key. Each message names
+// the file and the command that cures it.
 absl::StatusOr<PrivateKey> LoadKey(const PemFile& file, uint32_t reader,
                                    const Certificate& certificate,
                                    absl::string_view certificate_path);

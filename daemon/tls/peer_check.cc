@@ -76,7 +76,7 @@ PeerVerdict CheckPolicy(const Identity& identity, const PeerPolicy& policy) {
                        identity.role) == policy.roles.end()) {
     verdict.fault = PeerFault::kWrongRole;
     verdict.text = absl::StrCat(
-        ToUri(identity), " is the identity of a ", Name(identity.role),
+        ToUri(identity), " has the role ", Name(identity.role),
         "; admitted here: ",
         absl::StrJoin(policy.roles, ", ", [](std::string* out, Role role) {
           absl::StrAppend(out, Name(role));

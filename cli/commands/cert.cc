@@ -1,0 +1,545 @@
+// dflctl cert init|issue|renew|list|show: a network's authority and what it
+// issues. Needs no daemon.
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "cli/cert_folder.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/tls/authority.h"
+#include "daemon/tls/certificate.h"
+#include "daemon/tls/identity.h"
+#include "daemon/tls/key_file.h"
+
+namespace dfl::cli {
+namespace {
+
+using tls::Authority;
+using tls::Certificate;
+using tls::Identity;
+using tls::PrivateKey;
+
+constexpr int kAuthorityDays = 3650;
+constexpr int kLeafDays = 365;
+constexpr int kMaxDays = 36500;
+
+struct CertCommand {
+  CertFolderChoice folder;
+  std::string what;  // CLUSTER, NAME or FILE
+  std::string role;
+  std::string operator_name;
+  std::string out;
+  int days = kLeafDays;
+};
+
+struct WrittenFile {
+  std::string path;
+  std::string what;
+};
+
+absl::Duration Days(int days) { return absl::Hours(24) * days; }
+
+absl::StatusOr<tls::Validity> ValidityOf(int days) {
+  if (days < 1 || days > kMaxDays) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--days: ", days, " is not allowed; allowed: 1 to ", kMaxDays));
+  }
+  return tls::Validity{absl::Now(), Days(days)};
+}
+
+int64_t DaysLeft(const Certificate& certificate) {
+  return absl::Floor(certificate.not_after() - absl::Now(), Days(1)) / Days(1);
+}
+
+// What is told of a certificate without a bundle: its dates alone.
+std::string DateState(const Certificate& certificate) {
+  const absl::Time now = absl::Now();
+  if (now < certificate.not_before()) return "not-yet-valid";
+  return now < certificate.not_after() ? "valid" : "expired";
+}
+
+std::string BundleState(const Certificate& certificate,
+                        const std::vector<Certificate>& bundle) {
+  const tls::ChainVerdict verdict =
+      tls::VerifyChain({certificate}, bundle, absl::Now());
+  return verdict.ok() ? "valid" : std::string(tls::Name(verdict.fault));
+}
+
+std::string IdentityText(const Certificate& certificate) {
+  return certificate.uri().ok() ? *certificate.uri() : "-";
+}
+
+Json ToJsonValue(const Certificate& certificate, const std::string& state) {
+  const auto time = [](absl::Time value) {
+    return absl::FormatTime(absl::RFC3339_sec, value, absl::UTCTimeZone());
+  };
+  Json json{{"identity", certificate.uri().ok() ? Json(*certificate.uri())
+                                                : Json(nullptr)}};
+  if (certificate.identity().ok()) {
+    const Identity& identity = *certificate.identity();
+    json["cluster"] = identity.cluster;
+    json["role"] = std::string(tls::Name(identity.role));
+    json["name"] = identity.name;
+  }
+  json["state"] = state;
+  json["days_left"] = DaysLeft(certificate);
+  json["not_before"] = time(certificate.not_before());
+  json["not_after"] = time(certificate.not_after());
+  json["authority"] = certificate.is_authority();
+  json["subject"] = certificate.subject();
+  json["issuer"] = certificate.issuer();
+  json["serial"] = certificate.serial();
+  json["key"] = certificate.key().name;
+  json["fingerprint"] = certificate.fingerprint();
+  return json;
+}
+
+void PrintWritten(Context& context, const std::string& folder,
+                  const Certificate& certificate,
+                  const std::vector<WrittenFile>& files) {
+  Json json{{"folder", folder},
+            {"certificate", ToJsonValue(certificate, DateState(certificate))},
+            {"files", Json::array()}};
+  for (const WrittenFile& file : files) {
+    json["files"].push_back(Json{{"path", file.path}, {"what", file.what}});
+  }
+  context.Print(json, [&] {
+    Table table({"FILE", "WHAT"});
+    for (const WrittenFile& file : files) table.Add({file.path, file.what});
+    return table.ToString();
+  });
+}
+
+absl::Status RefuseToOverwrite(const std::string& path,
+                               absl::string_view cure) {
+  if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(path, ": is there already and is not replaced; ", cure));
+}
+
+// The three files that the owner of a certificate needs.
+absl::Status WriteSet(const std::string& folder, const std::string& bundle,
+                      const Certificate& certificate, const PrivateKey& key,
+                      std::vector<WrittenFile>& files) {
+  const std::string who = IdentityText(certificate);
+  DFL_RETURN_IF_ERROR(MakePrivateFolder(folder));
+  DFL_RETURN_IF_ERROR(tls::WritePrivate(folder + "/key.pem", key.ToPem()));
+  files.push_back({folder + "/key.pem", "private key of " + who + ": secret"});
+  DFL_RETURN_IF_ERROR(
+      tls::WritePublic(folder + "/cert.pem", certificate.ToPem()));
+  files.push_back(
+      {folder + "/cert.pem", absl::StrCat("certificate of ", who, ", ",
+                                          DaysLeft(certificate) + 1, " days")});
+  DFL_RETURN_IF_ERROR(tls::WritePublic(folder + "/ca.pem", bundle));
+  files.push_back({folder + "/ca.pem", "whom it trusts"});
+  return absl::OkStatus();
+}
+
+std::string OperatorName(Context& context, const CertCommand& command) {
+  if (!command.operator_name.empty()) return command.operator_name;
+  const auto& environment = context.io().environment;
+  const auto user = environment.find("USER");
+  const bool usable =
+      user != environment.end() && ValidateNodeName(user->second).ok();
+  return usable ? user->second : "operator";
+}
+
+absl::Status InitInto(const CertFolder& folder, const Identity& person,
+                      const tls::Validity& validity,
+                      std::vector<WrittenFile>& files,
+                      std::unique_ptr<Authority>& made) {
+  for (const std::string& path :
+       {folder.authority_key(), folder.authority_certificate(),
+        folder.FolderOf(person) + "/key.pem"}) {
+    DFL_RETURN_IF_ERROR(RefuseToOverwrite(
+        path, "give another CLUSTER, or another folder with --dir"));
+  }
+  DFL_ASSIGN_OR_RETURN(const Authority authority,
+                       Authority::Make(person.cluster, validity));
+  const PrivateKey key = PrivateKey::Generate();
+  DFL_ASSIGN_OR_RETURN(
+      const Certificate certificate,
+      authority.Issue(key, person, {validity.now, Days(kLeafDays)}));
+  const std::string bundle = authority.certificate().ToPem();
+  DFL_RETURN_IF_ERROR(MakePrivateFolder(folder.path()));
+  DFL_RETURN_IF_ERROR(
+      tls::WritePrivate(folder.authority_key(), authority.key().ToPem()));
+  files.push_back({folder.authority_key(), "the authority's key: secret"});
+  DFL_RETURN_IF_ERROR(tls::WritePublic(folder.authority_certificate(), bundle));
+  files.push_back(
+      {folder.authority_certificate(),
+       absl::StrCat("the authority, ", DaysLeft(authority.certificate()) + 1,
+                    " days")});
+  made = std::make_unique<Authority>(authority);
+  return WriteSet(folder.FolderOf(person), bundle, certificate, key, files);
+}
+
+ExitCode Init(Context& context, const CertCommand& command) {
+  const Identity person = {command.what, tls::Role::kOperator,
+                           OperatorName(context, command)};
+  const absl::StatusOr<tls::Validity> validity = ValidityOf(command.days);
+  if (!validity.ok()) return context.Usage(validity.status());
+  const absl::Status valid = tls::Validate(person);
+  if (!valid.ok()) return context.Usage(valid);
+  const absl::StatusOr<CertFolder> folder = CertFolder::ForNew(
+      context.io().environment, command.folder.dir, command.what);
+  if (!folder.ok()) return context.Fail(folder.status());
+  std::vector<WrittenFile> files;
+  std::unique_ptr<Authority> authority;
+  const absl::Status done =
+      InitInto(*folder, person, *validity, files, authority);
+  if (!done.ok()) return context.Fail(done);
+  PrintWritten(context, folder->path(), authority->certificate(), files);
+  context.Say(absl::StrCat(
+      "network ", command.what, " has an authority, and ", person.name,
+      " may change the network. Whoever has ca.key can admit anybody: keep it "
+      "on this machine, and keep a copy of it in a safe place.\n"
+      "next, for each box: `dflctl cert issue NAME",
+      command.folder.dir.empty() ? "" : " --dir " + command.folder.dir,
+      "`, where NAME is the box's `node` setting"));
+  return kOk;
+}
+
+// Refuses before anything is written.
+absl::Status CheckFree(const std::string& out, const std::string& record,
+                       const std::string& bundle, const std::string& name) {
+  const std::string cure =
+      absl::StrCat("renew it with `dflctl cert renew ", name,
+                   "`, or remove it to issue another one");
+  DFL_RETURN_IF_ERROR(RefuseToOverwrite(record + "/cert.pem", cure));
+  DFL_RETURN_IF_ERROR(RefuseToOverwrite(out + "/cert.pem", cure));
+  DFL_RETURN_IF_ERROR(RefuseToOverwrite(out + "/key.pem", cure));
+  const tls::PemFile there = tls::ReadPemFile(out + "/ca.pem");
+  if (there.error == ENOENT || there.content == bundle) return absl::OkStatus();
+  return RefuseToOverwrite(there.path,
+                           "it is the bundle of another network, or was "
+                           "changed; give another --out");
+}
+
+absl::StatusOr<Certificate> IssueInto(const CertFolder& folder,
+                                      const std::string& out,
+                                      const Identity& identity,
+                                      const Authority& authority,
+                                      const tls::Validity& validity,
+                                      std::vector<WrittenFile>& files) {
+  const std::string record = folder.FolderOf(identity);
+  const tls::PemFile bundle = tls::ReadPemFile(folder.authority_certificate());
+  DFL_RETURN_IF_ERROR(CheckFree(out, record, bundle.content, identity.name));
+  const PrivateKey key = PrivateKey::Generate();
+  DFL_ASSIGN_OR_RETURN(const Certificate certificate,
+                       authority.Issue(key, identity, validity));
+  DFL_RETURN_IF_ERROR(WriteSet(out, bundle.content, certificate, key, files));
+  if (out != record) {
+    DFL_RETURN_IF_ERROR(MakePrivateFolder(record));
+    DFL_RETURN_IF_ERROR(
+        tls::WritePublic(record + "/cert.pem", certificate.ToPem()));
+    files.push_back({record + "/cert.pem", "a copy, for cert list and renew"});
+  }
+  return certificate;
+}
+
+std::string AfterIssue(const Identity& identity, const std::string& out) {
+  if (identity.role == tls::Role::kNode) {
+    return absl::StrCat("next: copy these three files to ", identity.name,
+                        ", for instance `scp ", out, "/*.pem ", identity.name,
+                        ":/etc/dfld/tls/`. There key.pem must belong to the "
+                        "user that dfld runs "
+                        "as, with the rights 0600; then delete ",
+                        out, "/key.pem here");
+  }
+  return absl::StrCat("next: give these three files to ", identity.name,
+                      " over a safe way; they belong into ~/.config/dfl/",
+                      identity.cluster, "/", tls::Name(identity.role), "/",
+                      identity.name, ", and key.pem must have the rights 0600");
+}
+
+ExitCode Issue(Context& context, const CertCommand& command) {
+  const absl::StatusOr<tls::Validity> validity = ValidityOf(command.days);
+  if (!validity.ok()) return context.Usage(validity.status());
+  const absl::StatusOr<tls::Role> role = tls::ParseRole(command.role);
+  if (!role.ok()) return context.Usage(Annotate(role.status(), "--role"));
+  const absl::Status valid = ValidateNodeName(command.what);
+  if (!valid.ok()) return context.Usage(valid);
+  const absl::StatusOr<CertFolder> folder =
+      CertFolder::Find(context.io().environment, command.folder);
+  if (!folder.ok()) return context.Fail(folder.status());
+  const absl::StatusOr<Authority> authority = folder->LoadAuthority();
+  if (!authority.ok()) return context.Fail(authority.status());
+  const Identity identity = {authority->cluster(), *role, command.what};
+  const std::string out =
+      command.out.empty() ? folder->FolderOf(identity) : command.out;
+  std::vector<WrittenFile> files;
+  const absl::StatusOr<Certificate> certificate =
+      IssueInto(*folder, out, identity, *authority, *validity, files);
+  if (!certificate.ok()) return context.Fail(certificate.status());
+  PrintWritten(context, folder->path(), *certificate, files);
+  context.Say(AfterIssue(identity, out));
+  return kOk;
+}
+
+bool IsFile(const std::string& what) {
+  return absl::StrContains(what, '/') || absl::EndsWith(what, ".pem");
+}
+
+// The file of the one certificate that was issued to `name`.
+absl::StatusOr<std::string> FileOfName(const CertFolder& folder,
+                                       const CertCommand& command) {
+  std::vector<std::string> found;
+  for (const IssuedCertificate& issued : folder.Issued()) {
+    if (!issued.certificate.ok() || !issued.certificate->identity().ok()) {
+      continue;
+    }
+    const Identity& identity = *issued.certificate->identity();
+    if (identity.name == command.what &&
+        (command.role.empty() || tls::Name(identity.role) == command.role)) {
+      found.push_back(issued.path);
+    }
+  }
+  if (found.size() == 1) return found[0];
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "nothing was issued to ",
+        command.role.empty() ? "" : command.role + " ", "\"", command.what,
+        "\" from ", folder.path(),
+        "; see `dflctl cert list`, or name the certificate's file"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there are ", found.size(), " certificates of \"",
+                   command.what, "\"; name one with --role"));
+}
+
+absl::StatusOr<Certificate> ReadLeaf(const std::string& path) {
+  const tls::PemFile file = tls::ReadPemFile(path);
+  DFL_RETURN_IF_ERROR(tls::CheckRead(file, "name a certificate's file"));
+  DFL_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
+                       tls::ParseCertificates(file.content, path));
+  return chain.front();
+}
+
+absl::StatusOr<CertFolder> FolderForRenewal(Context& context,
+                                            const CertCommand& command) {
+  CertFolderChoice choice = command.folder;
+  if (IsFile(command.what) && choice.dir.empty() && choice.cluster.empty()) {
+    DFL_ASSIGN_OR_RETURN(const Certificate leaf, ReadLeaf(command.what));
+    if (leaf.identity().ok()) choice.cluster = leaf.identity()->cluster;
+  }
+  return CertFolder::Find(context.io().environment, choice);
+}
+
+absl::StatusOr<Certificate> RenewInto(const CertFolder& folder,
+                                      const CertCommand& command,
+                                      const tls::Validity& validity,
+                                      std::vector<WrittenFile>& files) {
+  std::string path = command.what;
+  if (!IsFile(command.what)) {
+    DFL_ASSIGN_OR_RETURN(path, FileOfName(folder, command));
+  }
+  DFL_ASSIGN_OR_RETURN(const Certificate former, ReadLeaf(path));
+  DFL_ASSIGN_OR_RETURN(const Authority authority, folder.LoadAuthority());
+  DFL_ASSIGN_OR_RETURN(const Certificate renewed,
+                       authority.Renew(former, validity));
+  DFL_RETURN_IF_ERROR(tls::WritePublic(path, renewed.ToPem()));
+  files.push_back({path, absl::StrCat("certificate of ", IdentityText(renewed),
+                                      ", ", DaysLeft(renewed) + 1, " days")});
+  const std::string record = folder.FolderOf(*renewed.identity());
+  if (record + "/cert.pem" != path) {
+    DFL_RETURN_IF_ERROR(MakePrivateFolder(record));
+    DFL_RETURN_IF_ERROR(
+        tls::WritePublic(record + "/cert.pem", renewed.ToPem()));
+    files.push_back({record + "/cert.pem", "a copy, for cert list and renew"});
+  }
+  return renewed;
+}
+
+ExitCode Renew(Context& context, const CertCommand& command) {
+  const absl::StatusOr<tls::Validity> validity = ValidityOf(command.days);
+  if (!validity.ok()) return context.Usage(validity.status());
+  if (!command.role.empty()) {
+    const absl::StatusOr<tls::Role> role = tls::ParseRole(command.role);
+    if (!role.ok()) return context.Usage(Annotate(role.status(), "--role"));
+  }
+  const absl::StatusOr<CertFolder> folder = FolderForRenewal(context, command);
+  if (!folder.ok()) return context.Fail(folder.status());
+  std::vector<WrittenFile> files;
+  const absl::StatusOr<Certificate> renewed =
+      RenewInto(*folder, command, *validity, files);
+  if (!renewed.ok()) return context.Fail(renewed.status());
+  PrintWritten(context, folder->path(), *renewed, files);
+  context.Say(absl::StrCat("next: replace cert.pem at ",
+                           renewed->identity()->name,
+                           "; its key and ca.pem stay as they are"));
+  return kOk;
+}
+
+ExitCode List(Context& context, const CertCommand& command) {
+  const absl::StatusOr<CertFolder> folder =
+      CertFolder::Find(context.io().environment, command.folder);
+  if (!folder.ok()) return context.Fail(folder.status());
+  const absl::StatusOr<std::vector<Certificate>> bundle = folder->Bundle();
+  if (!bundle.ok()) return context.Fail(bundle.status());
+  Json json{{"folder", folder->path()}, {"certificates", Json::array()}};
+  Table table({"IDENTITY", "STATE", ">DAYS", "ENDS", "FILE"});
+  const auto add = [&](const Certificate& certificate, const std::string& state,
+                       const std::string& path) {
+    Json entry = ToJsonValue(certificate, state);
+    entry["file"] = path;
+    json["certificates"].push_back(std::move(entry));
+    table.Add({IdentityText(certificate), state,
+               absl::StrCat(DaysLeft(certificate)),
+               tls::TimeText(certificate.not_after()), path});
+  };
+  for (const Certificate& authority : *bundle) {
+    add(authority, DateState(authority), folder->authority_certificate());
+  }
+  absl::Status damaged;
+  for (const IssuedCertificate& issued : folder->Issued()) {
+    if (issued.certificate.ok()) {
+      add(*issued.certificate, BundleState(*issued.certificate, *bundle),
+          issued.path);
+    } else if (damaged.ok()) {
+      damaged = issued.certificate.status();
+    }
+  }
+  context.Print(json, [&] { return table.ToString(); });
+  return damaged.ok() ? kOk : context.Fail(damaged);
+}
+
+std::string ShowText(const Certificate& certificate) {
+  const absl::StatusOr<Identity>& identity = certificate.identity();
+  const bool unfit = !certificate.is_authority() && !identity.ok();
+  return KeyValueLines(
+      {{"identity", unfit ? absl::StrCat("none: ", identity.status().message())
+                          : IdentityText(certificate)},
+       {"state", DateState(certificate)},
+       {"valid from", tls::TimeText(certificate.not_before())},
+       {"valid until",
+        absl::StrCat(tls::TimeText(certificate.not_after()), " (",
+                     DaysLeft(certificate), " days left)")},
+       {"authority", certificate.is_authority() ? "yes" : "no"},
+       {"subject", certificate.subject()},
+       {"issuer", certificate.issuer()},
+       {"serial", certificate.serial()},
+       {"key", certificate.key().name},
+       {"SHA-256", certificate.fingerprint()}});
+}
+
+ExitCode Show(Context& context, const CertCommand& command) {
+  const tls::PemFile file = tls::ReadPemFile(command.what);
+  const absl::Status read = tls::CheckRead(file, "name a certificate's file");
+  if (!read.ok()) return context.Fail(read);
+  const absl::StatusOr<std::vector<Certificate>> found =
+      tls::ParseCertificates(file.content, file.path);
+  if (!found.ok()) return context.Fail(found.status());
+  Json json{{"file", file.path}, {"certificates", Json::array()}};
+  std::string text;
+  for (const Certificate& certificate : *found) {
+    json["certificates"].push_back(
+        ToJsonValue(certificate, DateState(certificate)));
+    if (!text.empty()) text += "\n";
+    text += ShowText(certificate);
+  }
+  context.Print(json, [&] { return text; });
+  return kOk;
+}
+
+void AddFolder(CLI::App& command, CertCommand& parsed) {
+  command.add_option("--dir", parsed.folder.dir,
+                     "The network's folder. Default: ~/.config/dfl/CLUSTER");
+  command.add_option("--cluster", parsed.folder.cluster,
+                     "The network, where there are several in ~/.config/dfl");
+}
+
+using Run = ExitCode (*)(Context&, const CertCommand&);
+
+// Adds a command that fills a CertCommand of its own.
+std::pair<CLI::App*, std::shared_ptr<CertCommand>> AddVerb(
+    CLI::App& noun, Chosen& chosen, const std::string& name,
+    const std::string& description, const std::string& example, Run run) {
+  auto parsed = std::make_shared<CertCommand>();
+  CLI::App* command = AddCommand(noun, name, description, example);
+  command->callback([&chosen, parsed, run] {
+    chosen = [parsed, run](Context& context) { return run(context, *parsed); };
+  });
+  return {command, parsed};
+}
+
+void AddInit(CLI::App& noun, Chosen& chosen) {
+  const auto [command, parsed] =
+      AddVerb(noun, chosen, "init",
+              "Make a network's authority and an operator's certificate",
+              "plant-4", Init);
+  parsed->days = kAuthorityDays;
+  command->add_option("CLUSTER", parsed->what, "The network's name")
+      ->required();
+  command->add_option("--dir", parsed->folder.dir,
+                      "Folder to make. Default: ~/.config/dfl/CLUSTER");
+  command->add_option("--operator", parsed->operator_name,
+                      "The operator's name. Default: $USER");
+  command->add_option("--days", parsed->days, "How long the authority is valid")
+      ->capture_default_str();
+}
+
+void AddIssue(CLI::App& noun, Chosen& chosen) {
+  const auto [command, parsed] =
+      AddVerb(noun, chosen, "issue",
+              "Make a key and a certificate for a node or a person",
+              "gateway-07 --out gateway-07-tls", Issue);
+  parsed->role = "node";
+  command->add_option("NAME", parsed->what, "Of the node or the person")
+      ->required();
+  command->add_option("--role", parsed->role, "node, operator, viewer or admin")
+      ->capture_default_str();
+  command->add_option("--out", parsed->out,
+                      "Folder for ca.pem, cert.pem and key.pem. Default: "
+                      "ROLE/NAME in the network's folder");
+  command->add_option("--days", parsed->days, "How long it is valid")
+      ->capture_default_str();
+  AddFolder(*command, *parsed);
+}
+
+void AddRenew(CLI::App& noun, Chosen& chosen) {
+  const auto [command, parsed] =
+      AddVerb(noun, chosen, "renew",
+              "Make a new certificate for the same key and identity",
+              "gateway-07", Renew);
+  command
+      ->add_option("NAME|FILE", parsed->what,
+                   "Whose certificate; or its file, with a / or .pem in it")
+      ->required();
+  command->add_option("--role", parsed->role, "Where NAME has several");
+  command->add_option("--days", parsed->days, "How long it is valid")
+      ->capture_default_str();
+  AddFolder(*command, *parsed);
+}
+
+}  // namespace
+
+void AddCert(CLI::App& app, Chosen& chosen) {
+  CLI::App* noun = AddCommand(
+      app, "cert", "A network's certificates; needs no daemon", "init plant-4");
+  noun->require_subcommand(1);
+  AddInit(*noun, chosen);
+  AddIssue(*noun, chosen);
+  AddRenew(*noun, chosen);
+  const auto [list, listed] = AddVerb(
+      *noun, chosen, "list",
+      "The authority and what it issued, with days to expiry", "-o json", List);
+  AddFolder(*list, *listed);
+  const auto [show, shown] =
+      AddVerb(*noun, chosen, "show", "What a certificate's file holds",
+              "/etc/dfld/tls/cert.pem", Show);
+  show->add_option("FILE", shown->what, "In PEM form")->required();
+}
+
+}  // namespace dfl::cli
