@@ -155,10 +155,10 @@ std::string OperatorName(Context& context, const CertCommand& command) {
   return usable ? user->second : "operator";
 }
 
-absl::Status InitInto(const CertFolder& folder, const Identity& person,
-                      const tls::Validity& validity,
-                      std::vector<WrittenFile>& files,
-                      std::unique_ptr<Authority>& made) {
+absl::StatusOr<Authority> InitInto(const CertFolder& folder,
+                                   const Identity& person,
+                                   const tls::Validity& validity,
+                                   std::vector<WrittenFile>& files) {
   for (const std::string& path :
        {folder.authority_key(), folder.authority_certificate(),
         folder.FolderOf(person) + "/key.pem"}) {
@@ -181,8 +181,9 @@ absl::Status InitInto(const CertFolder& folder, const Identity& person,
       {folder.authority_certificate(),
        absl::StrCat("the authority, ", DaysLeft(authority.certificate()) + 1,
                     " days")});
-  made = std::make_unique<Authority>(authority);
-  return WriteSet(folder.FolderOf(person), bundle, certificate, key, files);
+  DFL_RETURN_IF_ERROR(
+      WriteSet(folder.FolderOf(person), bundle, certificate, key, files));
+  return authority;
 }
 
 ExitCode Init(Context& context, const CertCommand& command) {
@@ -196,10 +197,9 @@ ExitCode Init(Context& context, const CertCommand& command) {
       context.io().environment, command.folder.dir, command.what);
   if (!folder.ok()) return context.Fail(folder.status());
   std::vector<WrittenFile> files;
-  std::unique_ptr<Authority> authority;
-  const absl::Status done =
-      InitInto(*folder, person, *validity, files, authority);
-  if (!done.ok()) return context.Fail(done);
+  const absl::StatusOr<Authority> authority =
+      InitInto(*folder, person, *validity, files);
+  if (!authority.ok()) return context.Fail(authority.status());
   PrintWritten(context, folder->path(), authority->certificate(), files);
   context.Say(absl::StrCat(
       "network ", command.what, " has an authority, and ", person.name,
@@ -420,7 +420,7 @@ std::string ShowText(const Certificate& certificate) {
   const bool unfit = !certificate.is_authority() && !identity.ok();
   return KeyValueLines(
       {{"identity", unfit ? absl::StrCat("none: ", identity.status().message())
-                          : IdentityText(certificate)},
+                          : Printable(IdentityText(certificate))},
        {"state", DateState(certificate)},
        {"valid from", tls::TimeText(certificate.not_before())},
        {"valid until",
@@ -526,8 +526,9 @@ void AddRenew(CLI::App& noun, Chosen& chosen) {
 }  // namespace
 
 void AddCert(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = AddCommand(
-      app, "cert", "A network's certificates; needs no daemon", "init plant-4");
+  CLI::App* noun =
+      AddCommand(app, "cert", "A network's certificates; needs no daemon",
+                 "issue gateway-08");
   noun->require_subcommand(1);
   AddInit(*noun, chosen);
   AddIssue(*noun, chosen);

@@ -18,13 +18,19 @@ namespace dfl::tls {
 namespace {
 
 constexpr size_t kMaxCertificates = 64;
+constexpr size_t kMaxNameText = 256;
 // Refuses SHA-1 and keys below kMinSecurityBits.
 constexpr int kAuthLevel = 2;
 
 std::string NameText(const X509_NAME* name) {
   const BioPtr bio = WriteBio();
   X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253);
-  return Written(bio.get());
+  std::string text = Written(bio.get());
+  if (text.size() > kMaxNameText) {
+    text.resize(kMaxNameText);
+    text += "...";
+  }
+  return text;
 }
 
 std::string SerialText(const X509* x509) {

@@ -47,7 +47,8 @@ class Certificate {
   absl::Time not_after() const { return parsed_->not_after; }
   // SHA-256 over the certificate's DER form, 64 lower-case hexadecimal digits.
   const std::string& fingerprint() const { return parsed_->fingerprint; }
-  // "CN=gateway-07,O=plant-4", as RFC 2253 writes it.
+  // "CN=gateway-07,O=plant-4", as RFC 2253 writes it: control characters are
+  // escaped. Both are cut after 256 characters, for they may be a stranger's.
   const std::string& subject() const { return parsed_->subject; }
   const std::string& issuer() const { return parsed_->issuer; }
   // Hexadecimal digits.

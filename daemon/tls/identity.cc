@@ -106,11 +106,10 @@ absl::StatusOr<Identity> ParseIdentity(absl::string_view uri) {
   if (!cluster.ok()) return BadUri(uri, cluster.message());
   const absl::StatusOr<Role> role = ParseRole(parts[1]);
   if (!role.ok()) return BadUri(uri, role.status().message());
-  const absl::Status name = ValidateNodeName(parts[2]);
-  if (!name.ok()) {
-    // The name may hold bytes that no terminal should see.
-    return BadUri(uri, absl::CHexEscape(name.message()));
-  }
+  // The name may hold bytes that no terminal should see. Escaping moves no
+  // character that comes before the first wrong one.
+  const absl::Status name = ValidateNodeName(absl::CHexEscape(parts[2]));
+  if (!name.ok()) return BadUri(uri, name.message());
   return Identity{std::string(parts[0]), *role, std::string(parts[2])};
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST(Certificate, TellsWhatItHolds) {
@@ -48,7 +49,7 @@ TEST(Certificate, APemTextKeepsEveryCertificateInOrder) {
 TEST(Certificate, ATextWithoutGoodCertificatesSaysWhy) {
   const std::string pem = MakeAuthority().certificate().ToPem();
   std::string damaged = pem;
-  damaged.replace(60, 8, "AAAAAAAA");
+  damaged.replace(30, 8, "AAAAAAAA");
   std::string many;
   for (int i = 0; i < 65; ++i) many += pem;
   const std::pair<std::string, std::string> cases[] = {
@@ -87,6 +88,18 @@ TEST(Certificate, ExactlyOneUriNamesAnIdentity) {
                       {.names = "DNS:x,URI:spiffe://plant-4/node/a,DNS:y"})
                   .identity()
                   .ok());
+}
+
+TEST(Certificate, AStrangersNameCannotSteerATerminal) {
+  const Authority authority = MakeAuthority();
+  const Certificate odd =
+      MakeOdd(authority, PrivateKey::Generate(), {.common_name = "a\x1b[2J"});
+  EXPECT_EQ(odd.subject(), "CN=a\\1B[2J");
+  const Certificate no_uri =
+      MakeOdd(authority, PrivateKey::Generate(),
+              {.names = "URI:spiffe://plant-4/node/a\x1b[2J"});
+  EXPECT_THAT(std::string(no_uri.identity().status().message()),
+              Not(HasSubstr("\x1b")));
 }
 
 TEST(Bundle, TakesAuthoritiesOnly) {

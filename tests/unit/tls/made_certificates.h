@@ -10,7 +10,7 @@
 #include <openssl/x509v3.h>
 
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "daemon/tls/authority.h"
@@ -54,7 +54,8 @@ inline Certificate IssueTo(const Authority& authority, const PrivateKey& key,
 // What an odd certificate says; the default is that of a good one.
 struct Odd {
   std::string names = "URI:spiffe://plant-4/node/box-1";  // "": none
-  std::string usage = "serverAuth,clientAuth";            // "": none
+  std::string common_name = "odd";
+  std::string usage = "serverAuth,clientAuth";  // "": none
   std::string constraints = "critical,CA:FALSE";
   const EVP_MD* digest = EVP_sha256();
   int days = 1;
@@ -71,9 +72,10 @@ inline Certificate MakeOdd(const Authority& authority, const PrivateKey& key,
   X509_set_pubkey(x509, key.key());
   X509* issuer = authority.certificate().x509();
   X509_set_issuer_name(x509, X509_get_subject_name(issuer));
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(x509), "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>("odd"), -1,
-                             -1, 0);
+  X509_NAME_add_entry_by_txt(
+      X509_get_subject_name(x509), "CN", MBSTRING_ASC,
+      reinterpret_cast<const unsigned char*>(odd.common_name.c_str()), -1, -1,
+      0);
   const std::pair<int, std::string> extensions[] = {
       {NID_basic_constraints, odd.constraints},
       {NID_ext_key_usage, odd.usage},
