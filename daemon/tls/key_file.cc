@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/base/atomic_file.h"
@@ -128,8 +129,8 @@ absl::StatusOr<PrivateKey> PrivateKey::FromPem(absl::string_view pem,
   EVP_PKEY* key =
       PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, &asked);
   if (key != nullptr) return PrivateKey(key);
-  const bool no_pem =
-      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  // OpenSSL gives the same reason for a damaged block and for none.
+  const bool no_pem = !absl::StrContains(pem, "PRIVATE KEY-----");
   const std::string reason = TakeOpenSslError();
   if (asked) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -90,7 +90,7 @@ TEST_F(PeerCheck, EachStrangerIsRefusedForItsReason) {
     EXPECT_THAT(c.verdict.text, HasSubstr(c.said));
     names.insert(Name(c.fault));
   }
-  EXPECT_EQ(names.size(), 11u);
+  EXPECT_EQ(names.size(), 10u);
 }
 
 TEST_F(PeerCheck, ARemovedAuthorityAndABanEndWhatWasAdmitted) {
