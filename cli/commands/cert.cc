@@ -1,8 +1,5 @@
 // dflctl cert init|issue|renew|list|show: a network's authority and what it
 // issues. Needs no daemon.
-#include <unistd.h>
-
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "cli/cert_files.h"
 #include "cli/cert_folder.h"
+#include "cli/cert_text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "daemon/base/ids.h"
@@ -28,11 +27,12 @@ namespace {
 using tls::Authority;
 using tls::Certificate;
 using tls::Identity;
-using tls::PrivateKey;
 
 constexpr int kAuthorityDays = 3650;
 constexpr int kLeafDays = 365;
 constexpr int kMaxDays = 36500;
+
+absl::Duration Days(int days) { return absl::Hours(24) * days; }
 
 struct CertCommand {
   CertFolderChoice folder;
@@ -43,13 +43,6 @@ struct CertCommand {
   int days = kLeafDays;
 };
 
-struct WrittenFile {
-  std::string path;
-  std::string what;
-};
-
-absl::Duration Days(int days) { return absl::Hours(24) * days; }
-
 absl::StatusOr<tls::Validity> ValidityOf(int days) {
   if (days < 1 || days > kMaxDays) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -58,59 +51,13 @@ absl::StatusOr<tls::Validity> ValidityOf(int days) {
   return tls::Validity{absl::Now(), Days(days)};
 }
 
-int64_t DaysLeft(const Certificate& certificate) {
-  return absl::Floor(certificate.not_after() - absl::Now(), Days(1)) / Days(1);
-}
-
-// What is told of a certificate without a bundle: its dates alone.
-std::string DateState(const Certificate& certificate) {
-  const absl::Time now = absl::Now();
-  if (now < certificate.not_before()) return "not-yet-valid";
-  return now < certificate.not_after() ? "valid" : "expired";
-}
-
-std::string BundleState(const Certificate& certificate,
-                        const std::vector<Certificate>& bundle) {
-  const tls::ChainVerdict verdict =
-      tls::VerifyChain({certificate}, bundle, absl::Now());
-  return verdict.ok() ? "valid" : std::string(tls::Name(verdict.fault));
-}
-
-std::string IdentityText(const Certificate& certificate) {
-  return certificate.uri().ok() ? *certificate.uri() : "-";
-}
-
-Json ToJsonValue(const Certificate& certificate, const std::string& state) {
-  const auto time = [](absl::Time value) {
-    return absl::FormatTime(absl::RFC3339_sec, value, absl::UTCTimeZone());
-  };
-  Json json{{"identity", certificate.uri().ok() ? Json(*certificate.uri())
-                                                : Json(nullptr)}};
-  if (certificate.identity().ok()) {
-    const Identity& identity = *certificate.identity();
-    json["cluster"] = identity.cluster;
-    json["role"] = std::string(tls::Name(identity.role));
-    json["name"] = identity.name;
-  }
-  json["state"] = state;
-  json["days_left"] = DaysLeft(certificate);
-  json["not_before"] = time(certificate.not_before());
-  json["not_after"] = time(certificate.not_after());
-  json["authority"] = certificate.is_authority();
-  json["subject"] = certificate.subject();
-  json["issuer"] = certificate.issuer();
-  json["serial"] = certificate.serial();
-  json["key"] = certificate.key().name;
-  json["fingerprint"] = certificate.fingerprint();
-  return json;
-}
-
 void PrintWritten(Context& context, const std::string& folder,
                   const Certificate& certificate,
                   const std::vector<WrittenFile>& files) {
-  Json json{{"folder", folder},
-            {"certificate", ToJsonValue(certificate, DateState(certificate))},
-            {"files", Json::array()}};
+  Json json{
+      {"folder", folder},
+      {"certificate", CertificateJson(certificate, DateState(certificate))},
+      {"files", Json::array()}};
   for (const WrittenFile& file : files) {
     json["files"].push_back(Json{{"path", file.path}, {"what", file.what}});
   }
@@ -121,31 +68,6 @@ void PrintWritten(Context& context, const std::string& folder,
   });
 }
 
-absl::Status RefuseToOverwrite(const std::string& path,
-                               absl::string_view cure) {
-  if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat(path, ": is there already and is not replaced; ", cure));
-}
-
-// The three files that the owner of a certificate needs.
-absl::Status WriteSet(const std::string& folder, const std::string& bundle,
-                      const Certificate& certificate, const PrivateKey& key,
-                      std::vector<WrittenFile>& files) {
-  const std::string who = IdentityText(certificate);
-  DFL_RETURN_IF_ERROR(MakePrivateFolder(folder));
-  DFL_RETURN_IF_ERROR(tls::WritePrivate(folder + "/key.pem", key.ToPem()));
-  files.push_back({folder + "/key.pem", "private key of " + who + ": secret"});
-  DFL_RETURN_IF_ERROR(
-      tls::WritePublic(folder + "/cert.pem", certificate.ToPem()));
-  files.push_back(
-      {folder + "/cert.pem", absl::StrCat("certificate of ", who, ", ",
-                                          DaysLeft(certificate) + 1, " days")});
-  DFL_RETURN_IF_ERROR(tls::WritePublic(folder + "/ca.pem", bundle));
-  files.push_back({folder + "/ca.pem", "whom it trusts"});
-  return absl::OkStatus();
-}
-
 std::string OperatorName(Context& context, const CertCommand& command) {
   if (!command.operator_name.empty()) return command.operator_name;
   const auto& environment = context.io().environment;
@@ -153,37 +75,6 @@ std::string OperatorName(Context& context, const CertCommand& command) {
   const bool usable =
       user != environment.end() && ValidateNodeName(user->second).ok();
   return usable ? user->second : "operator";
-}
-
-absl::StatusOr<Authority> InitInto(const CertFolder& folder,
-                                   const Identity& person,
-                                   const tls::Validity& validity,
-                                   std::vector<WrittenFile>& files) {
-  for (const std::string& path :
-       {folder.authority_key(), folder.authority_certificate(),
-        folder.FolderOf(person) + "/key.pem"}) {
-    DFL_RETURN_IF_ERROR(RefuseToOverwrite(
-        path, "give another CLUSTER, or another folder with --dir"));
-  }
-  DFL_ASSIGN_OR_RETURN(const Authority authority,
-                       Authority::Make(person.cluster, validity));
-  const PrivateKey key = PrivateKey::Generate();
-  DFL_ASSIGN_OR_RETURN(
-      const Certificate certificate,
-      authority.Issue(key, person, {validity.now, Days(kLeafDays)}));
-  const std::string bundle = authority.certificate().ToPem();
-  DFL_RETURN_IF_ERROR(MakePrivateFolder(folder.path()));
-  DFL_RETURN_IF_ERROR(
-      tls::WritePrivate(folder.authority_key(), authority.key().ToPem()));
-  files.push_back({folder.authority_key(), "the authority's key: secret"});
-  DFL_RETURN_IF_ERROR(tls::WritePublic(folder.authority_certificate(), bundle));
-  files.push_back(
-      {folder.authority_certificate(),
-       absl::StrCat("the authority, ", DaysLeft(authority.certificate()) + 1,
-                    " days")});
-  DFL_RETURN_IF_ERROR(
-      WriteSet(folder.FolderOf(person), bundle, certificate, key, files));
-  return authority;
 }
 
 ExitCode Init(Context& context, const CertCommand& command) {
@@ -198,7 +89,7 @@ ExitCode Init(Context& context, const CertCommand& command) {
   if (!folder.ok()) return context.Fail(folder.status());
   std::vector<WrittenFile> files;
   const absl::StatusOr<Authority> authority =
-      InitInto(*folder, person, *validity, files);
+      MakeNetwork(*folder, person, *validity, Days(kLeafDays), files);
   if (!authority.ok()) return context.Fail(authority.status());
   PrintWritten(context, folder->path(), authority->certificate(), files);
   context.Say(absl::StrCat(
@@ -209,44 +100,6 @@ ExitCode Init(Context& context, const CertCommand& command) {
       command.folder.dir.empty() ? "" : " --dir " + command.folder.dir,
       "`, where NAME is the box's `node` setting"));
   return kOk;
-}
-
-// Refuses before anything is written.
-absl::Status CheckFree(const std::string& out, const std::string& record,
-                       const std::string& bundle, const std::string& name) {
-  const std::string cure =
-      absl::StrCat("renew it with `dflctl cert renew ", name,
-                   "`, or remove it to issue another one");
-  DFL_RETURN_IF_ERROR(RefuseToOverwrite(record + "/cert.pem", cure));
-  DFL_RETURN_IF_ERROR(RefuseToOverwrite(out + "/cert.pem", cure));
-  DFL_RETURN_IF_ERROR(RefuseToOverwrite(out + "/key.pem", cure));
-  const tls::PemFile there = tls::ReadPemFile(out + "/ca.pem");
-  if (there.error == ENOENT || there.content == bundle) return absl::OkStatus();
-  return RefuseToOverwrite(there.path,
-                           "it is the bundle of another network, or was "
-                           "changed; give another --out");
-}
-
-absl::StatusOr<Certificate> IssueInto(const CertFolder& folder,
-                                      const std::string& out,
-                                      const Identity& identity,
-                                      const Authority& authority,
-                                      const tls::Validity& validity,
-                                      std::vector<WrittenFile>& files) {
-  const std::string record = folder.FolderOf(identity);
-  const tls::PemFile bundle = tls::ReadPemFile(folder.authority_certificate());
-  DFL_RETURN_IF_ERROR(CheckFree(out, record, bundle.content, identity.name));
-  const PrivateKey key = PrivateKey::Generate();
-  DFL_ASSIGN_OR_RETURN(const Certificate certificate,
-                       authority.Issue(key, identity, validity));
-  DFL_RETURN_IF_ERROR(WriteSet(out, bundle.content, certificate, key, files));
-  if (out != record) {
-    DFL_RETURN_IF_ERROR(MakePrivateFolder(record));
-    DFL_RETURN_IF_ERROR(
-        tls::WritePublic(record + "/cert.pem", certificate.ToPem()));
-    files.push_back({record + "/cert.pem", "a copy, for cert list and renew"});
-  }
-  return certificate;
 }
 
 std::string AfterIssue(const Identity& identity, const std::string& out) {
@@ -281,7 +134,7 @@ ExitCode Issue(Context& context, const CertCommand& command) {
       command.out.empty() ? folder->FolderOf(identity) : command.out;
   std::vector<WrittenFile> files;
   const absl::StatusOr<Certificate> certificate =
-      IssueInto(*folder, out, identity, *authority, *validity, files);
+      IssueCertificate(*folder, out, identity, *authority, *validity, files);
   if (!certificate.ok()) return context.Fail(certificate.status());
   PrintWritten(context, folder->path(), *certificate, files);
   context.Say(AfterIssue(identity, out));
@@ -319,14 +172,6 @@ absl::StatusOr<std::string> FileOfName(const CertFolder& folder,
                    command.what, "\"; name one with --role"));
 }
 
-absl::StatusOr<Certificate> ReadLeaf(const std::string& path) {
-  const tls::PemFile file = tls::ReadPemFile(path);
-  DFL_RETURN_IF_ERROR(tls::CheckRead(file, "name a certificate's file"));
-  DFL_ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
-                       tls::ParseCertificates(file.content, path));
-  return chain.front();
-}
-
 absl::StatusOr<CertFolder> FolderForRenewal(Context& context,
                                             const CertCommand& command) {
   CertFolderChoice choice = command.folder;
@@ -335,31 +180,6 @@ absl::StatusOr<CertFolder> FolderForRenewal(Context& context,
     if (leaf.identity().ok()) choice.cluster = leaf.identity()->cluster;
   }
   return CertFolder::Find(context.io().environment, choice);
-}
-
-absl::StatusOr<Certificate> RenewInto(const CertFolder& folder,
-                                      const CertCommand& command,
-                                      const tls::Validity& validity,
-                                      std::vector<WrittenFile>& files) {
-  std::string path = command.what;
-  if (!IsFile(command.what)) {
-    DFL_ASSIGN_OR_RETURN(path, FileOfName(folder, command));
-  }
-  DFL_ASSIGN_OR_RETURN(const Certificate former, ReadLeaf(path));
-  DFL_ASSIGN_OR_RETURN(const Authority authority, folder.LoadAuthority());
-  DFL_ASSIGN_OR_RETURN(const Certificate renewed,
-                       authority.Renew(former, validity));
-  DFL_RETURN_IF_ERROR(tls::WritePublic(path, renewed.ToPem()));
-  files.push_back({path, absl::StrCat("certificate of ", IdentityText(renewed),
-                                      ", ", DaysLeft(renewed) + 1, " days")});
-  const std::string record = folder.FolderOf(*renewed.identity());
-  if (record + "/cert.pem" != path) {
-    DFL_RETURN_IF_ERROR(MakePrivateFolder(record));
-    DFL_RETURN_IF_ERROR(
-        tls::WritePublic(record + "/cert.pem", renewed.ToPem()));
-    files.push_back({record + "/cert.pem", "a copy, for cert list and renew"});
-  }
-  return renewed;
 }
 
 ExitCode Renew(Context& context, const CertCommand& command) {
@@ -371,9 +191,12 @@ ExitCode Renew(Context& context, const CertCommand& command) {
   }
   const absl::StatusOr<CertFolder> folder = FolderForRenewal(context, command);
   if (!folder.ok()) return context.Fail(folder.status());
+  const absl::StatusOr<std::string> path =
+      IsFile(command.what) ? command.what : FileOfName(*folder, command);
+  if (!path.ok()) return context.Fail(path.status());
   std::vector<WrittenFile> files;
   const absl::StatusOr<Certificate> renewed =
-      RenewInto(*folder, command, *validity, files);
+      RenewCertificate(*folder, *path, *validity, files);
   if (!renewed.ok()) return context.Fail(renewed.status());
   PrintWritten(context, folder->path(), *renewed, files);
   context.Say(absl::StrCat("next: replace cert.pem at ",
@@ -392,7 +215,7 @@ ExitCode List(Context& context, const CertCommand& command) {
   Table table({"IDENTITY", "STATE", ">DAYS", "ENDS", "FILE"});
   const auto add = [&](const Certificate& certificate, const std::string& state,
                        const std::string& path) {
-    Json entry = ToJsonValue(certificate, state);
+    Json entry = CertificateJson(certificate, state);
     entry["file"] = path;
     json["certificates"].push_back(std::move(entry));
     table.Add({IdentityText(certificate), state,
@@ -415,25 +238,6 @@ ExitCode List(Context& context, const CertCommand& command) {
   return damaged.ok() ? kOk : context.Fail(damaged);
 }
 
-std::string ShowText(const Certificate& certificate) {
-  const absl::StatusOr<Identity>& identity = certificate.identity();
-  const bool unfit = !certificate.is_authority() && !identity.ok();
-  return KeyValueLines(
-      {{"identity", unfit ? absl::StrCat("none: ", identity.status().message())
-                          : Printable(IdentityText(certificate))},
-       {"state", DateState(certificate)},
-       {"valid from", tls::TimeText(certificate.not_before())},
-       {"valid until",
-        absl::StrCat(tls::TimeText(certificate.not_after()), " (",
-                     DaysLeft(certificate), " days left)")},
-       {"authority", certificate.is_authority() ? "yes" : "no"},
-       {"subject", certificate.subject()},
-       {"issuer", certificate.issuer()},
-       {"serial", certificate.serial()},
-       {"key", certificate.key().name},
-       {"SHA-256", certificate.fingerprint()}});
-}
-
 ExitCode Show(Context& context, const CertCommand& command) {
   const tls::PemFile file = tls::ReadPemFile(command.what);
   const absl::Status read = tls::CheckRead(file, "name a certificate's file");
@@ -445,9 +249,9 @@ ExitCode Show(Context& context, const CertCommand& command) {
   std::string text;
   for (const Certificate& certificate : *found) {
     json["certificates"].push_back(
-        ToJsonValue(certificate, DateState(certificate)));
+        CertificateJson(certificate, DateState(certificate)));
     if (!text.empty()) text += "\n";
-    text += ShowText(certificate);
+    text += CertificateText(certificate);
   }
   context.Print(json, [&] { return text; });
   return kOk;
