@@ -330,9 +330,9 @@ void AddRenew(CLI::App& noun, Chosen& chosen) {
 }  // namespace
 
 void AddCert(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun =
-      AddCommand(app, "cert", "A network's certificates; needs no daemon",
-                 "issue gateway-08");
+  CLI::App* noun = AddCommand(
+      app, "cert", "A network's certificates, made ahead: dfld takes none yet",
+      "issue gateway-08");
   noun->require_subcommand(1);
   AddInit(*noun, chosen);
   AddIssue(*noun, chosen);

@@ -41,8 +41,8 @@ inline constexpr int kPeerFaults = 14;
 // "no-certificate", "unknown-authority", ...: for counters.
 absl::string_view Name(PeerFault fault);
 
-// In PEM form. At a server OpenSSL leaves the leaf out of the chain, at a client
-// it does not; both are accepted.
+// In PEM form. At a server OpenSSL leaves the leaf out of the chain, at a
+// client it does not; both are accepted.
 struct PresentedChain {
   absl::string_view leaf;
   absl::string_view chain;

@@ -1,5 +1,6 @@
-// What the rooms that speak gRPC rely on: that gRPC's TLS takes the certificates
-// of daemon/tls, shows a verifier what the peer presented, and reloads files.
+// What the rooms that speak gRPC rely on: that gRPC's TLS takes the
+// certificates of daemon/tls, shows a verifier what the peer presented, and
+// reloads files.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_certificate_provider.h>
