@@ -31,7 +31,8 @@ absl::StatusOr<tls::Authority> MakeNetwork(const CertFolder& folder,
                                            std::vector<WrittenFile>& files);
 
 // Makes a key and a certificate, and writes them into the folder `out` with
-// what their owner trusts. The network's folder keeps a copy of the certificate.
+// what their owner trusts. The network's folder keeps a copy of the
+// certificate.
 // Errors: ALREADY_EXISTS when there is a certificate for `identity`, or `out`
 // has other files of these names; as tls::Authority::Issue and dfl::FileError.
 absl::StatusOr<tls::Certificate> IssueCertificate(

@@ -53,7 +53,8 @@ struct Credentials {
 // the user id of this process.
 //
 // Errors, by what the caller can do. Each message begins with the file, names
-// what was found and what was expected, and ends with the command that cures it.
+// what was found and what was expected, and ends with the command that cures
+// it.
 //   UNAVAILABLE          the certificate's start is after `now`. The clock may
 //                        not be set yet: wait and try again.
 //   NOT_FOUND            a file is missing.

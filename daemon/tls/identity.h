@@ -30,9 +30,9 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// OK when `name` can be a cluster: a SPIFFE trust domain of 1 to 255 characters,
-// which are lower-case letters, digits, '-', '_' and '.', and which starts with
-// a letter or digit.
+// OK when `name` can be a cluster: a SPIFFE trust domain of 1 to 255
+// characters, which are lower-case letters, digits, '-', '_' and '.', and which
+// starts with a letter or digit.
 // Errors: INVALID_ARGUMENT says what is wrong with which character.
 absl::Status ValidateClusterName(absl::string_view name);
 

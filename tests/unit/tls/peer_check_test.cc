@@ -20,10 +20,10 @@ class PeerCheck : public ::testing::Test {
  protected:
   PeerVerdict Check(const std::string& leaf, const std::string& chain = "",
                     absl::Time now = Now()) {
-    const PeerPolicy policy = {
-        bundle_, "plant-4", roles_,
-        [this](const Identity& identity) { return identity.name == banned_; }};
-    return CheckPeer({leaf, chain}, policy, now);
+    const auto banned = [this](const Identity& identity) {
+      return identity.name == banned_;
+    };
+    return CheckPeer({leaf, chain}, {bundle_, "plant-4", roles_, banned}, now);
   }
   PeerVerdict Check(const Certificate& leaf, absl::Time now = Now()) {
     return Check(leaf.ToPem(), "", now);
