@@ -102,7 +102,9 @@ class GrpcTls : public ::testing::Test {
     Store(authority_, authority_.certificate().ToPem());
     Start();
   }
-  ~GrpcTls() override { server_->Shutdown(std::chrono::system_clock::now()); }
+  void TearDown() override {
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
 
   // Key and certificate in one file, so that one rename replaces both.
   void Store(const Authority& issuer, const std::string& bundle) {
