@@ -20,18 +20,13 @@ Training::Training(OwnState& own, ports::Loop& loop, ports::EventSink& events,
 void Training::Install(std::unique_ptr<ports::Trainer> trainer) {
   const absl::Status bound = learner_.Install(std::move(trainer));
   own_.run.SetFingerprint(learner_.trainer()->model().fingerprint);
-  if (bound.ok()) return;
-  last_error_ = std::string(bound.message());
-  events_.Report(ports::LearnerFailed{0, bound});
+  if (!bound.ok()) Fail(bound);
 }
 
 absl::Status Training::Initialise() {
   absl::Status made =
       learner_.Initialise(DeriveSeed(own_.run.plan().seed, "model"));
-  if (!made.ok()) {
-    last_error_ = std::string(made.message());
-    events_.Report(ports::LearnerFailed{0, made});
-  }
+  if (!made.ok()) Fail(made);
   return made;
 }
 
