@@ -1,4 +1,4 @@
-// Training: what the learner does for the algorithm, what came of it, and the
+// Training: what the learner does for the algorithm, its results, and the
 // phase *degraded* of a node whose gradients fail (learner_driver.h).
 //
 // Loop only.

@@ -1,4 +1,4 @@
-// What transfers are bounded by, and whom they tell what came.
+// The bounds of transfers, and the listener that receives what they carry.
 #ifndef DFL_RUNTIME_TRANSFERS_TRANSFER_LISTENER_H_
 #define DFL_RUNTIME_TRANSFERS_TRANSFER_LISTENER_H_
 
