@@ -51,6 +51,10 @@ const char* KindName(pb::EventKind kind) {
       return "message-rejected";
     case pb::EVENT_KIND_NEIGHBOURS_MISSED:
       return "neighbours-missed";
+    case pb::EVENT_KIND_SECURITY:
+      return "security";
+    case pb::EVENT_KIND_RECORD:
+      return "record";
     case pb::EVENT_KIND_LEARNER_FAILED:
       return "learner-failed";
     default:

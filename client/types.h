@@ -127,6 +127,11 @@ struct DaemonStatus {
   // the limit (0: none).
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;
+  std::string cluster;          // "": the daemon is insecure
+  double certificate_days = 0;  // until it expires; 0: it has none
+  // Connections refused, by reason, and identities that are banned.
+  std::map<std::string, int64_t> refused;
+  std::vector<std::string> banned;
 };
 
 // One fact of a watch.

@@ -85,13 +85,17 @@
   VALUE(last_error, last_error)
 
 // What the process tells beside its node.
-#define DFL_DAEMON_STATUS_FIELDS(VALUE, MANY) \
-  VALUE(version, version)                     \
-  VALUE(insecure, insecure)                   \
-  MANY(warnings)                              \
-  VALUE(uptime_seconds, uptime)               \
-  MANY(peer_addresses)                        \
-  VALUE(memory_bytes, memory_bytes)           \
-  VALUE(memory_limit_bytes, memory_limit_bytes)
+#define DFL_DAEMON_STATUS_FIELDS(VALUE, MANY)   \
+  VALUE(version, version)                       \
+  VALUE(insecure, insecure)                     \
+  MANY(warnings)                                \
+  VALUE(uptime_seconds, uptime)                 \
+  MANY(peer_addresses)                          \
+  VALUE(memory_bytes, memory_bytes)             \
+  VALUE(memory_limit_bytes, memory_limit_bytes) \
+  VALUE(cluster, cluster)                       \
+  VALUE(certificate_days, certificate_days)     \
+  MANY(refused)                                 \
+  MANY(banned)
 
 #endif  // DFL_PROTO_STATUS_FIELDS_H_

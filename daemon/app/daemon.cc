@@ -209,6 +209,10 @@ absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
 // Builds everything; `tree` is as far as it came when that fails.
 absl::Status Build(const DaemonOptions& options, Tree& tree) {
   const config::NodeSettings& settings = options.loaded.settings;
+  if (settings.security == config::Security::kTls && settings.OnNetwork()) {
+    return absl::InvalidArgumentError(
+        "security: tls cannot be used on a network in this version");
+  }
   // Plan and data first: a mistake there is a mistake of configuration, and no
   // port is bound yet.
   DFL_ASSIGN_OR_RETURN(const std::string initial_plan,

@@ -106,6 +106,15 @@ struct Describe {
     return {Level::kError, "learner",
             absl::StrCat("step ", e.step, ": ", e.status.message())};
   }
+  Line operator()(const ports::SecurityNote& e) const {
+    return {e.warning ? Level::kWarning : Level::kInfo, "security", e.text};
+  }
+  Line operator()(const ports::RecordCame& e) const {
+    return {e.taken ? Level::kInfo : Level::kWarning, "record",
+            e.from.name().empty()
+                ? e.text
+                : absl::StrCat("from ", e.from.name(), ": ", e.text)};
+  }
 };
 
 }  // namespace

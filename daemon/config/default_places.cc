@@ -34,6 +34,19 @@ std::string DefaultStateFolder(
   return NodeSettings().state_dir;
 }
 
+std::string DefaultTlsFolder(
+    const std::map<std::string, std::string>& environment, bool is_root) {
+  const bool service =
+      is_root || !Variable(environment, "STATE_DIRECTORY").empty();
+  if (!service) {
+    const std::string config = Variable(environment, "XDG_CONFIG_HOME");
+    if (!config.empty()) return absl::StrCat(config, "/dfld/tls");
+    const std::string home = Variable(environment, "HOME");
+    if (!home.empty()) return absl::StrCat(home, "/.config/dfld/tls");
+  }
+  return "/etc/dfld/tls";
+}
+
 std::string DefaultControlSocket(
     const std::map<std::string, std::string>& environment, bool is_root) {
   const std::string given = SystemdFolder(environment, "RUNTIME_DIRECTORY");

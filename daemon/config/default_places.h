@@ -14,6 +14,11 @@ namespace dfl::config {
 std::string DefaultStateFolder(
     const std::map<std::string, std::string>& environment, bool is_root);
 
+// Where a node's certificate is: /etc/dfld/tls for a service, else
+// $XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls.
+std::string DefaultTlsFolder(
+    const std::map<std::string, std::string>& environment, bool is_root);
+
 // Where dfld serves control by default, and where dflctl looks, best first:
 // the session's own socket ($XDG_RUNTIME_DIR/dfld), then the service's.
 std::string DefaultControlSocket(

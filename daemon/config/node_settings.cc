@@ -51,6 +51,8 @@ class Loader {
         DefaultStateFolder(sources.environment, sources.is_root);
     loaded_.settings.control.socket =
         DefaultControlSocket(sources.environment, sources.is_root);
+    loaded_.settings.tls.folder =
+        DefaultTlsFolder(sources.environment, sources.is_root);
     for (const Setting& setting : SettingsTable()) {
       origins_[setting.key] = "default";
       names_.push_back(setting.key);
@@ -357,20 +359,6 @@ absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
 absl::Status CheckStartable(const LoadedSettings& loaded) {
   const NodeSettings& settings = loaded.settings;
   Mistakes mistakes;
-  if (settings.security == Security::kTls) {
-    const std::pair<const char*, const std::vector<std::string>*> lists[] = {
-        {"peer.listen", &settings.peer.listen},
-        {"control.listen", &settings.control.listen},
-        {"peers", &settings.peers}};
-    for (const auto& [key, addresses] : lists) {
-      if (addresses->empty()) continue;
-      mistakes.Add(absl::StrCat(
-          OriginOf(loaded, key), ": ", key, ": found ", WriteList(*addresses),
-          " with security: tls (", OriginOf(loaded, "security"),
-          "), which is not built in yet; allowed: [], or set security: "
-          "insecure if everyone who reaches this network may be trusted"));
-    }
-  }
   if (settings.data.train_paths.empty()) {
     mistakes.Add(absl::StrCat(
         OriginOf(loaded, "data.train.paths"),

@@ -51,6 +51,19 @@ struct ControlSettings {
   std::string socket = "/run/dfld/control.sock";
   // host:port to serve control on as well. Empty: unix socket only.
   std::vector<std::string> listen;
+  // Who may steer this node, or read of it, on the unix socket: users by name
+  // or number, groups as "@name". No admins: root, the daemon's user, and its
+  // group.
+  std::vector<std::string> admins;
+  std::vector<std::string> viewers;
+};
+
+// Who this node is, to others, with `security: tls`.
+struct TlsSettings {
+  std::string folder;       // of the three files below
+  std::string bundle;       // "": ca.pem in the folder
+  std::string certificate;  // "": cert.pem in the folder
+  std::string key;          // "": key.pem in the folder
 };
 
 // How features are shifted and scaled, after bytes were divided by 255. The
@@ -108,9 +121,17 @@ struct RunSettings {
 };
 
 struct NodeSettings {
+  // Whether it has a listener on the network or peers to dial.
+  bool OnNetwork() const {
+    return !peer.listen.empty() || !control.listen.empty() || !peers.empty();
+  }
+
   std::string name;  // NodeId; default: the host's name
   std::string state_dir = "/var/lib/dfld";
   Security security = Security::kTls;
+  // The network that the certificate must be of. "": that which it says.
+  std::string cluster;
+  TlsSettings tls;
   // host:port of daemons to connect to.
   std::vector<std::string> peers;
   PeerSettings peer;
@@ -183,8 +204,7 @@ absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
                                               const DataSurroundings& around);
 
 // Checks what a daemon needs to start beyond well-formed settings: data to
-// train on, and an explicit `security: insecure` if a network connection would
-// be in plain text.
+// train on.
 // Errors: INVALID_ARGUMENT, as LoadNodeSettings.
 absl::Status CheckStartable(const LoadedSettings& loaded);
 

@@ -13,6 +13,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/setting_makers.h"
 #include "daemon/config/values.h"
+#include "daemon/tls/identity.h"
 
 namespace dfl::config {
 namespace {
@@ -43,6 +44,11 @@ absl::Status AdvertisedAddress(absl::string_view text) {
     return NotAllowed("an address to listen on is no address to reach");
   }
   return absl::OkStatus();
+}
+
+absl::Status ClusterName(absl::string_view text) {
+  if (text.empty()) return absl::OkStatus();
+  return tls::ValidateClusterName(text);
 }
 
 absl::Status SocketPath(absl::string_view text) {
@@ -89,9 +95,46 @@ std::vector<Setting> NodeTable() {
   table.push_back(Choice<Security>(
       "security", [](NodeSettings& s) -> Security& { return s.security; },
       {{"tls", Security::kTls}, {"insecure", Security::kInsecure}},
-      "How network connections are protected. tls is not built in yet, so a "
-      "node that talks to others must say insecure: plain text, and anyone "
-      "who reaches a port is believed. Only for networks you trust."));
+      "How network connections are protected. tls: both ends show a "
+      "certificate of the network, dflctl cert makes them. insecure: plain "
+      "text, and anyone who reaches a port is believed. Only for networks you "
+      "trust."));
+  table.push_back(WithNote(
+      Text(
+          "cluster", [](NodeSettings& s) -> std::string& { return s.cluster; },
+          "the name of a network, as in dflctl cert init", ClusterName,
+          "The network that this node belongs to. Its certificate must be of "
+          "that network."),
+      "the one that the certificate names"));
+  table.push_back(WithNote(
+      Text(
+          "tls.folder",
+          [](NodeSettings& s) -> std::string& { return s.tls.folder; },
+          "a path", AnyText,
+          "Folder that dflctl cert issue has made for this node: ca.pem, "
+          "cert.pem and key.pem. New files in it are taken up at once."),
+      "/etc/dfld/tls for root and under systemd; else "
+      "$XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls"));
+  table.push_back(WithNote(
+      Text(
+          "tls.bundle",
+          [](NodeSettings& s) -> std::string& { return s.tls.bundle; },
+          "a path", AnyText,
+          "Certificates of the authorities that are trusted, in PEM form. Two "
+          "while one replaces the other."),
+      "ca.pem in tls.folder"));
+  table.push_back(WithNote(
+      Text(
+          "tls.certificate",
+          [](NodeSettings& s) -> std::string& { return s.tls.certificate; },
+          "a path", AnyText, "This node's certificate, in PEM form."),
+      "cert.pem in tls.folder"));
+  table.push_back(WithNote(
+      Text(
+          "tls.key", [](NodeSettings& s) -> std::string& { return s.tls.key; },
+          "a path", AnyText,
+          "The key to it, in PEM form, readable for the daemon alone."),
+      "key.pem in tls.folder"));
   table.push_back(TextList(
       "peers",
       [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },
@@ -134,8 +177,26 @@ std::vector<Setting> PlaneTable() {
       },
       "host:port, IPv6 as [address]:port; port 0: the system chooses",
       HostAndPort,
-      "Where control is served on the network as well. Whoever reaches it "
-      "steers the node."));
+      "Where control is served on the network as well: with security: tls to "
+      "people who show a certificate of the network, else to whoever reaches "
+      "it."));
+  table.push_back(WithNote(
+      TextList(
+          "control.admins",
+          [](NodeSettings& s) -> std::vector<std::string>& {
+            return s.control.admins;
+          },
+          "users by name or number, groups as \"@name\"", NotEmpty,
+          "Who may steer this node on the unix socket. What concerns the whole "
+          "network needs a person's signature, also from them."),
+      "root, the daemon's user, and the members of its group"));
+  table.push_back(TextList(
+      "control.viewers",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.control.viewers;
+      },
+      "users by name or number, groups as \"@name\"", NotEmpty,
+      "Who may only read on the unix socket: status, plan and settings."));
   return table;
 }
 

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,10 @@ struct DaemonStatus {
   // As in ModelFacts, for the plan that the node holds.
   int64_t memory_bytes = 0;
   int64_t memory_limit_bytes = 0;
+  std::string cluster;          // of the certificate; "" when insecure
+  double certificate_days = 0;  // until it expires; 0: none is valid
+  std::map<std::string, int64_t> refused;  // connections, by reason
+  std::vector<std::string> banned;         // identities, sorted
 };
 
 // The newest plan the node holds, in force or waiting for a boundary.

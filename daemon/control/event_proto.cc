@@ -87,6 +87,15 @@ struct Writer {
     out.set_text(
         absl::StrCat("step ", e.step, ": training failed: ", Reason(e.status)));
   }
+  void operator()(const ports::SecurityNote& e) const {
+    out.set_kind(pb::EVENT_KIND_SECURITY);
+    out.set_text(e.text);
+  }
+  void operator()(const ports::RecordCame& e) const {
+    out.set_kind(pb::EVENT_KIND_RECORD);
+    out.set_peer(e.from.name());
+    out.set_text(e.text);
+  }
 };
 
 }  // namespace

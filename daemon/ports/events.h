@@ -79,10 +79,23 @@ struct LearnerFailed {
   absl::Status status;
 };
 
+// Certificates were replaced, are wrong or will expire; strangers were refused.
+struct SecurityNote {
+  bool warning = false;
+  std::string text;
+};
+
+// A signed record came.
+struct RecordCame {
+  bool taken = false;
+  NodeId from;       // who passed it on; empty: it came by control
+  std::string text;  // what it is, and why it was refused
+};
+
 using NodeEvent =
     std::variant<PhaseChanged, PlanAdopted, StateTaken, StepFinished, Evaluated,
                  LinkUp, LinkDown, PeerUnreachable, MessageRejected,
-                 NeighboursMissed, LearnerFailed>;
+                 NeighboursMissed, LearnerFailed, SecurityNote, RecordCame>;
 
 class EventSink {
  public:

@@ -23,13 +23,13 @@ LEVELS = {
     # The rooms of daemon/core.
     "graph": 1.1, "vector": 1.1, "algorithm": 1.2, "mass": 1.3, "rounds": 1.4,
     "algorithms": 1.5, "plan": 1.6,
-    "ports": 2, "codec": 2, "data": 2,
+    "ports": 2, "codec": 2, "data": 2, "tls": 2,
     # The rooms of daemon/runtime.
-    "keeper": 2.5, "links": 2.5, "transfers": 2.6,
-    "runtime": 3, "membership": 3, "config": 3, "tls": 3, "simports": 3,
-    "proto": 3,
+    "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
+    "runtime": 3, "membership": 3, "config": 3, "simports": 3,
+    "proto": 3, "net": 3.5,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
-    "web": 4, "client": 4, "console": 4,
+    "web": 4, "client": 4, "console": 4, "records": 4, "enrol": 4.5,
     "sim": 5, "app": 5, "cli": 5,
 }
 
@@ -37,7 +37,7 @@ LEVELS = {
 LIBRARIES = {
     "LibTorch": (r"^(torch|ATen|c10|caffe2)/", {"learner"}),
     "gRPC": (r"^(grpc|grpcpp|grpc\+\+)/|\.grpc\.pb\.h$",
-             {"exchange", "control", "client", "proto"}),
+             {"net", "exchange", "control", "client", "enrol", "proto"}),
     "protobuf": (r"^google/protobuf/|\.pb\.h$",
                  {r for r, level in LEVELS.items() if level >= 4} | {"proto"}),
     "spdlog": (r"^spdlog/", {"app"}),
@@ -46,6 +46,7 @@ LIBRARIES = {
 
 DETERMINISTIC = {"base", "graph", "vector", "algorithm", "mass", "rounds",
                  "algorithms", "plan", "codec", "keeper", "links", "transfers",
+                 "gossip",
                  "runtime", "membership", "sim",
                  "simports"}
 FORBIDDEN = [

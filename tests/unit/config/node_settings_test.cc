@@ -434,21 +434,6 @@ TEST(ReadDataSettings, NamesKeysAsTheDocumentHasThem) {
       HasSubstr("net.problem.partition.sizes"));
 }
 
-TEST(CheckStartable, PlainTextMustBeAskedForInSoManyWords) {
-  const std::string data = "data: {train: {paths: [a, b]}}\n";
-  EXPECT_THAT(StartError(data),
-              HasSubstr("default: peer.listen: found [\"0.0.0.0:7600\"] with "
-                        "security: tls (default)"));
-  EXPECT_THAT(StartError(data), HasSubstr("set security: insecure"));
-  EXPECT_THAT(StartError(data + "security: tls\npeer: {listen: []}\n"
-                                "control: {listen: ['127.0.0.1:1']}\n"),
-              HasSubstr("dfld.yaml:4: control.listen: "));
-  EXPECT_THAT(StartError(data + "peer: {listen: []}\npeers: ['a:1']\n"),
-              HasSubstr("dfld.yaml:3: peers: "));
-  EXPECT_EQ(StartError(data + "peer: {listen: []}\n"), "OK");
-  EXPECT_EQ(StartError(data + "security: insecure\n"), "OK");
-}
-
 TEST(CheckStartable, DataToTrainOnMustBeThere) {
   EXPECT_THAT(StartError("security: insecure\n"),
               HasSubstr("default: data.train.paths: found []; allowed: the "

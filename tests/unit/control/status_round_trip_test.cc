@@ -154,7 +154,9 @@ TEST(StatusRoundTrip, EveryWatchedEventHasAKindAndASentence) {
       ports::MessageRejected{NodeId("box-2"), ports::RefuseReason::kOtherRun,
                              "run x"},
       ports::NeighboursMissed{7, 3, 2},
-      ports::LearnerFailed{9, absl::DataLossError("loss is nan")}};
+      ports::LearnerFailed{9, absl::DataLossError("loss is nan")},
+      ports::SecurityNote{true, "the certificate expires in 3 days"},
+      ports::RecordCame{true, NodeId("box-2"), "plan 7 of alice"}};
   for (const ports::NodeEvent& event : events) {
     ASSERT_TRUE(IsWatched(event));
     dfl::control::v1::WatchResponse response;
