@@ -122,6 +122,11 @@ ExitCode Issue(Context& context, const CertCommand& command) {
   if (!validity.ok()) return context.Usage(validity.status());
   const absl::StatusOr<tls::Role> role = tls::ParseRole(command.role);
   if (!role.ok()) return context.Usage(Annotate(role.status(), "--role"));
+  if (*role == tls::Role::kIssuer) {
+    return context.Usage(absl::InvalidArgumentError(
+        "--role: `dflctl token serve` makes an issuer's certificate itself; "
+        "allowed: node, operator, viewer, admin"));
+  }
   const absl::Status valid = ValidateNodeName(command.what);
   if (!valid.ok()) return context.Usage(valid);
   const absl::StatusOr<CertFolder> folder =

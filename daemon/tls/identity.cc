@@ -21,7 +21,7 @@ constexpr size_t kMaxClusterName = 255;
 constexpr size_t kMaxUri = 2048;
 
 constexpr Role kRoles[] = {Role::kNode, Role::kOperator, Role::kViewer,
-                           Role::kAdmin};
+                           Role::kAdmin, Role::kIssuer};
 
 absl::Status BadUri(absl::string_view uri, absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -40,6 +40,8 @@ absl::string_view Name(Role role) {
       return "viewer";
     case Role::kAdmin:
       return "admin";
+    case Role::kIssuer:
+      return "issuer";
   }
   return "node";
 }

@@ -12,11 +12,13 @@
 
 namespace dfl::tls {
 
-// A node speaks to nodes. The others are people: a viewer reads, an operator
-// also changes the network, an admin also administers who belongs to it.
-enum class Role { kNode, kOperator, kViewer, kAdmin };
+// A node speaks to nodes. Three are people: a viewer reads, an operator also
+// changes the network, an admin also administers who belongs to it. An issuer
+// gives certificates to new nodes; it speaks to them alone, so that no other
+// certificate of the network can take a new node's secret.
+enum class Role { kNode, kOperator, kViewer, kAdmin, kIssuer };
 
-// "node", "operator", "viewer", "admin".
+// "node", "operator", "viewer", "admin", "issuer".
 absl::string_view Name(Role role);
 
 // Errors: INVALID_ARGUMENT lists the roles, with the nearest one.

@@ -302,6 +302,7 @@ TEST_F(CertCommand, MistakesInTheCommandLineAreUsageErrors) {
       {{"cert", "init", "p", "--days=0"}, "--days: 0 is not allowed"},
       {{"cert", "issue", "a b"}, "character 2 is not allowed"},
       {{"cert", "issue", "a", "--role=viewr"}, "did you mean \"viewer\""},
+      {{"cert", "issue", "a", "--role=issuer"}, "`dflctl token serve`"},
       {{"cert", "issue", "a", "--days=99999"}, "allowed: 1 to 36500"},
       {{"cert", "renew", "a", "--role=x"}, "node, operator, viewer, admin"},
       {{"cert"}, "a command is missing: init, issue, renew, list, show"},

@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(Identity, EveryRoleIsPrintedAndReadBack) {
-  for (const Role role :
-       {Role::kNode, Role::kOperator, Role::kViewer, Role::kAdmin}) {
+  for (const Role role : {Role::kNode, Role::kOperator, Role::kViewer,
+                          Role::kAdmin, Role::kIssuer}) {
     const Identity identity{"plant-4.example", role, "Gate_way.07"};
     EXPECT_TRUE(Validate(identity).ok());
     const absl::StatusOr<Identity> read = ParseIdentity(ToUri(identity));
