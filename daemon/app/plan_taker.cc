@@ -55,15 +55,18 @@ absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
 }
 
 absl::StatusOr<control::ApplyPlanResult> PlanTaker::Apply(
-    const control::ApplyPlanOptions& options, const std::string& file_name) {
+    const control::ApplyPlanOptions& options, const std::string& file_name,
+    Order order) {
   DFL_ASSIGN_OR_RETURN(
       core::CheckedPlan checked,
       Read(options.yaml, file_name, keeper_.known()->version + 1));
   const KeptPlan offered = ToKeep(*checked.plan);
-  DFL_ASSIGN_OR_RETURN(const RunKeeper::Offer offer,
-                       keeper_.Do([&](RunKeeper& keeper) {
-                         return keeper.Judge(offered, options.expected_version);
-                       }));
+  DFL_ASSIGN_OR_RETURN(
+      const RunKeeper::Offer offer,
+      keeper_.Do([&](RunKeeper& keeper) -> absl::StatusOr<RunKeeper::Offer> {
+        if (order == Order::kByRecord) return keeper.JudgeOrdered(offered);
+        return keeper.Judge(offered, options.expected_version);
+      }));
   control::ApplyPlanResult result;
   result.version = offered.version;
   result.run_id = offered.run_id;

@@ -61,11 +61,17 @@ class PlanTaker {
             runtime::Node& node, LearnerFactory& learners, SharedKeeper& keeper,
             Logger& log, PlanSteps steps, std::function<void()> on_set);
 
+  // Where a plan stands among the others.
+  enum class Order {
+    kByVersion,  // it must have a higher version than the one that is known
+    kByRecord,   // it is the newest signed record
+  };
+
   // As control::Backend::ApplyPlan; `file_name` is what errors call the
   // document.
   absl::StatusOr<control::ApplyPlanResult> Apply(
-      const control::ApplyPlanOptions& options, const std::string& file_name)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+      const control::ApplyPlanOptions& options, const std::string& file_name,
+      Order order = Order::kByVersion) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Takes up the plan that is known from before this start, under its own
   // version, though it may need more memory than is allowed today.

@@ -60,10 +60,10 @@ struct ControlSettings {
 
 // Who this node is, to others, with `security: tls`.
 struct TlsSettings {
-  std::string folder;       // of the three files below
-  std::string bundle;       // "": ca.pem in the folder
-  std::string certificate;  // "": cert.pem in the folder
-  std::string key;          // "": key.pem in the folder
+  std::string folder = "/etc/dfld/tls";  // of the three files below
+  std::string bundle;                    // "": ca.pem in the folder
+  std::string certificate;               // "": cert.pem in the folder
+  std::string key;                       // "": key.pem in the folder
 };
 
 // How features are shifted and scaled, after bytes were divided by 255. The

@@ -106,6 +106,17 @@ std::vector<Setting> NodeTable() {
           "The network that this node belongs to. Its certificate must be of "
           "that network."),
       "the one that the certificate names"));
+  table.push_back(TextList(
+      "peers",
+      [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },
+      "host:port, IPv6 as [address]:port", PeerAddress,
+      "Daemons to connect to. One end of each pair is enough; more can be "
+      "added with dflctl peer add, and are kept in state_dir."));
+  return table;
+}
+
+std::vector<Setting> PlaneTable() {
+  std::vector<Setting> table;
   table.push_back(WithNote(
       Text(
           "tls.folder",
@@ -135,17 +146,6 @@ std::vector<Setting> NodeTable() {
           "a path", AnyText,
           "The key to it, in PEM form, readable for the daemon alone."),
       "key.pem in tls.folder"));
-  table.push_back(TextList(
-      "peers",
-      [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },
-      "host:port, IPv6 as [address]:port", PeerAddress,
-      "Daemons to connect to. One end of each pair is enough; more can be "
-      "added with dflctl peer add, and are kept in state_dir."));
-  return table;
-}
-
-std::vector<Setting> PlaneTable() {
-  std::vector<Setting> table;
   table.push_back(TextList(
       "peer.listen",
       [](NodeSettings& s) -> std::vector<std::string>& {
@@ -508,6 +508,7 @@ absl::Span<const Setting> SettingsTable() { return Table(); }
 absl::Span<const SettingSection> SettingSections() {
   static const std::vector<SettingSection>& sections =
       *new std::vector<SettingSection>{
+          {"tls", "This node's certificate, with security: tls."},
           {"peer", "The plane between daemons."},
           {"control", "The plane between dflctl and this daemon."},
           {"data",

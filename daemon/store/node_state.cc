@@ -84,6 +84,7 @@ absl::StatusOr<runtime::StateGeneration> NodeStateCodec::Decode(
       runtime::KeptPlan{message.plan().text(), message.plan().version(),
                         message.plan().run_id()});
   generation.state.desired_phase = FromProto(message.desired_phase());
+  generation.state.obeyed_order = message.obeyed_order();
   generation.state.added_peers.assign(message.added_peers().begin(),
                                       message.added_peers().end());
   return generation;
@@ -102,6 +103,7 @@ absl::StatusOr<std::string> NodeStateCodec::Encode(
     message.mutable_plan()->set_run_id(state.plan->run_id);
   }
   message.set_desired_phase(ToProto(state.desired_phase));
+  message.set_obeyed_order(state.obeyed_order);
   for (const std::string& address : state.added_peers) {
     message.add_added_peers(address);
   }

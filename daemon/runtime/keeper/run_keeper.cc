@@ -43,6 +43,12 @@ absl::StatusOr<RunKeeper::Offer> RunKeeper::Judge(
   return Offer::kNew;
 }
 
+RunKeeper::Offer RunKeeper::JudgeOrdered(const KeptPlan& plan) const {
+  const bool same = plan.text == known()->text;
+  return same && accepted_version_ == known()->version ? Offer::kUnchanged
+                                                       : Offer::kNew;
+}
+
 absl::Status RunKeeper::Accept(KeptPlan plan, DesiredPhase in_new_run) {
   before_ = Before{state_.plan, state_.desired_phase, accepted_version_};
   if (state_.plan->run_id != plan.run_id) state_.desired_phase = in_new_run;
@@ -77,6 +83,12 @@ absl::Status RunKeeper::Want(DesiredPhase phase, const std::string& run_id) {
   if (state_.plan->run_id != run_id) return absl::OkStatus();
   state_.desired_phase = phase;
   return Save();
+}
+
+absl::Status RunKeeper::Obey(DesiredPhase phase, const std::string& run_id,
+                             uint64_t counter) {
+  state_.obeyed_order = counter;
+  return Want(phase, run_id);
 }
 
 absl::Status RunKeeper::AddPeer(const std::string& address) {

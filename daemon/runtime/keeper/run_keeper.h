@@ -64,6 +64,10 @@ class RunKeeper {
   absl::StatusOr<Offer> Judge(const KeptPlan& plan,
                               std::optional<uint64_t> expected_version) const;
 
+  // As Judge, for a plan whose order among all others is not its version alone:
+  // the newest signed record. Another document of the same version may follow.
+  Offer JudgeOrdered(const KeptPlan& plan) const;
+
   // Takes `plan` over. If it begins another run, `in_new_run` is wanted from
   // here on.
   // Errors: as Files.
@@ -88,6 +92,14 @@ class RunKeeper {
   // plan is of another run by now.
   // Errors: as Files; it is wanted all the same.
   absl::Status Want(DesiredPhase phase, const std::string& run_id);
+
+  // As Want, for an order that came as a signed record of that counter: it is
+  // not obeyed again.
+  // Errors: as Want.
+  absl::Status Obey(DesiredPhase phase, const std::string& run_id,
+                    uint64_t counter);
+  // 0: none was obeyed.
+  uint64_t obeyed_order() const { return state_.obeyed_order; }
 
   // Errors: as Files.
   absl::Status AddPeer(const std::string& address);

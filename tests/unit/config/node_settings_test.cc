@@ -304,7 +304,7 @@ TEST(NodeSettings, RefusesBadValuesWithPlaceValueAndWhatIsAllowed) {
            Case{"peers: [[a]]", {"peers: found a list of more than values"}},
            Case{"control: 5",
                 {"dfld.yaml:1: control: found \"5\"; allowed: a section of "
-                 "socket or listen"}},
+                 "socket, listen, admins or viewers"}},
            Case{"- a\n", {"dfld.yaml:1: found a list"}},
        }) {
     const std::string error = ErrorOf(c.text);

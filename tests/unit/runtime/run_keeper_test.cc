@@ -25,16 +25,16 @@ class LinesCodec final : public StateCodec {
   absl::StatusOr<std::string> Encode(
       const StateGeneration& generation) const override {
     const RunState& state = generation.state;
-    return absl::StrCat(generation.number, "\n", state.node, "\n", state.starts,
-                        "\n", state.plan->text, "\n", state.plan->version, "\n",
-                        state.plan->run_id, "\n",
-                        static_cast<int>(state.desired_phase), "\n",
-                        absl::StrJoin(state.added_peers, " "), "\n.");
+    return absl::StrCat(
+        generation.number, "\n", state.node, "\n", state.starts, "\n",
+        state.plan->text, "\n", state.plan->version, "\n", state.plan->run_id,
+        "\n", static_cast<int>(state.desired_phase), "\n",
+        absl::StrJoin(state.added_peers, " "), "\n", state.obeyed_order, "\n.");
   }
   absl::StatusOr<StateGeneration> Decode(
       const std::string& bytes) const override {
     const std::vector<std::string> lines = absl::StrSplit(bytes, '\n');
-    if (lines.size() != 9 || lines[8] != ".") {
+    if (lines.size() != 10 || lines[9] != ".") {
       return absl::DataLossError("it is torn");
     }
     StateGeneration generation;
@@ -49,6 +49,7 @@ class LinesCodec final : public StateCodec {
     generation.state.desired_phase = static_cast<DesiredPhase>(phase);
     generation.state.added_peers =
         absl::StrSplit(lines[7], ' ', absl::SkipEmpty());
+    EXPECT_TRUE(absl::SimpleAtoi(lines[8], &generation.state.obeyed_order));
     return generation;
   }
 };
@@ -166,6 +167,30 @@ TEST_F(RunKeeperTest, WhatIsWantedLastsAsLongAsTheRun) {
   // An order that was given to the run before.
   ASSERT_TRUE(keeper.Want(DesiredPhase::kTraining, "run-1").ok());
   EXPECT_EQ(Start().desired_phase(), DesiredPhase::kIdle);
+}
+
+TEST_F(RunKeeperTest, ASignedOrderIsObeyedOnceAlsoAfterARestart) {
+  RunKeeper keeper = Start();
+  EXPECT_EQ(keeper.obeyed_order(), 0u);
+  ASSERT_TRUE(keeper.Accept(Plan(1)).ok());
+  ASSERT_TRUE(keeper.Obey(DesiredPhase::kTraining, "run-1", 4).ok());
+  // A later order of this node alone.
+  ASSERT_TRUE(keeper.Want(DesiredPhase::kPaused, "run-1").ok());
+  const RunKeeper next = Start();
+  EXPECT_EQ(next.obeyed_order(), 4u);
+  EXPECT_EQ(next.desired_phase(), DesiredPhase::kPaused);
+}
+
+TEST_F(RunKeeperTest, APlanThatCameAsARecordPassesByItsOwnOrder) {
+  RunKeeper keeper = Start();
+  ASSERT_TRUE(keeper.Accept(Plan(7)).ok());
+  KeptPlan other = Plan(7);
+  other.text = "another plan 7";
+  EXPECT_FALSE(keeper.Judge(other, std::nullopt).ok());
+  EXPECT_EQ(keeper.JudgeOrdered(other), RunKeeper::Offer::kNew);
+  EXPECT_EQ(keeper.JudgeOrdered(Plan(7)), RunKeeper::Offer::kUnchanged);
+  EXPECT_EQ(Start().JudgeOrdered(Plan(7)), RunKeeper::Offer::kNew)
+      << "it is known, and the node has not got it yet";
 }
 
 TEST_F(RunKeeperTest, ARestartKeepsWhatWasWantedOnAFullDiskToo) {

@@ -34,6 +34,7 @@ RunState Sample(uint64_t version) {
       KeptPlan{"members: [box-7]\n", version, "run-1"});
   state.desired_phase = DesiredPhase::kTraining;
   state.added_peers = {"box-8:7000", "[fd00::9]:7000"};
+  state.obeyed_order = version + 20;
   return state;
 }
 
