@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "daemon/base/atomic_file.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/tls/key_file.h"
@@ -19,7 +18,16 @@
 namespace dfl::cli {
 namespace {
 
-// Names of folders in `path`, sorted.
+bool IsThere(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+constexpr absl::string_view kMakeOne =
+    "make a network with `dflctl cert init CLUSTER`, or name its folder with "
+    "--dir";
+
+}  // namespace
+
 std::vector<std::string> FoldersIn(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
@@ -34,13 +42,8 @@ std::vector<std::string> FoldersIn(const std::string& path) {
   return names;
 }
 
-bool IsThere(const std::string& path) {
-  return access(path.c_str(), F_OK) == 0;
-}
-
-// ~/.config/dfl, by the XDG rules.
 absl::StatusOr<std::string> NetworksFolder(
-    const CertFolder::Environment& environment) {
+    const CertFolder::Environment& environment, absl::string_view option) {
   const auto variable = [&](const std::string& name) {
     const auto found = environment.find(name);
     return found == environment.end() ? std::string() : found->second;
@@ -50,14 +53,10 @@ absl::StatusOr<std::string> NetworksFolder(
   const std::string home = variable("HOME");
   if (!home.empty()) return home + "/.config/dfl";
   return absl::FailedPreconditionError(
-      "neither XDG_CONFIG_HOME nor HOME is set; name the folder with --dir");
+      absl::StrCat("neither XDG_CONFIG_HOME nor HOME is set; name the folder "
+                   "with ",
+                   option));
 }
-
-constexpr absl::string_view kMakeOne =
-    "make a network with `dflctl cert init CLUSTER`, or name its folder with "
-    "--dir";
-
-}  // namespace
 
 CertFolder::CertFolder(std::string path) : path_(std::move(path)) {}
 
@@ -65,7 +64,8 @@ absl::StatusOr<CertFolder> CertFolder::ForNew(const Environment& environment,
                                               const std::string& dir,
                                               const std::string& cluster) {
   if (!dir.empty()) return CertFolder(dir);
-  DFL_ASSIGN_OR_RETURN(const std::string networks, NetworksFolder(environment));
+  DFL_ASSIGN_OR_RETURN(const std::string networks,
+                       NetworksFolder(environment, "--dir"));
   return CertFolder(absl::StrCat(networks, "/", cluster));
 }
 
@@ -78,7 +78,8 @@ absl::StatusOr<CertFolder> CertFolder::Find(const Environment& environment,
     return absl::NotFoundError(absl::StrCat(
         folder.authority_certificate(), ": there is no such file; ", kMakeOne));
   }
-  DFL_ASSIGN_OR_RETURN(const std::string networks, NetworksFolder(environment));
+  DFL_ASSIGN_OR_RETURN(const std::string networks,
+                       NetworksFolder(environment, "--dir"));
   std::vector<std::string> found;
   for (const std::string& name : FoldersIn(networks)) {
     if (IsThere(absl::StrCat(networks, "/", name, "/ca.pem"))) {

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "daemon/tls/authority.h"
 #include "daemon/tls/certificate.h"
 #include "daemon/tls/identity.h"
@@ -66,6 +67,15 @@ class CertFolder {
 
   std::string path_;
 };
+
+// Where the user's networks are, ~/.config/dfl by the XDG rules. `option` is
+// what names a folder instead, for the error.
+// Errors: FAILED_PRECONDITION when the user has no home.
+absl::StatusOr<std::string> NetworksFolder(
+    const CertFolder::Environment& environment, absl::string_view option);
+
+// Names of folders in `path`, sorted.
+std::vector<std::string> FoldersIn(const std::string& path);
 
 // Makes the folder and those above it, for their owner alone; one that is there
 // keeps its rights.

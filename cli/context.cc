@@ -10,7 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "cli/console.h"
+#include "cli/identity.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/default_places.h"
@@ -87,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(const Globals& globals,
   context->color_ = io.out_is_terminal && !globals.no_color &&
                     Variable(io, "NO_COLOR").empty() &&
                     Variable(io, "TERM") != "dumb";
+  context->identity_ = globals.identity;
   std::vector<std::string> targets = globals.targets;
   if (!globals.targets_file.empty()) {
     DFL_ASSIGN_OR_RETURN(const std::vector<std::string> more,
@@ -116,6 +119,12 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(const Globals& globals,
     context->clients_.push_back(std::move(client));
   }
   return context;
+}
+
+absl::StatusOr<tls::Credentials> Context::Identity() const {
+  DFL_ASSIGN_OR_RETURN(const std::string folder,
+                       FindIdentityFolder(io_.environment, identity_));
+  return LoadIdentity(folder, absl::Now());
 }
 
 void Context::Say(absl::string_view line) {

@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "cli/exit_codes.h"
 #include "client/control_client.h"
+#include "daemon/tls/credentials.h"
 
 namespace dfl::cli {
 
@@ -26,6 +27,8 @@ struct Globals {
   std::string output = "table";
   std::string timeout = "10s";
   bool no_color = false;
+  std::string identity;
+  bool insecure = false;
 };
 
 // What one daemon answered.
@@ -48,6 +51,10 @@ class Context {
   absl::Duration timeout() const { return timeout_; }
   bool color() const { return color_; }
   const std::vector<std::string>& targets() const { return targets_; }
+
+  // Who the caller is to daemons and in signatures, read at each call.
+  // Errors: as FindIdentityFolder and LoadIdentity.
+  absl::StatusOr<tls::Credentials> Identity() const;
 
   // Prints `line` on stderr as "dflctl: LINE".
   void Say(absl::string_view line);
@@ -116,6 +123,7 @@ class Context {
   Output output_ = Output::kTable;
   absl::Duration timeout_;
   bool color_ = false;
+  std::string identity_;
   std::vector<std::string> targets_;
   std::vector<std::unique_ptr<client::ControlClient>> clients_;
 };

@@ -33,6 +33,14 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   app.add_option("--timeout", globals.timeout, "Of each call: 500ms, 10s, 2m")
       ->capture_default_str()
       ->group(group);
+  app.add_option("--identity", globals.identity,
+                 "Folder of your ca.pem, cert.pem and key.pem. Default: "
+                 "$DFLCTL_IDENTITY, else yours below ~/.config/dfl")
+      ->group(group);
+  app.add_flag("--insecure", globals.insecure,
+               "Speaks plain text to host:port, for daemons with `security: "
+               "insecure`")
+      ->group(group);
   app.add_flag("--no-color", globals.no_color,
                "No colours (also: NO_COLOR is set)")
       ->group(group);

@@ -1,5 +1,6 @@
 #include "cli/status_table.h"
 
+#include <cmath>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,8 @@ namespace {
 
 // Sums of probes are rounded; lost mass shows by far more.
 constexpr double kLargestImbalance = 0.01;
+// A certificate that expires this soon is a reason for a note.
+constexpr double kFewDays = 30;
 
 std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
@@ -25,6 +28,17 @@ std::string NeighbourText(const client::NodeStatus& node) {
     if (peer.linked) ++up;
   }
   return absl::StrCat(up, "/", all);
+}
+
+// "plant-4 (364 d)": days until the certificate expires. "-": it speaks to
+// nobody over the network.
+std::string NetworkText(const client::DaemonStatus& status) {
+  if (status.insecure) return "insecure";
+  if (status.cluster.empty()) return "-";
+  if (status.certificate_days == 0) return status.cluster;
+  return absl::StrCat(status.cluster, " (",
+                      static_cast<int64_t>(std::floor(status.certificate_days)),
+                      " d)");
 }
 
 }  // namespace
@@ -44,7 +58,7 @@ std::string PlanText(const client::NodeStatus& node) {
 
 std::vector<std::string> StatusTitles() {
   return {"NODE",     "PHASE", ">STEP",       ">LOSS", ">ACCURACY", "ALGORITHM",
-          "TOPOLOGY", "PLAN",  ">NEIGHBOURS", ">SENT", ">RECEIVED"};
+          "TOPOLOGY", "PLAN",  ">NEIGHBOURS", ">SENT", ">RECEIVED", "NETWORK"};
 }
 
 std::vector<std::string> StatusRow(const client::DaemonStatus& status) {
@@ -61,7 +75,8 @@ std::vector<std::string> StatusRow(const client::DaemonStatus& status) {
           PlanText(node),
           NeighbourText(node),
           HumanBytes(node.bytes_sent),
-          HumanBytes(node.bytes_received)};
+          HumanBytes(node.bytes_received),
+          NetworkText(status)};
 }
 
 Table PeerTable(const std::vector<client::PeerStatus>& peers) {
@@ -89,6 +104,18 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   }
   for (const std::string& warning : status.warnings) {
     notes.push_back(absl::StrCat(name, ": ", warning));
+  }
+  if (status.certificate_days < 0) {
+    notes.push_back(absl::StrCat(
+        name,
+        ": its certificate has expired: renew it with `dflctl cert renew ",
+        name, "` and copy it there"));
+  } else if (status.certificate_days > 0 &&
+             status.certificate_days < kFewDays) {
+    notes.push_back(absl::StrCat(name, ": its certificate expires in ",
+                                 Fixed(status.certificate_days, 1),
+                                 " days: renew it with `dflctl cert renew ",
+                                 name, "` and copy it there"));
   }
   if (status.memory_limit_bytes > 0 &&
       status.memory_bytes > status.memory_limit_bytes) {

@@ -137,6 +137,7 @@ class GrpcControlClient : public ControlClient {
     out.node = response.node();
     out.libraries.assign(response.libraries().begin(),
                          response.libraries().end());
+    out.cluster = response.cluster();
     return out;
   }
 
@@ -188,6 +189,7 @@ class GrpcControlClient : public ControlClient {
       const ApplyPlanOptions& options) override {
     pb::ApplyPlanRequest request;
     request.set_yaml(options.yaml);
+    request.set_record(options.record);
     if (options.expected_version.has_value()) {
       request.set_expected_version(*options.expected_version);
     }
@@ -203,6 +205,28 @@ class GrpcControlClient : public ControlClient {
     out.warnings.assign(response.warnings().begin(), response.warnings().end());
     if (response.has_facts()) out.facts = FromProto(response.facts());
     out.unchanged = response.unchanged();
+    return out;
+  }
+
+  absl::StatusOr<client::PutRecordResult> PutRecord(
+      const std::string& record) override {
+    pb::PutRecordRequest request;
+    request.set_record(record);
+    pb::PutRecordResponse response;
+    absl::Status status = Repeat(&Stub::PutRecord, request, response);
+    if (!status.ok()) return status;
+    return client::PutRecordResult{response.unchanged()};
+  }
+
+  absl::StatusOr<std::vector<RecordInfo>> ListRecords() override {
+    pb::ListRecordsResponse response;
+    absl::Status status =
+        Repeat(&Stub::ListRecords, pb::ListRecordsRequest(), response);
+    if (!status.ok()) return status;
+    std::vector<RecordInfo> out;
+    for (const pb::RecordInfo& record : response.records()) {
+      out.push_back(FromProto(record));
+    }
     return out;
   }
 

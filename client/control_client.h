@@ -76,6 +76,13 @@ class ControlClient {
   virtual absl::StatusOr<ApplyPlanResult> ApplyPlan(
       const ApplyPlanOptions& options) = 0;
 
+  // Brings a serialised dfl.record.v1.SignedRecord; a plan goes to ApplyPlan.
+  // It may be brought again, so it is retried.
+  virtual absl::StatusOr<PutRecordResult> PutRecord(
+      const std::string& record) = 0;
+  // Those that count, and the newest of the others, by kind and counter.
+  virtual absl::StatusOr<std::vector<RecordInfo>> ListRecords() = 0;
+
   // Returns the phase after the order.
   virtual absl::StatusOr<Phase> Train(TrainAction action) = 0;
 

@@ -180,6 +180,19 @@ ModelFacts FromProto(const pb::ModelFacts& in) {
   return out;
 }
 
+RecordInfo FromProto(const pb::RecordInfo& in) {
+  RecordInfo out;
+  out.kind = in.kind();
+  out.subject = in.subject();
+  out.counter = in.counter();
+  out.author = in.author();
+  out.unix_nanos = in.unix_nanos();
+  out.summary = in.summary();
+  out.current = in.current();
+  out.body_sha256 = in.body_sha256();
+  return out;
+}
+
 PeerAddress FromProto(const pb::PeerAddress& in) {
   PeerAddress out;
   out.address = in.address();

@@ -39,6 +39,8 @@ struct Version {
   uint32_t oldest_peer_protocol = 0;
   std::string node;
   std::vector<std::string> libraries;
+  // The network whose orders must be signed; "": the daemon is insecure.
+  std::string cluster;
 };
 
 struct Evaluation {
@@ -158,7 +160,10 @@ struct PlanDocument {
 };
 
 struct ApplyPlanOptions {
+  // Exactly one of the two is set: the document, or a serialised
+  // dfl.record.v1.SignedRecord that holds it.
   std::string yaml;
+  std::string record;
   // The version that the node must hold, 0 for none; nullopt: any.
   std::optional<uint64_t> expected_version;
   bool dry_run = false;
@@ -192,6 +197,22 @@ struct ApplyPlanResult {
   std::vector<std::string> warnings;
   std::optional<ModelFacts> facts;  // dry runs
   bool unchanged = false;
+};
+
+struct PutRecordResult {
+  bool unchanged = false;  // the daemon held this very record
+};
+
+// One signed record without its content.
+struct RecordInfo {
+  std::string kind;     // "plan", "phase" or "ban"
+  std::string subject;  // "" = the kind has one subject
+  uint64_t counter = 0;
+  std::string author;      // identity
+  int64_t unix_nanos = 0;  // by the author's clock
+  std::string summary;
+  bool current = false;     // false: another one took its place
+  std::string body_sha256;  // hex
 };
 
 enum class TrainAction { kStart = 1, kPause = 2, kResume = 3, kStop = 4 };

@@ -41,6 +41,12 @@ Order Give(runtime::Node& node, TrainAction action) {
   return {absl::InvalidArgumentError("there is no such order")};
 }
 
+absl::Status TakesNoRecords() {
+  return absl::FailedPreconditionError(
+      "this node is insecure and takes no signed records; set `security: tls` "
+      "and give it a certificate");
+}
+
 }  // namespace
 
 ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
@@ -139,10 +145,18 @@ std::vector<control::Setting> ControlBackend::Settings() {
 
 void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
                                control::Done<control::ApplyPlanResult> done) {
+  if (!options.record.empty()) return done(TakesNoRecords());
   setup_.Run([this, options = std::move(options),
               done = std::move(done)] { done(plans_.Apply(options, "plan")); },
              [] {});
 }
+
+void ControlBackend::PutRecord(std::string, control::Caller,
+                               control::Done<control::PutRecordResult> done) {
+  done(TakesNoRecords());
+}
+
+std::vector<control::RecordInfo> ControlBackend::ListRecords() { return {}; }
 
 absl::Status ControlBackend::Restore() {
   addresses_.DialKept();

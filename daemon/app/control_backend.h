@@ -70,6 +70,9 @@ class ControlBackend final : public control::Backend {
   control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
   void ApplyPlan(control::ApplyPlanOptions options,
                  control::Done<control::ApplyPlanResult> done) override;
+  void PutRecord(std::string record, control::Caller caller,
+                 control::Done<control::PutRecordResult> done) override;
+  std::vector<control::RecordInfo> ListRecords() override;
   void Train(control::TrainAction action,
              control::Done<ports::Phase> done) override;
   std::vector<control::PeerAddress> Peers() override;

@@ -93,7 +93,8 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Apply(
     if (!restored.ok()) log_.Error("store", restored.message());
     return taken;
   }
-  LogTaken(offered, options.who.empty() ? "the settings" : options.who);
+  LogTaken(offered,
+           options.caller.name.empty() ? "the settings" : options.caller.name);
   return result;
 }
 

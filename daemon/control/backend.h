@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
+#include "daemon/control/caller.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/memory_need.h"
@@ -44,6 +45,8 @@ struct VersionInfo {
   uint32_t oldest_peer_protocol = 1;  // oldest it speaks
   NodeId node;
   std::vector<std::string> libraries;  // "torch 2.6.0"
+  // The network whose orders must be signed; "": the node is insecure.
+  std::string cluster;
 };
 
 struct DaemonStatus {
@@ -71,12 +74,15 @@ struct PlanDocument {
 };
 
 struct ApplyPlanOptions {
+  // Exactly one of the two is set: the document, or a serialised
+  // dfl.record.v1.SignedRecord that holds it.
   std::string yaml;
+  std::string record;
   // The version that the node must hold, 0 for none; nullopt: any.
   std::optional<uint64_t> expected_version;
   bool dry_run = false;
-  // The caller, for the log: "uid 1000" or "10.0.0.7:51234".
-  std::string who;
+  // For the log.
+  Caller caller;
 };
 
 // What a plan means for this node's model.
@@ -104,6 +110,22 @@ struct ApplyPlanResult {
   std::vector<std::string> warnings;
   std::optional<ModelFacts> facts;  // dry runs
   bool unchanged = false;           // the node held this very document
+};
+
+struct PutRecordResult {
+  bool unchanged = false;  // the node held this very record
+};
+
+// One signed record without its content, as control.proto tells it.
+struct RecordInfo {
+  std::string kind;     // "plan", "phase" or "ban"
+  std::string subject;  // "" = the kind has one subject
+  uint64_t counter = 0;
+  std::string author;  // identity
+  absl::Time signed_at = absl::UnixEpoch();
+  std::string summary;      // for people
+  bool current = false;     // false: another one took its place
+  std::string body_sha256;  // hex
 };
 
 enum class TrainAction { kStart = 1, kPause = 2, kResume = 3, kStop = 4 };
@@ -185,8 +207,11 @@ class Backend {
   virtual PlanDocument Plan() = 0;
 
   // Checks the document as a whole and adopts it at the next boundary. A dry
-  // run only checks it. An empty run id or seed is filled in here.
-  // Errors:
+  // run only checks it. An empty run id or seed is filled in here, but not in
+  // a signed document, which must be complete. A signed one is also passed on
+  // to the other nodes. The service has refused an unsigned one where orders
+  // must be signed.
+  // Errors, beside those of PutRecord where a record is given:
   //   INVALID_ARGUMENT     names line, key, value and what is allowed; or the
   //                        memory that the plan may need, by part, and the
   //                        limit.
@@ -196,6 +221,21 @@ class Backend {
   //   FAILED_PRECONDITION  the change is not possible while the run goes on.
   virtual void ApplyPlan(ApplyPlanOptions options,
                          Done<ApplyPlanResult> done) = 0;
+
+  // Checks a serialised dfl.record.v1.SignedRecord, obeys it and passes it on.
+  // The author counts; the caller only brings it.
+  // Errors:
+  //   INVALID_ARGUMENT     it is damaged, or of a kind that this node does not
+  //                        know.
+  //   PERMISSION_DENIED    the signature, or the author's certificate, role
+  //                        or cluster, does not entitle it; or the author is
+  //                        banned.
+  //   ABORTED              a newer record of its kind and subject is here.
+  //   FAILED_PRECONDITION  this node is insecure and takes no records.
+  virtual void PutRecord(std::string record, Caller caller,
+                         Done<PutRecordResult> done) = 0;
+  // Those that count, and the newest of the others, by kind and counter.
+  virtual std::vector<RecordInfo> ListRecords() = 0;
 
   // Calls `done` with the phase after the order.
   // Errors: FAILED_PRECONDITION names the phase it is in, or the missing plan.

@@ -22,8 +22,8 @@ namespace dfl::control {
 namespace {
 
 constexpr mode_t kSocketMode = 0660;
-// The longest message is a plan of 8 MiB.
-constexpr int kMaxMessageBytes = (8 << 20) + (64 << 10);
+// The longest message is a signed plan: a record of 8 MiB + 64 KiB.
+constexpr int kMaxMessageBytes = (8 << 20) + (128 << 10);
 constexpr int kMaxStreamsPerConnection = 64;
 
 class GrpcControlServer : public ControlServer {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/status_macros.h"
 #include "daemon/control/status_proto.h"
 #include "proto/grpc_status.h"
 
@@ -15,6 +16,7 @@ namespace {
 namespace pb = dfl::control::v1;
 
 constexpr size_t kMaxPlanBytes = size_t{8} << 20;
+constexpr size_t kMaxRecordBytes = kMaxPlanBytes + (size_t{64} << 10);
 
 std::optional<TrainAction> FromProto(pb::TrainAction action) {
   switch (action) {
@@ -58,6 +60,18 @@ absl::StatusOr<ModelFileFormat> FromProto(pb::ModelFormat format) {
   }
 }
 
+absl::Status CheckRecordSize(const std::string& record) {
+  if (record.empty()) {
+    return absl::InvalidArgumentError("the record is empty; send a signed one");
+  }
+  if (record.size() > kMaxRecordBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the record has ", record.size(),
+                     " bytes; allowed: up to ", kMaxRecordBytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPlanText(const std::string& yaml) {
   if (yaml.empty()) {
     return absl::InvalidArgumentError(
@@ -69,6 +83,27 @@ absl::Status CheckPlanText(const std::string& yaml) {
                                                    kMaxPlanBytes));
   }
   return absl::OkStatus();
+}
+
+// A plan comes as text or as a record. Where orders must be signed, only a
+// question may come as text.
+absl::Status CheckPlanRequest(const pb::ApplyPlanRequest& request,
+                              bool must_be_signed) {
+  if (request.record().empty()) {
+    DFL_RETURN_IF_ERROR(CheckPlanText(request.yaml()));
+    if (!must_be_signed || request.dry_run()) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        "the plan is not signed: a plan concerns the whole network, so this "
+        "node takes it from nobody without an operator's signature, also not "
+        "from root; apply it with `dflctl plan apply FILE` where the "
+        "operator's "
+        "certificate and key are, and name their folder with --identity");
+  }
+  if (!request.yaml().empty()) {
+    return absl::InvalidArgumentError(
+        "yaml and record are both set; a signed plan is in the record alone");
+  }
+  return CheckRecordSize(request.record());
 }
 
 absl::Duration WatchInterval(double seconds) {
@@ -102,6 +137,10 @@ void Service::Close() {
 
 std::string Service::Who(CallContext* context) const {
   return name_peer_(context->peer());
+}
+
+Caller Service::CallerOf(CallContext* context) const {
+  return {Who(context), Role::kAdmin, false};
 }
 
 Service::Reactor* Service::Now(CallContext* context,
@@ -145,6 +184,7 @@ Service::Reactor* Service::GetVersion(CallContext* context,
   for (const std::string& library : info.libraries) {
     response->add_libraries(library);
   }
+  response->set_cluster(info.cluster);
   return Now(context, absl::OkStatus());
 }
 
@@ -176,16 +216,18 @@ Service::Reactor* Service::ApplyPlan(CallContext* context,
                                      pb::ApplyPlanResponse* response) {
   const std::string what =
       request->dry_run() ? "" : std::string("apply a plan");
-  const absl::Status checked = CheckPlanText(request->yaml());
+  const absl::Status checked =
+      CheckPlanRequest(*request, !backend_.Version().cluster.empty());
   if (!checked.ok()) return NowAudited(context, "apply a plan", checked);
 
   ApplyPlanOptions options;
   options.yaml = request->yaml();
+  options.record = request->record();
   if (request->has_expected_version()) {
     options.expected_version = request->expected_version();
   }
   options.dry_run = request->dry_run();
-  options.who = Who(context);
+  options.caller = CallerOf(context);
   Reactor* reactor = context->DefaultReactor();
   auto call = Later(context, reactor, what);
   backend_.ApplyPlan(std::move(options),
@@ -373,6 +415,41 @@ Service::Reactor* Service::EndTransfer(CallContext* context,
                                        const pb::EndTransferRequest* request,
                                        pb::EndTransferResponse*) {
   token_files_->End(request->token());
+  return Now(context, absl::OkStatus());
+}
+
+Service::Reactor* Service::PutRecord(CallContext* context,
+                                     const pb::PutRecordRequest* request,
+                                     pb::PutRecordResponse* response) {
+  const absl::Status checked = CheckRecordSize(request->record());
+  if (!checked.ok()) return NowAudited(context, "bring a record", checked);
+  Reactor* reactor = context->DefaultReactor();
+  auto call = Later(context, reactor, "bring a record");
+  backend_.PutRecord(request->record(), CallerOf(context),
+                     [call, response](absl::StatusOr<PutRecordResult> result) {
+                       if (!call->Take()) return;
+                       if (result.ok()) {
+                         response->set_unchanged(result->unchanged);
+                       }
+                       call->Finish(result.status());
+                     });
+  return reactor;
+}
+
+Service::Reactor* Service::ListRecords(CallContext* context,
+                                       const pb::ListRecordsRequest*,
+                                       pb::ListRecordsResponse* response) {
+  for (RecordInfo& record : backend_.ListRecords()) {
+    pb::RecordInfo& out = *response->add_records();
+    out.set_kind(std::move(record.kind));
+    out.set_subject(std::move(record.subject));
+    out.set_counter(record.counter);
+    out.set_author(std::move(record.author));
+    out.set_unix_nanos(absl::ToUnixNanos(record.signed_at));
+    out.set_summary(std::move(record.summary));
+    out.set_current(record.current);
+    out.set_body_sha256(std::move(record.body_sha256));
+  }
   return Now(context, absl::OkStatus());
 }
 

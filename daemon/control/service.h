@@ -70,6 +70,11 @@ class Service final : public dfl::control::v1::ControlService::CallbackService {
   Reactor* EndTransfer(CallContext*,
                        const dfl::control::v1::EndTransferRequest*,
                        dfl::control::v1::EndTransferResponse*) override;
+  Reactor* PutRecord(CallContext*, const dfl::control::v1::PutRecordRequest*,
+                     dfl::control::v1::PutRecordResponse*) override;
+  Reactor* ListRecords(CallContext*,
+                       const dfl::control::v1::ListRecordsRequest*,
+                       dfl::control::v1::ListRecordsResponse*) override;
 
   // Answers at once.
   static Reactor* Now(CallContext* context, const absl::Status& status);
@@ -80,6 +85,7 @@ class Service final : public dfl::control::v1::ControlService::CallbackService {
   std::shared_ptr<PendingCalls::Call> Later(CallContext* context,
                                             Reactor* reactor, std::string what);
   std::string Who(CallContext* context) const;
+  Caller CallerOf(CallContext* context) const;
 
   Backend& backend_;
   const ControlServerOptions& options_;

@@ -41,11 +41,11 @@ TEST_F(CliTest, StatusIsATableWithARowANode) {
   EXPECT_EQ(
       result.out,
       "NODE        PHASE          STEP    LOSS  ACCURACY  ALGORITHM  TOPOLOGY  "
-      "PLAN         NEIGHBOURS     SENT  RECEIVED\n"
+      "PLAN         NEIGHBOURS     SENT  RECEIVED  NETWORK\n"
       "box-1       training  1000/4000  0.5000     0.750  pame       ring      "
-      "2 (3 waits)         1/2  1.23 MB     999 B\n"
+      "2 (3 waits)         1/2  1.23 MB     999 B  plant-4 (364 d)\n"
       "gateway-12  idle              0       -         -  -          -         "
-      "-                   0/0      0 B       0 B\n");
+      "-                   0/0      0 B       0 B  -\n");
   EXPECT_THAT(result.err, IsEmpty());
 }
 

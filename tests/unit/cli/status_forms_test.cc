@@ -170,6 +170,7 @@ TEST(StatusForms, EveryFieldOfTheWireIsToldAsJson) {
 // A status whose texts depend on each of its parts.
 pb::DaemonStatus Telling() {
   pb::DaemonStatus status;
+  status.set_cluster("plant-4");
   status.set_memory_bytes(2);
   status.set_memory_limit_bytes(1);
   status.mutable_node()->set_phase(pb::PHASE_IDLE);
@@ -202,8 +203,9 @@ void ExpectShownBut(const pb::DaemonStatus& base, Part part,
 }
 
 TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
-  ExpectShownBut(Telling(), InDaemon, StatusText,
-                 {"version", "uptime_seconds", "peer_addresses"});
+  ExpectShownBut(
+      Telling(), InDaemon, StatusText,
+      {"version", "uptime_seconds", "peer_addresses", "refused", "banned"});
   ExpectShownBut(Telling(), InNode, StatusText,
                  {"incarnation", "run_id", "knobs", "weights", "spectral_gap",
                   "member_count", "format", "model", "fingerprint",

@@ -243,6 +243,78 @@ TEST_F(ControlServerTest, ADryRunTellsTheModelsFactsAndChangesNothing) {
   EXPECT_THAT(audit(), IsEmpty());
 }
 
+TEST_F(ControlServerTest, RecordsGoInAndAreListed) {
+  backend_.SetCluster("plant-4");
+  RecordInfo info;
+  info.kind = "ban";
+  info.subject = "spiffe://plant-4/node/box-9";
+  info.counter = 3;
+  info.author = "spiffe://plant-4/operator/alice";
+  info.signed_at = absl::FromUnixSeconds(1700000000);
+  info.summary = "banned: stolen";
+  info.current = true;
+  info.body_sha256 = "ab12";
+  backend_.SetRecords({info});
+  Start();
+  EXPECT_EQ(client_->Version()->cluster, "plant-4");
+  EXPECT_FALSE(client_->PutRecord("a record")->unchanged);
+  EXPECT_TRUE(client_->PutRecord("a record")->unchanged);
+  EXPECT_THAT(backend_.records(), ElementsAre("a record", "a record"));
+  EXPECT_EQ(audit().back().what, "bring a record");
+  const auto listed = client_->ListRecords();
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->size(), 1u);
+  const client::RecordInfo& told = listed->front();
+  EXPECT_EQ(told.kind, "ban");
+  EXPECT_EQ(told.subject, "spiffe://plant-4/node/box-9");
+  EXPECT_EQ(told.counter, 3u);
+  EXPECT_EQ(told.author, "spiffe://plant-4/operator/alice");
+  EXPECT_EQ(told.unix_nanos, 1700000000000000000);
+  EXPECT_EQ(told.summary, "banned: stolen");
+  EXPECT_TRUE(told.current);
+  EXPECT_EQ(told.body_sha256, "ab12");
+
+  backend_.SetFailure(absl::PermissionDeniedError("a viewer's signature"));
+  EXPECT_EQ(client_->PutRecord("another").status(),
+            absl::PermissionDeniedError("a viewer's signature"));
+  EXPECT_EQ(client_->PutRecord("").status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(
+          client_->PutRecord(std::string((8 << 20) + (64 << 10) + 1, 'x'))
+              .status()
+              .message()),
+      HasSubstr("allowed: up to 8454144"));
+}
+
+TEST_F(ControlServerTest, ASecuredNodeTakesSignedPlansOnly) {
+  backend_.SetCluster("plant-4");
+  Start();
+  client::ApplyPlanOptions apply;
+  apply.yaml = kPlan;
+  const absl::Status refused = client_->ApplyPlan(apply).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("also not from root"), HasSubstr("--identity")));
+  EXPECT_EQ(audit().back().status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(backend_.plan().version, 0u);
+  // Asking what it would mean is no order.
+  apply.dry_run = true;
+  EXPECT_TRUE(client_->ApplyPlan(apply).ok());
+
+  record::v1::SignedRecord record;
+  record.set_content(kPlan);
+  apply.dry_run = false;
+  apply.record = record.SerializeAsString();
+  EXPECT_EQ(client_->ApplyPlan(apply).status().code(),
+            absl::StatusCode::kInvalidArgument);  // both are set
+  apply.yaml = "";
+  const auto applied = client_->ApplyPlan(apply);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(backend_.plan().yaml, kPlan);
+  EXPECT_THAT(backend_.records(), ElementsAre(apply.record));
+}
+
 TEST_F(ControlServerTest, BadPlansAreRefused) {
   Start();
   client::ApplyPlanOptions apply;

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/backend.h"
+#include "dfl/record/v1/record.pb.h"
 
 namespace dfl::control {
 
@@ -96,6 +97,10 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   status.peer_addresses = {"10.0.0.1:7600"};
   status.memory_bytes = 5000000;
   status.memory_limit_bytes = 8000000;
+  status.cluster = "plant-4";
+  status.certificate_days = 364.5;
+  status.refused = {{"no-certificate", 3}};
+  status.banned = {"spiffe://plant-4/node/box-9"};
   return status;
 }
 
@@ -114,7 +119,17 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     plan_ = std::move(plan);
   }
-  // Train and ApplyPlan fail with it.
+  // From now on it is of a secured network and takes signed plans only.
+  void SetCluster(const std::string& cluster) {
+    absl::MutexLock lock(&mutex_);
+    cluster_ = cluster;
+  }
+  // What ListRecords answers.
+  void SetRecords(std::vector<RecordInfo> records) {
+    absl::MutexLock lock(&mutex_);
+    listed_ = std::move(records);
+  }
+  // Train, ApplyPlan and PutRecord fail with it.
   void SetFailure(absl::Status failure) {
     absl::MutexLock lock(&mutex_);
     failure_ = std::move(failure);
@@ -164,6 +179,16 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     return orders_;
   }
+  // All that PutRecord and ApplyPlan were brought, serialised.
+  std::vector<std::string> records() const {
+    absl::MutexLock lock(&mutex_);
+    return records_;
+  }
+  // Who called ApplyPlan or PutRecord last.
+  Caller last_caller() const {
+    absl::MutexLock lock(&mutex_);
+    return last_caller_;
+  }
   std::string imported() const {
     absl::MutexLock lock(&mutex_);
     return imported_;
@@ -185,6 +210,7 @@ class FakeBackend : public Backend {
     info.version = "0.1.0";
     info.node = status_.node.node;
     info.libraries = {"torch 2.6.0"};
+    info.cluster = cluster_;
     return info;
   }
 
@@ -202,9 +228,38 @@ class FakeBackend : public Backend {
 
   PlanDocument Plan() override { return plan(); }
 
+  // Takes the content of a record as it is; no signature is checked.
   void ApplyPlan(ApplyPlanOptions options,
                  Done<ApplyPlanResult> done) override {
+    if (!options.record.empty()) {
+      record::v1::SignedRecord record;
+      if (!record.ParseFromString(options.record)) {
+        return done(absl::InvalidArgumentError("no record"));
+      }
+      options.yaml = record.content();
+    }
     done(Apply(options));
+  }
+
+  void PutRecord(std::string record, Caller caller,
+                 Done<PutRecordResult> done) override {
+    PutRecordResult result;
+    absl::Status failure;
+    {
+      absl::MutexLock lock(&mutex_);
+      failure = failure_;
+      last_caller_ = std::move(caller);
+      result.unchanged =
+          std::find(records_.begin(), records_.end(), record) != records_.end();
+      records_.push_back(std::move(record));
+    }
+    if (!failure.ok()) return done(failure);
+    done(result);
+  }
+
+  std::vector<RecordInfo> ListRecords() override {
+    absl::MutexLock lock(&mutex_);
+    return listed_;
   }
 
   void Train(TrainAction action, Done<ports::Phase> done) override {
@@ -368,6 +423,7 @@ class FakeBackend : public Backend {
         config::ParsePlan(options.yaml, "plan");
     if (!plan.ok()) return plan.status();
     absl::MutexLock lock(&mutex_);
+    last_caller_ = options.caller;
     if (!failure_.ok()) return failure_;
     if (options.expected_version.has_value() &&
         *options.expected_version != plan_.version) {
@@ -398,6 +454,7 @@ class FakeBackend : public Backend {
       result.facts = facts;
       return result;
     }
+    if (!options.record.empty()) records_.push_back(options.record);
     result.unchanged = options.yaml == plan_.yaml;
     plan_ = {options.yaml, plan->version, plan->version, plan->run_id};
     if (no_boundary_) {
@@ -413,6 +470,10 @@ class FakeBackend : public Backend {
   mutable absl::Mutex mutex_;
   DaemonStatus status_ ABSL_GUARDED_BY(mutex_);
   PlanDocument plan_ ABSL_GUARDED_BY(mutex_);
+  std::string cluster_ ABSL_GUARDED_BY(mutex_);
+  std::vector<RecordInfo> listed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> records_ ABSL_GUARDED_BY(mutex_);
+  Caller last_caller_ ABSL_GUARDED_BY(mutex_);
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool quiet_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Done<ports::Phase>> kept_ ABSL_GUARDED_BY(mutex_);
