@@ -1,6 +1,9 @@
-// Why an address cannot be listened on: gRPC only says that it cannot.
+// Listening at an address, and why it cannot be done: gRPC only says that it
+// cannot.
 #ifndef DFL_BASE_TRY_LISTEN_H_
 #define DFL_BASE_TRY_LISTEN_H_
+
+#include <vector>
 
 #include "daemon/base/host_port.h"
 
@@ -20,6 +23,18 @@ struct ListenFailure {
 // one that can be listened on is enough. Connections of a former process that
 // are still in TIME_WAIT do not matter. Blocks while the name is resolved.
 ListenFailure TryListen(const HostPort& address);
+
+struct Listening {
+  ListenFailure failure;
+  // Sockets that listen and do not block, at least one unless there is a
+  // failure; the caller closes them. All have the same port.
+  std::vector<int> fds;
+  int port = 0;
+};
+
+// Listens at every address that `address` stands for and that can be listened
+// on, as TryListen. With port 0 the system chooses one.
+Listening ListenAt(const HostPort& address, int backlog);
 
 }  // namespace dfl
 

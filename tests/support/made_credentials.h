@@ -1,0 +1,41 @@
+// Whole credentials for tests that connect, made when a test asks.
+#ifndef DFL_TESTS_SUPPORT_MADE_CREDENTIALS_H_
+#define DFL_TESTS_SUPPORT_MADE_CREDENTIALS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "daemon/tls/credentials.h"
+#include "tests/unit/tls/made_certificates.h"
+
+namespace dfl::tls {
+
+// Of `identity`, signed by `issuer` for `lifetime` from `start` on, trusting
+// `trusted`; `issuer` alone when that is empty. Nothing is checked.
+inline std::shared_ptr<const Credentials> MakeCredentials(
+    const Authority& issuer, const Identity& identity,
+    std::vector<Certificate> trusted = {}, absl::Time start = absl::Now(),
+    absl::Duration lifetime = absl::Hours(24)) {
+  const PrivateKey key = PrivateKey::Generate();
+  if (trusted.empty()) trusted.push_back(issuer.certificate());
+  const Certificate leaf = IssueTo(issuer, key, identity, start, lifetime);
+  std::string bundle_pem;
+  for (const Certificate& certificate : trusted) {
+    bundle_pem += certificate.ToPem();
+  }
+  return std::make_shared<const Credentials>(Credentials{identity,
+                                                         std::move(trusted),
+                                                         {leaf},
+                                                         key,
+                                                         bundle_pem,
+                                                         leaf.ToPem(),
+                                                         key.ToPem()});
+}
+
+}  // namespace dfl::tls
+
+#endif  // DFL_TESTS_SUPPORT_MADE_CREDENTIALS_H_
