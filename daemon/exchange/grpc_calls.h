@@ -99,15 +99,20 @@ void Fill(StreamMessage outgoing, Message* message) {
   }
 }
 
-// The first message must be a Hello, every other one a frame.
-template <typename Message>
-absl::StatusOr<Stream::Event> Open(bool first, Message* message) {
+PeerCertificates CertificatesOf(const grpc::AuthContext& context);
+
+// The first message must be a Hello, every other one a frame. `context` is a
+// client's or a server's.
+template <typename Message, typename Context>
+absl::StatusOr<Stream::Event> Open(bool first, const Context& context,
+                                   Message* message) {
   if (first) {
     if (!message->has_hello()) {
       return absl::InvalidArgumentError(
           "the first message of the stream is no hello");
     }
-    return Stream::Event(std::move(*message->mutable_hello()));
+    return Stream::Event(Greeting{std::move(*message->mutable_hello()),
+                                  CertificatesOf(*context.auth_context())});
   }
   if (!Wire<Message>::HasFrame(*message)) {
     return absl::InvalidArgumentError("a message without a frame");
@@ -171,7 +176,7 @@ class DialledCall final : public grpc::ClientBidiReactor<Out, In>, public Call {
     }
     const int64_t bytes = internal::InboxBytes(in_);
     absl::StatusOr<Stream::Event> event =
-        internal::Open(!std::exchange(greeted_, true), &in_);
+        internal::Open(!std::exchange(greeted_, true), context_, &in_);
     if (event.ok()) {
       stream_->ReadDone(*std::move(event), bytes);
     } else {
@@ -245,7 +250,7 @@ class AcceptedCall final : public grpc::ServerBidiReactor<In, Out>,
     }
     const int64_t bytes = internal::InboxBytes(in_);
     absl::StatusOr<Stream::Event> event =
-        internal::Open(!std::exchange(greeted_, true), &in_);
+        internal::Open(!std::exchange(greeted_, true), *context_, &in_);
     if (event.ok()) {
       stream_->ReadDone(*std::move(event), bytes);
     } else {
@@ -278,6 +283,17 @@ class AcceptedCall final : public grpc::ServerBidiReactor<In, Out>,
   In in_;
   bool greeted_ = false;  // the first message came
 };
+
+// Starts one half of a link on `channel`, which the call keeps. Null if the
+// registry refuses.
+std::shared_ptr<Stream> DialControl(
+    const std::shared_ptr<CallRegistry>& registry,
+    const std::shared_ptr<grpc::Channel>& channel, const pb::Hello& hello,
+    std::function<void(StreamId)> wake);
+std::shared_ptr<Stream> DialBulk(const std::shared_ptr<CallRegistry>& registry,
+                                 const std::shared_ptr<grpc::Channel>& channel,
+                                 const pb::Hello& hello,
+                                 std::function<void(StreamId)> wake);
 
 }  // namespace dfl::exchange
 

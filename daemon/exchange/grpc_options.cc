@@ -48,7 +48,6 @@ void SetServerArguments(const GrpcTransportOptions& options,
   SetCommonArguments(options, [&](const char* name, int value) {
     builder.AddChannelArgument(name, value);
   });
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Peers ping as often as we do.
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/exchange/address.h"
@@ -29,6 +30,7 @@ uint64_t FreshSeed(uint64_t incarnation) {
 GrpcTransport::GrpcTransport(ports::Loop& loop, GrpcTransportOptions options)
     : loop_(loop),
       options_(std::move(options)),
+      gate_(options_.security),
       nonces_(FreshSeed(options_.self.incarnation)),
       lobby_(loop, options_.hello_timeout),
       // Two streams a link, and some for peers that have not said Hello yet.
@@ -108,31 +110,20 @@ void GrpcTransport::Dial(const std::string& address) {
     failure = absl::ResourceExhaustedError(absl::StrCat(
         "there are ", links_.size() - 1, " links already; no more are made"));
   }
+  link.refusal = std::make_shared<DialRefusal>();
+  const auto credentials = gate_.DialCredentials(link.refusal);
+  if (failure.ok()) failure = credentials.status();
   if (!failure.ok()) {
     PostSafely([this, id, failure] { FailDial(id, failure); });
     return;
   }
 
-  link.channel = grpc::CreateCustomChannel(
-      absl::StrCat("dns:///", parsed->ToString()), options_.channel_credentials,
-      ChannelArguments(options_));
-  const pb::Hello hello = MakeHello(options_.self, link.nonce);
-  using ControlCall = DialledCall<pb::ControlRequest, pb::ControlResponse>;
-  using BulkCall = DialledCall<pb::BulkRequest, pb::BulkResponse>;
-  // The calls keep their channel; a stub is only needed to start them.
-  pb::PeerService::Stub stub(link.channel);
-  link.streams[0] = ControlCall::Start(
-      registry_, hello,
-      [&stub](auto* context, auto* reactor) {
-        stub.async()->Control(context, reactor);
-      },
-      Waker());
-  link.streams[1] = BulkCall::Start(
-      registry_, hello,
-      [&stub](auto* context, auto* reactor) {
-        stub.async()->Bulk(context, reactor);
-      },
-      Waker());
+  link.channel =
+      grpc::CreateCustomChannel(absl::StrCat("dns:///", parsed->ToString()),
+                                *credentials, ChannelArguments(options_));
+  const pb::Hello hello = gate_.MakeHello(options_.self, link.nonce);
+  link.streams[0] = DialControl(registry_, link.channel, hello, Waker());
+  link.streams[1] = DialBulk(registry_, link.channel, hello, Waker());
   for (const std::shared_ptr<Stream>& stream : link.streams) {
     if (stream == nullptr) {
       PostSafely([this, id] {
@@ -150,15 +141,18 @@ void GrpcTransport::FailDial(LinkId id, const absl::Status& reason) {
     return;
   }
   const std::string address = found->second.dialled;
+  const absl::Status cause =
+      gate_.secured() ? HandshakeError(reason, found->second.refusal->text())
+                      : reason;
   Forget(id, reason);
-  handler_->OnDialFailed(address, DialError(address, reason));
+  handler_->OnDialFailed(address, DialError(address, cause));
 }
 
-void GrpcTransport::OnDialledHello(LinkId id, const pb::Hello& hello) {
+void GrpcTransport::OnDialledHello(LinkId id, const Greeting& greeting) {
   Link& link = links_.at(id);
-  absl::StatusOr<ports::PeerIdentity> peer = CheckHello(hello);
+  absl::StatusOr<ports::PeerIdentity> peer = gate_.Admit(greeting, absl::Now());
   absl::Status status = peer.status();
-  if (status.ok() && hello.link_nonce() != link.nonce) {
+  if (status.ok() && greeting.hello.link_nonce() != link.nonce) {
     status = absl::InvalidArgumentError("the answer is for another link");
   }
   if (status.ok() && link.hellos > 0 && !SameProcess(*peer, link.peer)) {
@@ -170,14 +164,15 @@ void GrpcTransport::OnDialledHello(LinkId id, const pb::Hello& hello) {
     return;
   }
   link.peer = *std::move(peer);
+  link.certificates = greeting.certificates;
   if (++link.hellos == 2) BringUp(id);
 }
 
 // Accepting.
 
-void GrpcTransport::OnAcceptedHello(StreamId id, const pb::Hello& hello) {
+void GrpcTransport::OnAcceptedHello(StreamId id, const Greeting& greeting) {
   const ports::PeerIdentity& self = options_.self;
-  absl::StatusOr<ports::PeerIdentity> peer = CheckHello(hello);
+  absl::StatusOr<ports::PeerIdentity> peer = gate_.Admit(greeting, absl::Now());
   absl::Status status = peer.status();
   if (status.ok() && peer->node == self.node) {
     status = absl::FailedPreconditionError(absl::StrCat(
@@ -197,14 +192,17 @@ void GrpcTransport::OnAcceptedHello(StreamId id, const pb::Hello& hello) {
     lobby_.Refuse(id, status);
     return;
   }
-  std::optional<Lobby::Pair> pair = lobby_.Greet(id, *peer, hello.link_nonce());
+  std::optional<Lobby::Pair> pair =
+      lobby_.Greet(id, *peer, greeting.hello.link_nonce());
   if (!pair.has_value()) return;
   const LinkId link_id = ++last_link_;
   Link& link = links_[link_id];
   link.nonce = pair->nonce;
   link.peer = std::move(pair->peer);
+  // Both streams are of one connection.
+  link.certificates = greeting.certificates;
   for (std::shared_ptr<Stream>& stream : pair->streams) {
-    stream->SendHello(MakeHello(self, link.nonce));
+    stream->SendHello(gate_.MakeHello(self, link.nonce));
     streams_[stream->id()] = {stream, link_id};
     link.streams[static_cast<int>(stream->kind())] = std::move(stream);
   }
@@ -245,6 +243,21 @@ void GrpcTransport::TakeDown(LinkId id, const absl::Status& cause) {
   const absl::Status reason = LossReason(link.peer, link.dialled, cause);
   Forget(id, reason);
   handler_->OnLinkDown(id, reason);
+}
+
+void GrpcTransport::RecheckPeers(absl::Time now) {
+  if (shut_down_ || !gate_.secured()) return;
+  std::map<LinkId, absl::Status> refused;
+  for (const auto& [id, link] : links_) {
+    if (link.state != LinkState::kUp) continue;
+    const tls::PeerVerdict verdict = gate_.Recheck(link.certificates, now);
+    if (!verdict.ok()) refused[id] = NotAdmitted(link.peer, verdict.text);
+  }
+  for (const auto& [id, reason] : refused) {
+    Forget(id, reason);
+    handler_->OnLinkDown(id, reason);
+    if (shut_down_) return;
+  }
 }
 
 void GrpcTransport::Close(LinkId id, const absl::Status& reason) {
@@ -301,8 +314,8 @@ void GrpcTransport::Drain(StreamId id) {
 }
 
 void GrpcTransport::OnLobbyEvent(StreamId id, const Stream::Event& event) {
-  if (const auto* hello = std::get_if<pb::Hello>(&event)) {
-    OnAcceptedHello(id, *hello);
+  if (const auto* greeting = std::get_if<Greeting>(&event)) {
+    OnAcceptedHello(id, *greeting);
   } else if (const auto* closed = std::get_if<Stream::Closed>(&event)) {
     lobby_.Refuse(id, closed->reason);
   }
@@ -313,8 +326,8 @@ void GrpcTransport::OnLinkEvent(LinkId id, Stream::Event event) {
     handler_->OnFrame(id, std::move(*frame));
   } else if (std::holds_alternative<Stream::Writable>(event)) {
     handler_->OnWritable(id);
-  } else if (const auto* hello = std::get_if<pb::Hello>(&event)) {
-    OnDialledHello(id, *hello);
+  } else if (const auto* greeting = std::get_if<Greeting>(&event)) {
+    OnDialledHello(id, *greeting);
   } else {
     const absl::Status& reason = std::get<Stream::Closed>(event).reason;
     if (links_.at(id).state == LinkState::kDialling) {

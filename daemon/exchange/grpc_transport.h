@@ -15,10 +15,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "daemon/base/rng.h"
 #include "daemon/exchange/grpc_calls.h"
 #include "daemon/exchange/grpc_options.h"
 #include "daemon/exchange/lobby.h"
+#include "daemon/exchange/peer_gate.h"
 #include "daemon/exchange/peer_listener.h"
 #include "daemon/exchange/stream.h"
 #include "daemon/ports/loop.h"
@@ -41,6 +43,11 @@ class GrpcTransport final : public ports::Transport {
   // the first Dial.
   absl::StatusOr<std::vector<std::string>> Listen(
       const std::vector<std::string>& addresses);
+
+  // Ends the links of peers that are not admitted any more: their certificate
+  // has expired, its authority was removed, or they are banned. Call at least
+  // once a second in a secured network.
+  void RecheckPeers(absl::Time now);
 
   // The address in all later Hellos. "": this node cannot be dialled.
   void SetAdvertised(const std::string& address) {
@@ -69,8 +76,10 @@ class GrpcTransport final : public ports::Transport {
     std::string dialled;  // "" when the peer dialled
     uint64_t nonce = 0;
     ports::PeerIdentity peer;
-    int hellos = 0;                      // kDialling: answers so far
-    std::shared_ptr<Stream> streams[2];  // by StreamKind
+    PeerCertificates certificates;         // that the peer showed
+    std::shared_ptr<DialRefusal> refusal;  // when we dialled
+    int hellos = 0;                        // kDialling: answers so far
+    std::shared_ptr<Stream> streams[2];    // by StreamKind
     std::shared_ptr<SendBudget> budget;
     std::shared_ptr<grpc::Channel> channel;  // when we dialled
     ports::TimerId timer = 0;                // kDialling: of the dial
@@ -91,8 +100,8 @@ class GrpcTransport final : public ports::Transport {
   void Drain(StreamId id);
   void OnLinkEvent(ports::LinkId id, Stream::Event event);
   void OnLobbyEvent(StreamId id, const Stream::Event& event);
-  void OnDialledHello(ports::LinkId id, const pb::Hello& hello);
-  void OnAcceptedHello(StreamId id, const pb::Hello& hello);
+  void OnDialledHello(ports::LinkId id, const Greeting& greeting);
+  void OnAcceptedHello(StreamId id, const Greeting& greeting);
   void BringUp(ports::LinkId id);
   void FailDial(ports::LinkId id, const absl::Status& reason);
   void TakeDown(ports::LinkId id, const absl::Status& cause);
@@ -101,6 +110,7 @@ class GrpcTransport final : public ports::Transport {
 
   ports::Loop& loop_;
   GrpcTransportOptions options_;
+  const PeerGate gate_;
   Handler* handler_ = nullptr;
   Rng nonces_;
   ports::LinkId last_link_ = 0;

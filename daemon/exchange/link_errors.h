@@ -10,9 +10,15 @@
 
 namespace dfl::exchange {
 
+// What a failed dial of a secured network means: `refused` is why we refused
+// the peer in the handshake, "" when we did not. A peer that refuses us only
+// closes the connection.
+absl::Status HandshakeError(const absl::Status& cause,
+                            const std::string& refused);
+
 // Why dialling `address` came to nothing. INVALID_ARGUMENT and
-// FAILED_PRECONDITION stay; a listener that does not know our service is
-// FAILED_PRECONDITION; all else is UNAVAILABLE.
+// FAILED_PRECONDITION stay; PERMISSION_DENIED, and a listener that does not
+// know our service, are FAILED_PRECONDITION; all else is UNAVAILABLE.
 absl::Status DialError(const std::string& address, const absl::Status& cause);
 
 // Why the link to `peer` is gone. `dialled` is "" when the peer dialled.
@@ -20,6 +26,11 @@ absl::Status DialError(const std::string& address, const absl::Status& cause);
 // lost, or the peer closed the link.
 absl::Status LossReason(const ports::PeerIdentity& peer,
                         const std::string& dialled, const absl::Status& cause);
+
+// Why this node ends the link to `peer`, whose certificate does not hold any
+// more: PERMISSION_DENIED.
+absl::Status NotAdmitted(const ports::PeerIdentity& peer,
+                         const std::string& why);
 
 }  // namespace dfl::exchange
 

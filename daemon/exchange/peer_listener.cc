@@ -1,21 +1,22 @@
 #include "daemon/exchange/peer_listener.h"
 
 #include <chrono>  // NOLINT(build/c++11): gRPC's deadlines
-#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/exchange/address.h"
+#include "daemon/exchange/peer_gate.h"
 
 namespace dfl::exchange {
 
 class PeerListener::Service final : public pb::PeerService::CallbackService {
  public:
-  Service(std::shared_ptr<CallRegistry> registry, OnStream on_stream,
+  Service(net::BoundedAcceptor* acceptor,
+          std::shared_ptr<CallRegistry> registry, OnStream on_stream,
           std::function<void(StreamId)> wake)
-      : registry_(std::move(registry)),
+      : acceptor_(acceptor),
+        registry_(std::move(registry)),
         on_stream_(std::move(on_stream)),
         wake_(std::move(wake)) {}
 
@@ -32,6 +33,8 @@ class PeerListener::Service final : public pb::PeerService::CallbackService {
   template <typename In, typename Out>
   grpc::ServerBidiReactor<In, Out>* Accept(
       grpc::CallbackServerContext* context) {
+    // gRPC makes no stream of a connection before its handshake is over.
+    acceptor_->Admitted(context->peer());
     return AcceptedCall<In, Out>::Start(
         registry_, context,
         [this, remote = context->peer()](std::shared_ptr<Stream> stream) {
@@ -40,13 +43,14 @@ class PeerListener::Service final : public pb::PeerService::CallbackService {
         wake_);
   }
 
+  net::BoundedAcceptor* const acceptor_;
   const std::shared_ptr<CallRegistry> registry_;
   const OnStream on_stream_;
   const std::function<void(StreamId)> wake_;
 };
 
-PeerListener::PeerListener(std::unique_ptr<Service> service)
-    : service_(std::move(service)) {}
+PeerListener::PeerListener(std::unique_ptr<net::BoundedAcceptor> acceptor)
+    : acceptor_(std::move(acceptor)) {}
 
 PeerListener::~PeerListener() = default;
 
@@ -55,36 +59,49 @@ absl::StatusOr<std::unique_ptr<PeerListener>> PeerListener::Start(
     const std::vector<std::string>& addresses,
     std::shared_ptr<CallRegistry> registry, OnStream on_stream,
     std::function<void(StreamId)> wake) {
-  std::vector<HostPort> parsed;
-  for (const std::string& address : addresses) {
-    DFL_ASSIGN_OR_RETURN(parsed.emplace_back(), ParseAddress(address));
-    DFL_RETURN_IF_ERROR(CheckBindable(parsed.back()));
+  net::NetworkSecurity* const security = options.security;
+  net::AcceptorOptions limits;
+  limits.tls = security != nullptr;
+  limits.max_pending = options.max_pending;
+  // A link may be replaced by another before it is gone.
+  limits.max_connections = 2 * options.max_links + options.max_pending;
+  limits.patience = options.hello_timeout;
+  if (security != nullptr) {
+    limits.on_refusal = [security](absl::string_view reason) {
+      security->CountRefusal(reason);
+    };
   }
-  std::unique_ptr<PeerListener> listener(
-      new PeerListener(std::make_unique<Service>(
-          std::move(registry), std::move(on_stream), std::move(wake))));
+  DFL_ASSIGN_OR_RETURN(
+      std::unique_ptr<net::BoundedAcceptor> acceptor,
+      net::BoundedAcceptor::Bind(addresses, std::move(limits)));
+  std::unique_ptr<PeerListener> listener(new PeerListener(std::move(acceptor)));
+  listener->service_ =
+      std::make_unique<Service>(listener->acceptor_.get(), std::move(registry),
+                                std::move(on_stream), std::move(wake));
   grpc::ServerBuilder builder;
   SetServerArguments(options, builder);
   builder.RegisterService(listener->service_.get());
-  std::vector<int> ports(parsed.size(), 0);
-  for (size_t i = 0; i < parsed.size(); ++i) {
-    builder.AddListeningPort(parsed[i].ToString(), options.server_credentials,
-                             &ports[i]);
-  }
+  listener->entrance_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      security == nullptr ? grpc::InsecureServerCredentials()
+                          : security->ServerCredentials(PeerRoles()));
   listener->server_ = builder.BuildAndStart();
   if (listener->server_ == nullptr) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", absl::StrJoin(addresses, ", "),
-                     ": gRPC could not bind it; is the port in use?"));
+                     ": gRPC could not start its server; its log says why"));
   }
-  for (size_t i = 0; i < parsed.size(); ++i) {
-    parsed[i].port = ports[i];
-    listener->addresses_.push_back(parsed[i].ToString());
-  }
+  listener->acceptor_->Start([entrance = listener->entrance_.get()](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+        connection;
+    connection.fd = fd;
+    entrance->HandleNewConnection(&connection);
+  });
   return listener;
 }
 
 void PeerListener::Shutdown() {
+  acceptor_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() +
                     std::chrono::milliseconds(300));
 }

@@ -12,6 +12,7 @@
 #include "daemon/exchange/grpc_calls.h"
 #include "daemon/exchange/grpc_options.h"
 #include "daemon/exchange/stream.h"
+#include "daemon/net/bounded_acceptor.h"
 #include "grpcpp/grpcpp.h"
 
 namespace dfl::exchange {
@@ -29,8 +30,8 @@ class PeerListener {
   // is called when a stream has something to be taken. On an error nothing
   // listens.
   // Errors: INVALID_ARGUMENT: not an address; ALREADY_EXISTS: in use;
-  // PERMISSION_DENIED; UNAVAILABLE: not an address of this machine, or gRPC
-  // could not bind it. The text names the address.
+  // PERMISSION_DENIED; UNAVAILABLE: not an address of this machine. The text
+  // names the address and what to do.
   static absl::StatusOr<std::unique_ptr<PeerListener>> Start(
       const GrpcTransportOptions& options,
       const std::vector<std::string>& addresses,
@@ -41,7 +42,9 @@ class PeerListener {
   PeerListener& operator=(const PeerListener&) = delete;
 
   // Where it listens, with the ports that were chosen.
-  const std::vector<std::string>& addresses() const { return addresses_; }
+  const std::vector<std::string>& addresses() const {
+    return acceptor_->addresses();
+  }
 
   // Stops listening. Calls that do not end within 300 ms are cut off. The
   // owner waits until `registry` is empty before it destroys the listener.
@@ -50,11 +53,13 @@ class PeerListener {
  private:
   class Service;
 
-  explicit PeerListener(std::unique_ptr<Service> service);
+  explicit PeerListener(std::unique_ptr<net::BoundedAcceptor> acceptor);
 
-  const std::unique_ptr<Service> service_;
+  const std::unique_ptr<net::BoundedAcceptor> acceptor_;
+  std::unique_ptr<Service> service_;
+  // Takes connections that the acceptor hands on.
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> entrance_;
   std::unique_ptr<grpc::Server> server_;
-  std::vector<std::string> addresses_;
 };
 
 }  // namespace dfl::exchange

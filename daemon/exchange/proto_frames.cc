@@ -192,11 +192,14 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.round = message->skip().round();
       return Checked(f);
     }
+    case pb::ControlFrame::kRecordSummary:
+    case pb::ControlFrame::kRecordWant:
+    case pb::ControlFrame::kRecordPart:
     case pb::ControlFrame::FRAME_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
-      "a control frame of no kind that protocol version 1 knows");
+      "a control frame of no kind that this protocol version knows");
 }
 
 pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t link_nonce) {
@@ -210,16 +213,16 @@ pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t link_nonce) {
   return hello;
 }
 
-absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello) {
+absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello,
+                                               uint32_t own_oldest) {
   const uint32_t newest = hello.protocol_version();
   const uint32_t oldest = hello.oldest_protocol_version() == 0
                               ? newest
                               : hello.oldest_protocol_version();
-  if (newest < kOldestProtocolVersion || oldest > kProtocolVersion ||
-      oldest > newest) {
+  if (newest < own_oldest || oldest > kProtocolVersion || oldest > newest) {
     return absl::FailedPreconditionError(
         absl::StrCat("the peer speaks protocol versions ", oldest, " to ",
-                     newest, ", this node ", kOldestProtocolVersion, " to ",
+                     newest, ", this node ", own_oldest, " to ",
                      kProtocolVersion, "; upgrade the older of the two"));
   }
   DFL_RETURN_IF_ERROR(

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -49,6 +50,19 @@ class SendBudget {
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// In PEM form, as the peer showed them in the TLS handshake; both empty in
+// plain text.
+struct PeerCertificates {
+  std::string leaf;
+  std::string chain;
+};
+
+// The first message of a peer, and who says it.
+struct Greeting {
+  pb::Hello hello;
+  PeerCertificates certificates;
+};
+
 using StreamMessage = std::variant<pb::Hello, ports::Frame>;
 
 // How a call ends.
@@ -76,7 +90,7 @@ class Stream {
   struct Closed {
     absl::Status reason;
   };
-  using Event = std::variant<pb::Hello, ports::Frame, Writable, Closed>;
+  using Event = std::variant<Greeting, ports::Frame, Writable, Closed>;
   struct Batch {
     std::deque<Event> events;
     int64_t bytes = 0;

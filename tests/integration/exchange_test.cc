@@ -26,6 +26,9 @@ INSTANTIATE_TYPED_TEST_SUITE_P(GrpcIpv4, TransportContract,
 INSTANTIATE_TYPED_TEST_SUITE_P(GrpcIpv6, TransportContract,
                                exchange::GrpcNodes<true>);
 
+INSTANTIATE_TYPED_TEST_SUITE_P(GrpcTls, TransportContract,
+                               exchange::GrpcTlsNodes);
+
 }  // namespace dfl::ports::contract
 
 namespace dfl::exchange {

@@ -14,16 +14,21 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "daemon/app/event_loop.h"
+#include "daemon/base/try_listen.h"
 #include "daemon/exchange/address.h"
 #include "daemon/exchange/grpc_transport.h"
+#include "daemon/net/network_security.h"
 #include "tests/contract/transport_contract.h"
+#include "tests/support/made_credentials.h"
+#include "tests/support/process.h"
 
 namespace dfl::exchange {
 
-inline bool HaveIpv6() { return CheckBindable({"::1", 0}).ok(); }
+inline bool HaveIpv6() { return TryListen({"::1", 0}).ok(); }
 
 // The name of a node of whose links nothing is recorded: what it sends comes
 // back to it.
@@ -130,7 +135,30 @@ class DeadAddress {
   int port_ = 0;
 };
 
-template <bool kIpv6>
+// The security of one node of cluster "plant-4": an authority, and a folder.
+struct MadeNetwork {
+  tls::Authority authority = tls::MakeAuthority("plant-4", absl::Now());
+  testing_support::TemporaryFolder folder;
+  int made = 0;
+
+  // For the node `name`, which shows `credentials`, or good ones of its own.
+  std::unique_ptr<net::NetworkSecurity> Make(
+      const std::string& name,
+      std::shared_ptr<const tls::Credentials> credentials = nullptr) {
+    auto security =
+        net::NetworkSecurity::Create(folder.File(absl::StrCat("net-", ++made)));
+    EXPECT_TRUE(security.ok()) << security.status();
+    if (credentials == nullptr) {
+      credentials = tls::MakeCredentials(authority, tls::NodeIdentity(name));
+    }
+    EXPECT_TRUE((*security)->Use(credentials).ok());
+    return *std::move(security);
+  }
+};
+
+enum class Wire { kPlain, kTls };
+
+template <bool kIpv6, Wire kWire = Wire::kPlain>
 class GrpcNodes final : public ports::contract::TransportNodes {
  public:
   using Recorder = ports::contract::Recorder;
@@ -161,7 +189,10 @@ class GrpcNodes final : public ports::contract::TransportNodes {
   // A third node connects to both, and a frame goes there and comes back: what
   // was under way before has been through the same loops.
   void Settle() override {
-    GrpcNode fence(NodeOptions(kFence, 1), "");
+    GrpcTransportOptions options = NodeOptions(kFence, 1);
+    const auto security = Security(kFence);
+    options.security = security.get();
+    GrpcNode fence(options, "");
     for (const int node : {0, 1}) {
       fence.Run([&] { fence.transport->Dial(address(node)); });
       ports::LinkId link = 0;
@@ -191,17 +222,30 @@ class GrpcNodes final : public ports::contract::TransportNodes {
     GrpcTransportOptions options = NodeOptions(
         node == 0 ? "alpha" : "beta", 100 * (node + 1) + starts_[node]++);
     options.max_queued_bytes = max_queued_bytes_;
+    if (security_[node] == nullptr) {
+      security_[node] = Security(options.self.node.name());
+    }
+    options.security = security_[node].get();
     nodes_[node] =
         std::make_unique<GrpcNode>(options, kIpv6 ? "[::1]:0" : "127.0.0.1:0");
   }
 
  private:
+  std::unique_ptr<net::NetworkSecurity> Security(const std::string& name) {
+    if (kWire == Wire::kPlain) return nullptr;
+    return network_.Make(name);
+  }
+
+  MadeNetwork network_;
   int64_t max_queued_bytes_ = 0;
   int starts_[2] = {0, 0};
   DeadAddress dead_;
   std::shared_ptr<absl::Notification> stall_;
+  std::unique_ptr<net::NetworkSecurity> security_[2];
   std::unique_ptr<GrpcNode> nodes_[2];
 };
+
+using GrpcTlsNodes = GrpcNodes<false, Wire::kTls>;
 
 }  // namespace dfl::exchange
 

@@ -39,15 +39,5 @@ TEST(ParseAddress, RefusesEverythingElseAndQuotesIt) {
   }
 }
 
-TEST(CheckBindable, TellsWhyAnAddressCannotBeBound) {
-  EXPECT_TRUE(CheckBindable({"127.0.0.1", 0}).ok());
-  EXPECT_EQ(CheckBindable({"192.0.2.77", 0}).code(),
-            absl::StatusCode::kUnavailable);
-  const absl::Status unknown = CheckBindable({"no-such-host.invalid", 7400});
-  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnavailable);
-  EXPECT_TRUE(
-      absl::StrContains(unknown.message(), "no-such-host.invalid:7400"));
-}
-
 }  // namespace
 }  // namespace dfl::exchange

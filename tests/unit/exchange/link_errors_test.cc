@@ -34,6 +34,30 @@ TEST(DialError, NamesTheAddressAndWhetherTryingAgainHelps) {
   }
 }
 
+TEST(DialError, APeerThatIsNotAdmittedNeedsAPerson) {
+  EXPECT_EQ(DialError("box:1", absl::PermissionDeniedError("why")),
+            absl::FailedPreconditionError("dialling box:1: why"));
+}
+
+TEST(HandshakeError, TellsWhoRefusedWhom) {
+  EXPECT_EQ(HandshakeError(absl::UnavailableError("Socket closed"), "expired"),
+            absl::FailedPreconditionError(
+                "this node does not admit the peer: expired"));
+  for (const char* closed :
+       {"Socket closed", "recvmsg:Connection reset by peer",
+        "failed to connect: Ssl handshake failed", "sendmsg: Broken pipe"}) {
+    EXPECT_THAT(
+        std::string(
+            HandshakeError(absl::UnavailableError(closed), "").message()),
+        HasSubstr("does not accept this node's certificate"));
+  }
+  for (const absl::Status& other :
+       {absl::UnavailableError("Connection refused"),
+        absl::InvalidArgumentError("Socket closed")}) {
+    EXPECT_EQ(HandshakeError(other, ""), other);
+  }
+}
+
 TEST(LossReason, TellsBrokenProtocolsLostConnectionsAndClosedLinksApart) {
   const ports::PeerIdentity peer{NodeId("box"), 7, ""};
   EXPECT_EQ(LossReason(peer, "", absl::InvalidArgumentError("why")),

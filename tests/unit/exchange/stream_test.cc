@@ -60,7 +60,7 @@ TEST_F(StreamTest, WritesOneAfterTheOtherInOrder) {
 TEST_F(StreamTest, ReadsNoFrameBeforeTheLinkIsUp) {
   stream_.ReadHello();
   call_.reading = false;
-  stream_.ReadDone(pb::Hello(), 20);
+  stream_.ReadDone(Greeting(), 20);
   EXPECT_FALSE(call_.reading);
   stream_.OpenUp(budget_);
   EXPECT_TRUE(call_.reading);

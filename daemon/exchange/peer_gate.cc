@@ -1,0 +1,77 @@
+#include "daemon/exchange/peer_gate.h"
+
+#include <utility>
+
+#include "daemon/base/status_macros.h"
+
+namespace dfl::exchange {
+
+const std::vector<tls::Role>& PeerRoles() {
+  static const auto* const kRoles =
+      new std::vector<tls::Role>{tls::Role::kNode};
+  return *kRoles;
+}
+
+void DialRefusal::Set(const tls::PeerVerdict& verdict) {
+  absl::MutexLock lock(&mutex_);
+  text_ = verdict.text;
+}
+
+std::string DialRefusal::text() const {
+  absl::MutexLock lock(&mutex_);
+  return text_;
+}
+
+pb::Hello PeerGate::MakeHello(const ports::PeerIdentity& self,
+                              uint64_t nonce) const {
+  pb::Hello hello = exchange::MakeHello(self, nonce);
+  if (!secured()) return hello;
+  hello.set_oldest_protocol_version(kOldestSecuredVersion);
+  const std::shared_ptr<const tls::Credentials> own = security_->credentials();
+  if (own != nullptr) hello.set_cluster(own->identity.cluster);
+  return hello;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>>
+PeerGate::DialCredentials(std::shared_ptr<DialRefusal> refusal) const {
+  if (!secured()) return grpc::InsecureChannelCredentials();
+  return security_->ChannelCredentials(
+      PeerRoles(),
+      [refusal = std::move(refusal)](const tls::PeerVerdict& verdict) {
+        refusal->Set(verdict);
+      });
+}
+
+absl::StatusOr<ports::PeerIdentity> PeerGate::Admit(const Greeting& greeting,
+                                                    absl::Time now) const {
+  const pb::Hello& hello = greeting.hello;
+  if (!secured()) return CheckHello(hello, kOldestProtocolVersion);
+  DFL_ASSIGN_OR_RETURN(ports::PeerIdentity peer,
+                       CheckHello(hello, kOldestSecuredVersion));
+  tls::PeerVerdict verdict = Recheck(greeting.certificates, now);
+  if (verdict.ok()) {
+    verdict = tls::CheckClaim(verdict.identity, hello.cluster(), peer.node);
+    if (!verdict.ok()) security_->CountRefusal(Name(verdict.fault));
+  }
+  if (!verdict.ok()) return absl::PermissionDeniedError(verdict.text);
+  return peer;
+}
+
+tls::PeerVerdict PeerGate::Recheck(const PeerCertificates& certificates,
+                                   absl::Time now) const {
+  if (!secured()) return {};
+  return security_->Check({certificates.leaf, certificates.chain}, PeerRoles(),
+                          now);
+}
+
+int64_t PeerGate::generation() const {
+  return secured() ? security_->generation() : 0;
+}
+
+std::string PeerGate::shown() const {
+  if (!secured()) return "";
+  const std::shared_ptr<const tls::Credentials> own = security_->credentials();
+  return own == nullptr ? "" : own->chain.front().fingerprint();
+}
+
+}  // namespace dfl::exchange
