@@ -24,6 +24,18 @@ std::string Printable(std::string text) {
   return text;
 }
 
+void ToProto(ports::RecordId id, pb::RecordId* message) {
+  message->set_kind(id.kind);
+  message->set_subject(std::move(id.subject));
+  message->set_counter(id.counter);
+  message->set_body_sha256(std::move(id.hash));
+}
+
+ports::RecordId FromProto(pb::RecordId* message) {
+  return {message->kind(), std::move(*message->mutable_subject()),
+          message->counter(), std::move(*message->mutable_body_sha256())};
+}
+
 struct ToControl {
   pb::ControlFrame* out;
 
@@ -83,6 +95,24 @@ struct ToControl {
   }
   void operator()(const ports::SkipFrame& f) const {
     out->mutable_skip()->set_round(f.round);
+  }
+  void operator()(ports::RecordSummary f) const {
+    pb::RecordSummary* m = out->mutable_record_summary();
+    for (ports::RecordId& id : f.records) {
+      ToProto(std::move(id), m->add_records());
+    }
+  }
+  void operator()(ports::RecordWant f) const {
+    pb::RecordWant* m = out->mutable_record_want();
+    ToProto(std::move(f.record), m->mutable_record());
+    m->set_offset(f.offset);
+  }
+  void operator()(ports::RecordPart f) const {
+    pb::RecordPart* m = out->mutable_record_part();
+    ToProto(std::move(f.record), m->mutable_record());
+    m->set_total_bytes(f.total_bytes);
+    m->set_offset(f.offset);
+    m->set_data(std::move(f.data));
   }
 };
 
@@ -192,14 +222,35 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.round = message->skip().round();
       return Checked(f);
     }
-    case pb::ControlFrame::kRecordSummary:
-    case pb::ControlFrame::kRecordWant:
-    case pb::ControlFrame::kRecordPart:
+    case pb::ControlFrame::kRecordSummary: {
+      ports::RecordSummary f;
+      for (pb::RecordId& id :
+           *message->mutable_record_summary()->mutable_records()) {
+        f.records.push_back(FromProto(&id));
+      }
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kRecordWant: {
+      pb::RecordWant* m = message->mutable_record_want();
+      ports::RecordWant f;
+      f.record = FromProto(m->mutable_record());
+      f.offset = m->offset();
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kRecordPart: {
+      pb::RecordPart* m = message->mutable_record_part();
+      ports::RecordPart f;
+      f.record = FromProto(m->mutable_record());
+      f.total_bytes = m->total_bytes();
+      f.offset = m->offset();
+      f.data = std::move(*m->mutable_data());
+      return Checked(std::move(f));
+    }
     case pb::ControlFrame::FRAME_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
-      "a control frame of no kind that this protocol version knows");
+      "a control frame of no kind that this node knows");
 }
 
 pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t link_nonce) {

@@ -42,6 +42,14 @@ int64_t SignedField(int64_t value) {
   return NumberField(static_cast<uint64_t>(value));
 }
 
+// Of a message of `inner` bytes as a field of another.
+int64_t WrappedSize(int64_t inner) { return 1 + VarintSize(inner) + inner; }
+
+int64_t SizeOf(const RecordId& id) {
+  return SignedField(id.kind) + BytesField(id.subject.size()) +
+         NumberField(id.counter) + BytesField(id.hash.size());
+}
+
 struct Sizer {
   int64_t operator()(const StateFrame& f) const {
     return BytesField(f.run_id.size()) + BytesField(f.fingerprint.size()) +
@@ -84,10 +92,19 @@ struct Sizer {
            BytesField(f.text.size());
   }
   int64_t operator()(const SkipFrame& f) const { return SignedField(f.round); }
+  int64_t operator()(const RecordSummary& f) const {
+    int64_t size = 0;
+    for (const RecordId& id : f.records) size += WrappedSize(SizeOf(id));
+    return size;
+  }
+  int64_t operator()(const RecordWant& f) const {
+    return WrappedSize(SizeOf(f.record)) + SignedField(f.offset);
+  }
+  int64_t operator()(const RecordPart& f) const {
+    return WrappedSize(SizeOf(f.record)) + SignedField(f.total_bytes) +
+           SignedField(f.offset) + BytesField(f.data.size());
+  }
 };
-
-// Of a message of `inner` bytes as a field of another.
-int64_t WrappedSize(int64_t inner) { return 1 + VarintSize(inner) + inner; }
 
 absl::Status CheckNumber(const char* field, int64_t value) {
   if (value >= 0) return absl::OkStatus();
@@ -102,8 +119,9 @@ absl::Status CheckLength(const char* field, const std::string& value,
       field, " has ", value.size(), " bytes; at most ", bound, " are allowed"));
 }
 
-absl::Status CheckName(const char* field, const std::string& value) {
-  DFL_RETURN_IF_ERROR(CheckLength(field, value, kMaxNameBytes));
+absl::Status CheckPrintable(const char* field, const std::string& value,
+                            int64_t bound) {
+  DFL_RETURN_IF_ERROR(CheckLength(field, value, bound));
   for (size_t i = 0; i < value.size(); ++i) {
     if (!absl::ascii_isprint(static_cast<unsigned char>(value[i]))) {
       return absl::InvalidArgumentError(
@@ -113,6 +131,31 @@ absl::Status CheckName(const char* field, const std::string& value) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckName(const char* field, const std::string& value) {
+  return CheckPrintable(field, value, kMaxNameBytes);
+}
+
+absl::Status CheckAtMost(const char* field, int64_t value, int64_t bound) {
+  DFL_RETURN_IF_ERROR(CheckNumber(field, value));
+  if (value <= bound) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is ", value, "; allowed: at most ", bound));
+}
+
+absl::Status CheckRecordId(const RecordId& id) {
+  if (id.kind < 1 || id.counter < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a record has kind ", id.kind, " and counter ", id.counter,
+                     "; both are from 1"));
+  }
+  if (static_cast<int64_t>(id.hash.size()) != kRecordHashBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("body_sha256 has ", id.hash.size(),
+                     " bytes; it must have ", kRecordHashBytes));
+  }
+  return CheckPrintable("subject", id.subject, kMaxSubjectBytes);
 }
 
 absl::Status CheckEpoch(uint64_t epoch) {
@@ -195,6 +238,27 @@ struct Validator {
   absl::Status operator()(const SkipFrame& f) const {
     return CheckNumber("round", f.round);
   }
+  absl::Status operator()(const RecordSummary& f) const {
+    DFL_RETURN_IF_ERROR(CheckAtMost("the number of records",
+                                    static_cast<int64_t>(f.records.size()),
+                                    kMaxSummarisedRecords));
+    for (const RecordId& id : f.records) DFL_RETURN_IF_ERROR(CheckRecordId(id));
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const RecordWant& f) const {
+    DFL_RETURN_IF_ERROR(CheckRecordId(f.record));
+    return CheckAtMost("offset", f.offset, kMaxRecordBytes);
+  }
+  absl::Status operator()(const RecordPart& f) const {
+    DFL_RETURN_IF_ERROR(CheckRecordId(f.record));
+    DFL_RETURN_IF_ERROR(
+        CheckAtMost("total_bytes", f.total_bytes, kMaxRecordBytes));
+    DFL_RETURN_IF_ERROR(CheckLength("data", f.data, kMaxRecordPartBytes));
+    DFL_RETURN_IF_ERROR(CheckAtMost("offset", f.offset, kMaxRecordBytes));
+    return CheckAtMost("the end of data",
+                       f.offset + static_cast<int64_t>(f.data.size()),
+                       f.total_bytes);
+  }
   absl::Status operator()(const TransferCancel& f) const {
     DFL_RETURN_IF_ERROR(
         CheckEnum("reason", f.reason, RefuseReason::kOlderEpoch));
@@ -230,8 +294,9 @@ absl::Status ValidateFrame(const Frame& frame) {
 
 const char* FrameName(const Frame& frame) {
   static constexpr const char* kNames[] = {
-      "state", "ask", "refuse", "cancel-ask", "transfer-begin",
-      "chunk", "ack", "cancel", "skip"};
+      "state",       "ask",        "refuse", "cancel-ask", "transfer-begin",
+      "chunk",       "ack",        "cancel", "skip",       "record-summary",
+      "record-want", "record-part"};
   static_assert(std::size(kNames) == std::variant_size_v<Frame>);
   return kNames[frame.index()];
 }

@@ -30,6 +30,13 @@ inline constexpr int64_t kMaxTextBytes = 4 << 10;
 inline constexpr uint64_t kMaxTrackerEpoch = uint64_t{1} << 53;
 // Numbers beside a pushed model.
 inline constexpr int64_t kMaxScalars = 8;
+// Of a signed record, proto/dfl/record/v1: the whole of it, a part of it, what
+// it is about and its hash. And how many a RecordSummary names.
+inline constexpr int64_t kMaxRecordBytes = (8 << 20) + (64 << 10);
+inline constexpr int64_t kMaxRecordPartBytes = 32 << 10;
+inline constexpr int64_t kMaxSubjectBytes = 512;
+inline constexpr int64_t kRecordHashBytes = 32;
+inline constexpr int64_t kMaxSummarisedRecords = 64;
 
 // What a node is doing, in the words of `dflctl status`.
 enum class Phase {
@@ -145,9 +152,37 @@ struct SkipFrame {
   int64_t round = 0;
 };
 
-using Frame =
-    std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
-                 TransferBegin, Chunk, TransferAck, TransferCancel, SkipFrame>;
+// Names a signed record.
+struct RecordId {
+  int32_t kind = 0;      // a dfl.record.v1.RecordKind, from 1; may be unknown
+  std::string subject;   // printable ASCII
+  uint64_t counter = 0;  // from 1
+  std::string hash;      // SHA-256 of its body, kRecordHashBytes
+
+  friend bool operator==(const RecordId&, const RecordId&) = default;
+};
+
+// What the sender holds and passes on. In secured networks only.
+struct RecordSummary {
+  std::vector<RecordId> records;
+};
+
+// The sender wants the part from `offset` on.
+struct RecordWant {
+  RecordId record;
+  int64_t offset = 0;
+};
+
+struct RecordPart {
+  RecordId record;
+  int64_t total_bytes = 0;  // 0: the sender no longer has it
+  int64_t offset = 0;
+  std::string data;  // within total_bytes
+};
+
+using Frame = std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
+                           TransferBegin, Chunk, TransferAck, TransferCancel,
+                           SkipFrame, RecordSummary, RecordWant, RecordPart>;
 
 // Bytes of the frame as it is serialised on the wire (the outermost protobuf
 // message, without gRPC's 5 bytes and HTTP/2 framing).

@@ -5,9 +5,13 @@
 #ifndef DFL_RUNTIME_LINKED_NODE_H_
 #define DFL_RUNTIME_LINKED_NODE_H_
 
+#include <string>
+
+#include "daemon/base/ids.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
+#include "daemon/runtime/gossip/record_gossip.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/node.h"
@@ -19,21 +23,28 @@ class LinkedNode {
   // All ports must outlive it.
   LinkedNode(const NodeOptions& options, ports::Loop& loop,
              ports::Transport& transport, ports::Worker& worker,
-             ports::EventSink& events)
+             ports::EventSink& events, const RecordOptions& records = {})
       : links_(LinksOptions{options.self, options.incarnation}, loop, transport,
                events, router_),
-        node_(options, loop, links_, worker, events) {
-    router_.Connect(node_, node_.asks(), node_.pushes(), node_.models());
+        node_(options, loop, links_, worker, events),
+        records_(records, loop, links_, events,
+                 [this](const NodeId& from, const std::string& text) {
+                   node_.NoteBadMessage(from, text);
+                 }) {
+    router_.Connect(node_, node_.asks(), node_.pushes(), node_.models(),
+                    records_);
   }
 
   Node& node() { return node_; }
   const Node& node() const { return node_; }
   Links& links() { return links_; }
+  RecordGossip& records() { return records_; }
 
  private:
   FrameRouter router_;
   Links links_;
   Node node_;
+  RecordGossip records_;
 };
 
 }  // namespace dfl::runtime

@@ -104,6 +104,11 @@ class Node : public LinkObserver,
   AskExchange& asks() { return exchange_.asks(); }
   PushExchange& pushes() { return exchange_.pushes(); }
 
+  // Counts and reports a frame that another receiver refused.
+  void NoteBadMessage(const NodeId& from, const std::string& text) {
+    exchange_.rejections().Note(from, {ports::RefuseReason::kBadMessage, text});
+  }
+
   // LinkObserver
   void OnPeerUp(const NodeId& peer, bool restarted) override;
   void OnPeerDown(const NodeId& peer, const absl::Status& reason) override;

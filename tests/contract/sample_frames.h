@@ -47,6 +47,23 @@ inline std::string Describe(const Frame& frame) {
     std::string operator()(const SkipFrame& f) const {
       return absl::StrCat(f.round);
     }
+    static std::string Id(const RecordId& id) {
+      return absl::StrCat(id.kind, ",", id.subject, ",", id.counter, ",",
+                          id.hash);
+    }
+    std::string operator()(const RecordSummary& f) const {
+      return absl::StrJoin(f.records, ";",
+                           [](std::string* out, const RecordId& id) {
+                             absl::StrAppend(out, Id(id));
+                           });
+    }
+    std::string operator()(const RecordWant& f) const {
+      return absl::StrCat(Id(f.record), ",", f.offset);
+    }
+    std::string operator()(const RecordPart& f) const {
+      return absl::StrCat(Id(f.record), ",", f.total_bytes, ",", f.offset, ",",
+                          f.data);
+    }
     std::string operator()(const TransferCancel& f) const {
       return absl::StrCat(f.transfer, ",", f.by_sender, ",",
                           static_cast<int>(f.reason), ",", f.text);
@@ -121,6 +138,22 @@ inline std::vector<Frame> SampleFrames() {
   cancel.text = "enough";
   frames.emplace_back(cancel);
   frames.emplace_back(TransferCancel());
+  RecordId record;
+  record.kind = 3;
+  record.subject = "spiffe://plant-4/node/gateway-07";
+  record.counter = ~uint64_t{0};
+  record.hash = std::string(31, '\xff') + '\0';
+  RecordId least;
+  least.kind = 1;
+  least.counter = 1;
+  least.hash = std::string(kRecordHashBytes, '\0');
+  frames.emplace_back(RecordSummary{{record, least}});
+  frames.emplace_back(RecordSummary());
+  frames.emplace_back(RecordWant{record, 32 << 10});
+  frames.emplace_back(RecordWant{least});
+  frames.emplace_back(
+      RecordPart{record, kMaxRecordBytes, 32 << 10, std::string("\0\xff", 2)});
+  frames.emplace_back(RecordPart{least, 0, 0, ""});
   Chunk chunk;
   chunk.transfer = 5;
   chunk.offset = int64_t{1} << 35;

@@ -191,6 +191,38 @@ TEST(ProtoFrames, WhatBreaksABoundIsRefusedWithItsName) {
   m.mutable_transfer_cancel()->set_reason(static_cast<pb::RefuseReason>(0));
   ExpectRefused(m, "reason is 0");
 
+  pb::RecordId* id = m.mutable_record_want()->mutable_record();
+  ExpectRefused(m, "kind 0 and counter 0");
+  id->set_kind(1);
+  id->set_counter(1);
+  ExpectRefused(m, "body_sha256 has 0 bytes");
+  id->set_body_sha256(std::string(32, 'h'));
+  id->set_subject(std::string(513, 's'));
+  ExpectRefused(m, "subject has 513");
+  id->set_subject("a\n");
+  ExpectRefused(m, "subject: byte 2");
+  id->set_subject("a");
+  m.mutable_record_want()->set_offset(-1);
+  ExpectRefused(m, "offset is -1");
+  m.mutable_record_want()->set_offset(ports::kMaxRecordBytes + 1);
+  ExpectRefused(m, "at most 8454144");
+  const pb::RecordId good = *id;
+  for (int i = 0; i < 65; ++i)
+    *m.mutable_record_summary()->add_records() = good;
+  ExpectRefused(m, "number of records is 65");
+  *m.mutable_record_part()->mutable_record() = good;
+  m.mutable_record_part()->set_total_bytes(ports::kMaxRecordBytes + 1);
+  ExpectRefused(m, "total_bytes is 8454145");
+  m.mutable_record_part()->set_total_bytes(10);
+  m.mutable_record_part()->set_offset(9);
+  m.mutable_record_part()->set_data("xy");
+  ExpectRefused(m, "the end of data is 11");
+  m.mutable_record_part()->set_total_bytes(100'000);
+  m.mutable_record_part()->set_data(std::string(32'769, 'x'));
+  ExpectRefused(m, "data has 32769");
+  m.mutable_record_part()->clear_record();
+  ExpectRefused(m, "kind 0");
+
   pb::Chunk chunk;
   chunk.set_offset(-1);
   EXPECT_FALSE(FromProto(&chunk).ok());

@@ -15,6 +15,9 @@ namespace {
 using ports::AskFrame;
 using ports::CancelAskFrame;
 using ports::Chunk;
+using ports::RecordPart;
+using ports::RecordSummary;
+using ports::RecordWant;
 using ports::RefuseFrame;
 using ports::SkipFrame;
 using ports::StateFrame;
@@ -66,7 +69,8 @@ class Observer : public LinkObserver {
 // Receives what no Receiver below does.
 class Rest
     : public FrameReceivers<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
-                            TransferBegin, TransferAck, TransferCancel>,
+                            TransferBegin, TransferAck, TransferCancel,
+                            RecordSummary, RecordWant, RecordPart>,
       public Observer {
  public:
   explicit Rest(std::vector<std::string>& heard)
@@ -80,6 +84,9 @@ class Rest
   }
   void OnFrame(const NodeId&, TransferAck) override { Hear("ack"); }
   void OnFrame(const NodeId&, TransferCancel) override { Hear("cancel"); }
+  void OnFrame(const NodeId&, RecordSummary) override { Hear("summary"); }
+  void OnFrame(const NodeId&, RecordWant) override { Hear("want"); }
+  void OnFrame(const NodeId&, RecordPart) override { Hear("part"); }
 
  private:
   void Hear(const std::string& what) {
@@ -101,7 +108,8 @@ TEST(FrameRouterTest, HandsEveryKindToItsReceiver) {
   begin.body = "xyz";
   for (const ports::Frame& frame : std::vector<ports::Frame>{
            StateFrame(), AskFrame(), RefuseFrame(), CancelAskFrame(), begin,
-           Chunk(), TransferAck(), TransferCancel(), SkipFrame()}) {
+           Chunk(), TransferAck(), TransferCancel(), SkipFrame(),
+           RecordSummary(), RecordWant(), RecordPart()}) {
     router.OnPeerFrame(a, frame);
   }
   EXPECT_EQ(heard, (std::vector<std::string>{
@@ -109,7 +117,8 @@ TEST(FrameRouterTest, HandsEveryKindToItsReceiver) {
                        "rest: cancel ask", "rest: begin xyz",
                        absl::StrCat("a ", ports::FrameName(Chunk())),
                        "rest: ack", "rest: cancel",
-                       absl::StrCat("a ", ports::FrameName(SkipFrame()))}));
+                       absl::StrCat("a ", ports::FrameName(SkipFrame())),
+                       "rest: summary", "rest: want", "rest: part"}));
 }
 
 TEST(FrameRouterTest, TellsEveryObserverOfLinksInOrder) {

@@ -390,6 +390,23 @@ TEST_F(HostilePeer, AnAnswerNobodyAskedForIsRefused) {
   ExpectGoesOn();
 }
 
+// Nobody vouches for anything in a network without certificates.
+TEST_F(HostilePeer, SignedRecordsAreBadMessagesInAnInsecureNetwork) {
+  Begin("pame");
+  ports::RecordId id;
+  id.kind = 1;
+  id.counter = 9;
+  id.hash.assign(ports::kRecordHashBytes, 'h');
+  Send(ports::RecordSummary{{id}});
+  Send(ports::RecordWant{id});
+  Send(ports::RecordPart{id, 3, 0, "abc"});
+  EXPECT_EQ(Rejected("bad-message"), 3);
+  EXPECT_TRUE(peer_->Heard<ports::RecordSummary>().empty());
+  EXPECT_TRUE(peer_->Heard<ports::RecordWant>().empty());
+  EXPECT_TRUE(peer_->Heard<ports::RecordPart>().empty());
+  ExpectGoesOn();
+}
+
 TEST_F(HostilePeer, AFalseStepDoesNotMoveTheNode) {
   Begin("d-psgd");
   honest_.step = INT64_MAX;

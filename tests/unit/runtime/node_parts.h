@@ -64,7 +64,8 @@ class EventKeeper : public core::Algorithm {
 };
 
 class NodeParts : public LinkObserver,
-                  public FrameReceiver<ports::StateFrame>,
+                  public FrameReceivers<ports::StateFrame, ports::RecordSummary,
+                                        ports::RecordWant, ports::RecordPart>,
                   public Actor {
  public:
   // Node "a" of a plan with "b" and "c", which are linked to it and have said
@@ -175,6 +176,9 @@ class NodeParts : public LinkObserver,
   void OnAddressFailed(const std::string&) override {}
 
   // FrameReceiver
+  void OnFrame(const NodeId&, ports::RecordSummary) override {}
+  void OnFrame(const NodeId&, ports::RecordWant) override {}
+  void OnFrame(const NodeId&, ports::RecordPart) override {}
   void OnFrame(const NodeId& peer, ports::StateFrame frame) override {
     peers.OnState(peer, std::move(frame));
   }
