@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/atomic_file.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/enrol/authority_files.h"
 #include "daemon/tls/key_file.h"
 
 namespace dfl::cli {
@@ -109,24 +110,9 @@ absl::StatusOr<std::vector<tls::Certificate>> CertFolder::Bundle() const {
 }
 
 absl::StatusOr<tls::Authority> CertFolder::LoadAuthority() const {
-  DFL_ASSIGN_OR_RETURN(const std::vector<tls::Certificate> bundle, Bundle());
-  const tls::PemFile file = tls::ReadPemFile(authority_key());
-  DFL_RETURN_IF_ERROR(tls::CheckRead(
-      file,
-      "call this command where the authority's key is kept, or copy the key "
-      "here"));
-  DFL_RETURN_IF_ERROR(tls::CheckRights(file, geteuid()));
-  DFL_ASSIGN_OR_RETURN(const tls::PrivateKey key,
-                       tls::PrivateKey::FromPem(file.content, file.path));
-  for (const tls::Certificate& certificate : bundle) {
-    if (key.Matches(certificate)) {
-      return tls::Authority::FromParts(certificate, key);
-    }
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      file.path, ": is the key of no authority in ", authority_certificate(),
-      "; put both files of one `dflctl "
-      "cert init` here"));
+  DFL_ASSIGN_OR_RETURN(enrol::AuthorityFiles files,
+                       enrol::LoadAuthority(path_));
+  return std::move(files.authority);
 }
 
 std::vector<IssuedCertificate> CertFolder::Issued() const {

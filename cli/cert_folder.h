@@ -56,8 +56,7 @@ class CertFolder {
   // All that ca.pem holds.
   // Errors: as tls::CheckRead and tls::ParseBundle.
   absl::StatusOr<std::vector<tls::Certificate>> Bundle() const;
-  // Errors: as Bundle, for ca.key as tls::CheckRights and PrivateKey::FromPem;
-  // FAILED_PRECONDITION when ca.key is the key of nothing in ca.pem.
+  // Errors: as enrol::LoadAuthority.
   absl::StatusOr<tls::Authority> LoadAuthority() const;
   // By role and name.
   std::vector<IssuedCertificate> Issued() const;

@@ -61,6 +61,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddModel(app, chosen);
   AddConfig(app, chosen);
   AddCert(app, chosen);
+  AddToken(app, chosen);
   AddCompletion(app, chosen);
   AddVersion(app, chosen);
 }

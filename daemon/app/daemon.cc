@@ -18,6 +18,7 @@
 #include "daemon/app/control_backend.h"
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
+#include "daemon/app/join_command.h"
 #include "daemon/app/logger.h"
 #include "daemon/app/memory_limit.h"
 #include "daemon/app/service_manager.h"
@@ -367,6 +368,7 @@ int DaemonMain(int argc, char** argv,
                std::function<absl::StatusOr<std::unique_ptr<LearnerFactory>>(
                    const config::NodeSettings&)>
                    open_learners) {
+  if (IsJoinCommand(argc, argv)) return JoinMain(argc, argv);
   const auto environment = config::ProcessEnvironment();
   auto line = config::ParseDaemonCommandLine(argc, argv, environment);
   if (!line.ok()) {

@@ -165,6 +165,9 @@ std::string DaemonHelp() {
       "dfld: a node of decentralised learning. Steered by dflctl.\n"
       "\n"
       "Usage: dfld [--config FILE] [--conf-d DIR] [--KEY=VALUE]...\n"
+      "       dfld join TOKEN --at HOST:PORT   gets this node's certificate; "
+      "see\n"
+      "                                        dfld join --help\n"
       "\n"
       "  --config FILE      settings; default ",
       kDefaultConfigFile,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -21,6 +22,7 @@ namespace dfl::config {
 namespace {
 
 constexpr char kData[] = "data";
+constexpr char kHidden[] = "(hidden)";
 
 // Variables that are ours though no setting: DaemonCommandLine's.
 bool IsOtherVariable(absl::string_view name) {
@@ -95,8 +97,12 @@ class Loader {
         .Run();
     DFL_RETURN_IF_ERROR(mistakes_.ToStatus());
     for (const Setting& setting : SettingsTable()) {
+      std::string value = setting.get(loaded_.settings);
+      if (setting.is_secret && value != setting.get(NodeSettings())) {
+        value = kHidden;
+      }
       loaded_.effective.push_back(
-          {setting.key, setting.get(loaded_.settings), origins_[setting.key]});
+          {setting.key, std::move(value), origins_[setting.key]});
     }
     return std::move(loaded_);
   }
@@ -237,7 +243,9 @@ class Loader {
     }
     mistakes_.Add(absl::StrCat(
         origin, ": ", Shown(setting.key), ": found ",
-        value.is_list ? WriteList(value.items) : Quoted(value.text),
+        setting.is_secret ? kHidden
+        : value.is_list   ? WriteList(value.items)
+                          : Quoted(value.text),
         status.message().empty() ? "" : absl::StrCat(": ", status.message()),
         "; allowed: ", setting.allowed));
     broken_.insert(setting.key);
@@ -314,6 +322,14 @@ std::string OriginOf(const LoadedSettings& loaded, absl::string_view key) {
 }
 
 }  // namespace
+
+tls::CredentialPaths TlsSettings::Paths() const {
+  const auto path = [this](const std::string& given, const char* name) {
+    return given.empty() ? absl::StrCat(folder, "/", name) : given;
+  };
+  return {path(bundle, "ca.pem"), path(certificate, "cert.pem"),
+          path(key, "key.pem")};
+}
 
 data::DataSpec DataSettings::TrainSpec() const {
   data::DataSpec spec = common;

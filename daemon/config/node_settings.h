@@ -25,6 +25,7 @@
 #include "daemon/config/yaml_tree.h"
 #include "daemon/data/data_spec.h"
 #include "daemon/data/partition.h"
+#include "daemon/tls/credentials.h"
 
 namespace dfl::config {
 
@@ -64,6 +65,20 @@ struct TlsSettings {
   std::string bundle;                    // "": ca.pem in the folder
   std::string certificate;               // "": cert.pem in the folder
   std::string key;                       // "": key.pem in the folder
+
+  tls::CredentialPaths Paths() const;
+};
+
+// How a node without a certificate gets one.
+struct JoinSettings {
+  std::string token;  // as dflctl token create printed it; a secret
+  std::string at;     // host:port of the issuer that made it
+};
+
+// What a node that issues certificates to new nodes works with.
+struct EnrolSettings {
+  std::string folder;  // of the network's authority; "": it issues none
+  std::string listen;  // host:port
 };
 
 // How features are shifted and scaled, after bytes were divided by 255. The
@@ -132,6 +147,8 @@ struct NodeSettings {
   // The network that the certificate must be of. "": that which it says.
   std::string cluster;
   TlsSettings tls;
+  JoinSettings join;
+  EnrolSettings enrol;
   // host:port of daemons to connect to.
   std::vector<std::string> peers;
   PeerSettings peer;
@@ -170,7 +187,8 @@ struct SettingsSources {
 // One line of `config show --effective --origin`.
 struct EffectiveSetting {
   std::string key;
-  std::string value;  // as it would stand in the file
+  // As it would stand in the file; "(hidden)" for a secret that was set.
+  std::string value;
   // "/etc/dfld/dfld.yaml:12", "environment DFLD_NAME", "flag --name" or
   // "default".
   std::string origin;

@@ -46,6 +46,19 @@ absl::Status AdvertisedAddress(absl::string_view text) {
   return absl::OkStatus();
 }
 
+absl::Status IssuerAddress(absl::string_view text) {
+  return text.empty() ? absl::OkStatus() : PeerAddress(text);
+}
+
+absl::Status ListenAddress(absl::string_view text) {
+  return text.empty() ? absl::OkStatus() : HostAndPort(text);
+}
+
+absl::Status JoinTokenText(absl::string_view text) {
+  if (text.empty() || absl::StartsWith(text, "dfl1.")) return absl::OkStatus();
+  return NotAllowed("a join token begins with dfl1.");
+}
+
 absl::Status ClusterName(absl::string_view text) {
   if (text.empty()) return absl::OkStatus();
   return tls::ValidateClusterName(text);
@@ -146,6 +159,33 @@ std::vector<Setting> PlaneTable() {
           "a path", AnyText,
           "The key to it, in PEM form, readable for the daemon alone."),
       "key.pem in tls.folder"));
+  table.push_back(Text(
+      "join.token",
+      [](NodeSettings& s) -> std::string& { return s.join.token; },
+      "what dflctl token create printed, or \"\" for none", JoinTokenText,
+      "With it a node that has no certificate yet gets one when it starts: it "
+      "makes a key, and asks the issuer at join.at. It is of no use "
+      "afterwards."));
+  table.back().is_secret = true;
+  table.push_back(Text(
+      "join.at", [](NodeSettings& s) -> std::string& { return s.join.at; },
+      "host:port, IPv6 as [address]:port, or \"\"", IssuerAddress,
+      "Where dflctl token serve, or a node with enrol.listen, answers."));
+  table.push_back(Text(
+      "enrol.folder",
+      [](NodeSettings& s) -> std::string& { return s.enrol.folder; },
+      "a path, or \"\" for none", AnyText,
+      "Folder of the network's authority, as dflctl cert init made it, with "
+      "ca.key. Whoever has that key can admit anybody: one node at most has "
+      "it."));
+  table.push_back(Text(
+      "enrol.listen",
+      [](NodeSettings& s) -> std::string& { return s.enrol.listen; },
+      "host:port, IPv6 as [address]:port; port 0: the system chooses; \"\" "
+      "serves none",
+      ListenAddress,
+      "Where new nodes redeem the join tokens of enrol.folder. Instead of "
+      "dflctl token serve."));
   table.push_back(TextList(
       "peer.listen",
       [](NodeSettings& s) -> std::vector<std::string>& {
@@ -509,6 +549,8 @@ absl::Span<const SettingSection> SettingSections() {
   static const std::vector<SettingSection>& sections =
       *new std::vector<SettingSection>{
           {"tls", "This node's certificate, with security: tls."},
+          {"join", "How this node gets its certificate, once."},
+          {"enrol", "How new nodes get theirs from this one."},
           {"peer", "The plane between daemons."},
           {"control", "The plane between dflctl and this daemon."},
           {"data",

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -184,6 +185,13 @@ class GrpcIssuer final : public Issuer {
         signer_(options_.folder, book_.issuer(), options_.lifetime),
         service_(options_, book_, signer_) {}
   ~GrpcIssuer() override {
+    if (upkeep_.joinable()) {
+      {
+        absl::MutexLock lock(&mutex_);
+        ending_ = true;
+      }
+      upkeep_.join();
+    }
     if (acceptor_ != nullptr) acceptor_->Stop();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
@@ -223,6 +231,7 @@ class GrpcIssuer final : public Issuer {
       connection.fd = fd;
       entrance_->HandleNewConnection(&connection);
     });
+    upkeep_ = std::thread([this] { KeepUp(); });
     return absl::OkStatus();
   }
 
@@ -234,6 +243,21 @@ class GrpcIssuer final : public Issuer {
   }
 
  private:
+  void KeepUp() ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::string told;
+    while (!Ending()) {
+      const absl::Status status = Maintain();
+      const std::string text(status.message());
+      if (!status.ok() && text != told) options_.note({"", "", status});
+      told = text;
+    }
+  }
+  // Waits for the next look; true when there is none.
+  bool Ending() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&ending_), options_.upkeep);
+  }
+
   const IssuerOptions options_;
   const TokenBook book_;
   Signer signer_;
@@ -243,9 +267,24 @@ class GrpcIssuer final : public Issuer {
   std::unique_ptr<net::BoundedAcceptor> acceptor_;
   std::unique_ptr<gx::ExternalConnectionAcceptor> entrance_;
   std::unique_ptr<grpc::Server> server_;
+  absl::Mutex mutex_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread upkeep_;
 };
 
 }  // namespace
+
+std::string NoteText(const IssuerNote& note) {
+  if (note.host.empty()) {
+    return absl::StrCat("the issuer goes on with its former files: ",
+                        note.status.message());
+  }
+  const std::string who = note.node.empty()
+                              ? note.host
+                              : absl::StrCat(note.node, " at ", note.host);
+  if (note.status.ok()) return absl::StrCat("gave ", who, " its certificate");
+  return absl::StrCat("refused ", who, ": ", note.status.message());
+}
 
 absl::StatusOr<std::unique_ptr<Issuer>> Issuer::Start(IssuerOptions options) {
   // Before the book makes files of its own.

@@ -23,19 +23,25 @@
 
 namespace dfl::enrol {
 
-// For the log: an answer that was given.
+// For the log: an answer that was given, or what keeps the issuer from taking
+// up new files.
 struct IssuerNote {
-  std::string host;     // who asked
+  std::string host;     // who asked; "": it is about the issuer's own files
   std::string node;     // as it says
   absl::Status status;  // OK: a certificate was given
 };
+
+// "gave box-1 at 192.0.2.7 its certificate", or what was refused and why.
+std::string NoteText(const IssuerNote& note);
 
 struct IssuerOptions {
   std::string folder;  // of the authority
   std::string listen;  // host:port; port 0: the system chooses
   // Of the certificates that it gives.
   absl::Duration lifetime = absl::Hours(24 * 365);
-  // Called on threads of gRPC.
+  // How often it looks at its files.
+  absl::Duration upkeep = absl::Seconds(5);
+  // Called on threads of gRPC and of the issuer.
   std::function<void(const IssuerNote&)> note = [](const IssuerNote&) {};
   std::function<absl::Time()> clock = [] { return absl::Now(); };
 };
@@ -52,7 +58,7 @@ class Issuer {
   virtual const std::string& address() const = 0;
 
   // Takes up an authority that was replaced, and renews the certificate that is
-  // shown, when it is time. To be called at least once an hour.
+  // shown, when it is time. The issuer does it by itself, too.
   // Errors: as Start; what was in use stays in use.
   virtual absl::Status Maintain() = 0;
 };

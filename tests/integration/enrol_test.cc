@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,14 +19,22 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/app/enrolling.h"
+#include "daemon/config/node_settings.h"
 #include "daemon/enrol/issuer.h"
 #include "daemon/enrol/token_book.h"
 #include "daemon/tls/authority.h"
 #include "daemon/tls/credentials.h"
 #include "daemon/tls/key_file.h"
 #include "dfl/enrol/v1/enrol.grpc.pb.h"
+#include "tests/support/daemon_process.h"
 #include "tests/support/process.h"
 #include "tests/unit/tls/made_certificates.h"
 
@@ -56,10 +65,11 @@ class TestIssuer {
             .ok());
     Start();
   }
-  void Start() {
+  void Start(const std::string& listen = "127.0.0.1:0") {
     IssuerOptions options;
     options.folder = folder_.path();
-    options.listen = "127.0.0.1:0";
+    options.listen = listen;
+    options.upkeep = absl::InfiniteDuration();
     options.clock = [this] {
       absl::MutexLock lock(&mutex_);
       return absl::Now() + ahead_;
@@ -511,6 +521,196 @@ TEST_F(EnrolTest, AnIssuerNeedsAKeyAndAFreeAddress) {
   EXPECT_EQ(Issuer::Start(options).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
+}
+
+// Of the daemon: it asks while it trains alone.
+class EnrollingTest : public EnrolTest {
+ protected:
+  std::unique_ptr<app::Enrolling> Start(const JoinToken& token,
+                                        const std::string& at) {
+    config::NodeSettings settings;
+    settings.name = "box-1";
+    settings.join.token = ToText(token);
+    settings.join.at = at;
+    EXPECT_TRUE(app::Enrolling::Wanted(settings, Paths("box-1")));
+    auto enrolling = app::Enrolling::Start(
+        settings, Paths("box-1"),
+        [this](bool warning, const std::string& text) {
+          absl::MutexLock lock(&mutex_);
+          told_.push_back((warning ? "warning: " : "") + text);
+        },
+        {absl::Milliseconds(10), absl::Milliseconds(50), absl::Seconds(5)});
+    EXPECT_TRUE(enrolling.ok()) << enrolling.status();
+    return *std::move(enrolling);
+  }
+  bool Told(const std::string& part) {
+    return testing_support::Eventually(absl::Seconds(20), [&] {
+      absl::MutexLock lock(&mutex_);
+      return absl::StrContains(absl::StrJoin(told_, "\n"), part);
+    });
+  }
+
+  absl::Mutex mutex_;
+  std::vector<std::string> told_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(EnrollingTest, WaitsForTheIssuerAndThenGetsIt) {
+  const JoinToken token = issuer_.Create("box-1");
+  const std::string address = issuer_.address();
+  issuer_.Stop();
+  const auto enrolling = Start(token, address);
+  EXPECT_TRUE(Told("warning: cannot join yet: the issuer at " + address +
+                   " does not answer"));
+  issuer_.Start(address);
+  EXPECT_TRUE(Told("got the certificate of spiffe://plant-4/node/box-1"));
+  EXPECT_EQ(Check("box-1", "box-1"), absl::OkStatus());
+  // The same reason is told once.
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(told_.size(), 2u);
+}
+
+TEST_F(EnrollingTest, GivesUpWhenTheTokenIsRefused) {
+  const JoinToken token = issuer_.Create("box-1");
+  ASSERT_TRUE(JoinAt(token, issuer_.address(), "thief").ok());
+  const auto enrolling = Start(token, issuer_.address());
+  EXPECT_TRUE(Told("warning: cannot join: the issuer at"));
+  EXPECT_TRUE(Told("was spent at"));
+}
+
+TEST_F(EnrollingTest, EndsWhileNobodyAnswers) {
+  const JoinToken token = issuer_.Create("box-1");
+  const std::string address = issuer_.address();
+  issuer_.Stop();
+  auto enrolling = Start(token, address);
+  EXPECT_TRUE(Told("does not answer"));
+  enrolling.reset();
+  EXPECT_FALSE(std::filesystem::exists(Paths("box-1").certificate));
+}
+
+// dflctl and dfld as people call them.
+class EnrolCommands : public ::testing::Test {
+ protected:
+  EnrolCommands() {
+    Dflctl({"cert", "init", "plant-4", "--dir", folder_.File("net"),
+            "--operator", "alice"});
+  }
+  testing_support::Outcome Dflctl(const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {testing_support::Program("dflctl")};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return testing_support::RunCommand(command);
+  }
+  std::string Create(const std::string& node) {
+    const testing_support::Outcome created = Dflctl(
+        {"token", "create", "--node", node, "--dir", folder_.File("net")});
+    EXPECT_EQ(created.exit_code, 0) << created.err;
+    return std::string(absl::StripAsciiWhitespace(created.out));
+  }
+  // Starts `dflctl token serve` and waits until it says where.
+  std::string Serve() {
+    const std::string out = folder_.File("serve.out");
+    server_ = std::make_unique<testing_support::Process>(
+        testing_support::Process::Options{
+            {testing_support::Program("dflctl"), "token", "serve", "--dir",
+             folder_.File("net"), "--listen", "127.0.0.1:0"},
+            {},
+            out,
+            folder_.File("serve.err")});
+    std::string address;
+    EXPECT_TRUE(testing_support::Eventually(absl::Seconds(20), [&] {
+      const std::string text = ReadFile(out);
+      absl::string_view rest = text;
+      if (!absl::ConsumePrefix(&rest, "serving at ")) return false;
+      if (!absl::ConsumeSuffix(&rest, "\n")) return false;
+      address = std::string(rest);
+      return true;
+    })) << ReadFile(folder_.File("serve.err"));
+    return address;
+  }
+  testing_support::Outcome Dfld(const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {
+        testing_support::Program("analytic_dfld"), "join"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return testing_support::RunCommand(command);
+  }
+
+  const TemporaryFolder folder_;
+  std::unique_ptr<testing_support::Process> server_;
+};
+
+TEST_F(EnrolCommands, FromNothingToACertificate) {
+  const std::string token = Create("box-1");
+  const std::string at = Serve();
+  const std::string folder = folder_.File("tls");
+  const testing_support::Outcome joined =
+      Dfld({token, "--at", at, "--name=box-1", "--tls.folder", folder});
+  EXPECT_EQ(joined.exit_code, 0) << joined.err;
+  EXPECT_THAT(joined.out, HasSubstr(folder + "/key.pem\n"));
+  EXPECT_THAT(joined.err,
+              HasSubstr("this node is spiffe://plant-4/node/box-1"));
+  EXPECT_EQ(
+      tls::CheckCredentials(
+          tls::ReadCredentialFiles(
+              {folder + "/ca.pem", folder + "/cert.pem", folder + "/key.pem"}),
+          {"plant-4", Role::kNode, "box-1"}, absl::Now(), geteuid())
+          .status(),
+      absl::OkStatus());
+  const testing_support::Outcome again =
+      Dfld({token, "--at", at, "--tls.folder", folder_.File("second")});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("was spent at"));
+  server_->Signal(SIGTERM);
+  const auto ended = server_->Wait(absl::Seconds(10));
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->code, 0);
+  const std::string said = ReadFile(folder_.File("serve.err"));
+  EXPECT_THAT(said, HasSubstr("gave box-1 at 127.0.0.1 its certificate"));
+  EXPECT_THAT(said, HasSubstr("refused box-1 at 127.0.0.1: the join token was "
+                              "spent"));
+  EXPECT_THAT(said, Not(HasSubstr(token.substr(0, 40))));
+  EXPECT_THAT(Dflctl({"token", "list", "--dir", folder_.File("net")}).out,
+              HasSubstr("spent"));
+}
+
+TEST_F(EnrolCommands, TheTokenMayComeFromStdinOrFromTheSettings) {
+  const std::string at = Serve();
+  WriteFile(folder_.File("token"), Create("box-1") + "\n");
+  const testing_support::Outcome piped = testing_support::RunCommand(
+      {"/bin/sh", "-c",
+       absl::StrCat(testing_support::Program("analytic_dfld"),
+                    " join - --at=", at, " --tls.folder=", folder_.File("one"),
+                    " < ", folder_.File("token"))});
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_THAT(piped.err, HasSubstr("set `name: box-1`"));
+  WriteFile(
+      folder_.File("dfld.yaml"),
+      absl::StrCat("name: box-2\njoin: {token: ", Create("box-2"), ", at: \"",
+                   at, "\"}\ntls: {folder: ", folder_.File("two"), "}\n"));
+  const testing_support::Outcome configured =
+      Dfld({"--config", folder_.File("dfld.yaml")});
+  EXPECT_EQ(configured.exit_code, 0) << configured.err;
+  EXPECT_THAT(configured.err, HasSubstr("next: start dfld"));
+}
+
+TEST_F(EnrolCommands, MistakesHaveACureAndAnExitCode) {
+  const std::string token = Create("box-1");
+  const std::string folder = "--tls.folder=" + folder_.File("tls");
+  const std::pair<std::vector<std::string>, std::pair<int, std::string>>
+      cases[] = {
+          {{"--help"}, {0, ""}},
+          {{}, {2, "the join token is empty"}},
+          {{"garbage", "--at=a:1"}, {2, "does not look like one"}},
+          {{token, folder}, {2, "--at is missing"}},
+          {{token, "--at=a:1", "--frob=1"}, {2, "unknown"}},
+          {{token, "--at=a"}, {78, "join.at"}},
+          {{token, "--at=127.0.0.1:1", folder}, {1, "`dflctl token serve`"}},
+          {{token, "--at=127.0.0.1:1", folder, "--name=box-2"},
+           {1, "is for node box-1, and this node is box-2"}}};
+  for (const auto& [arguments, expected] : cases) {
+    const testing_support::Outcome outcome = Dfld(arguments);
+    EXPECT_EQ(outcome.exit_code, expected.first) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(expected.second));
+    EXPECT_THAT(outcome.err, Not(HasSubstr(token.substr(10))));
+  }
 }
 
 }  // namespace

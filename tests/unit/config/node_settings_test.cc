@@ -351,6 +351,36 @@ TEST(NodeSettings, VariablesThatKubernetesSetsAreNotTakenForSettings) {
   EXPECT_EQ(ErrorOf(sources), "OK");
 }
 
+TEST(NodeSettings, AJoinTokenIsNeverShownOrQuoted) {
+  const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(
+      Sources("join: {token: dfl1.SECRET, at: \"issuer:7602\"}\n"));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->settings.join.token, "dfl1.SECRET");
+  EXPECT_EQ(Effective(*loaded, "join.token").value, "(hidden)");
+  EXPECT_EQ(Effective(*loaded, "join.at").value, "\"issuer:7602\"");
+  // Who has none may know it.
+  EXPECT_EQ(Effective(*LoadNodeSettings(Sources()), "join.token").value,
+            "\"\"");
+  EXPECT_THAT(
+      ErrorOf("join: {token: SECRET}\n"),
+      AllOf(HasSubstr("dfld.yaml:1: join.token: found (hidden): a join token "
+                      "begins with dfl1."),
+            Not(HasSubstr("SECRET"))));
+  EXPECT_THAT(ErrorOf("join: {at: \"0.0.0.0:1\"}\n"), HasSubstr("join.at"));
+  EXPECT_THAT(ErrorOf("enrol: {listen: nowhere}\n"),
+              HasSubstr("enrol.listen: found \"nowhere\""));
+}
+
+TEST(NodeSettings, TheFilesOfTheCertificateAreInItsFolderOrElsewhere) {
+  const absl::StatusOr<NodeSettings> settings = ParseNodeSettings(
+      Sources("tls: {folder: /tls, key: /run/credentials/key}\n"));
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  const tls::CredentialPaths paths = settings->tls.Paths();
+  EXPECT_EQ(paths.bundle, "/tls/ca.pem");
+  EXPECT_EQ(paths.certificate, "/tls/cert.pem");
+  EXPECT_EQ(paths.key, "/run/credentials/key");
+}
+
 TEST(NodeSettings, SeveralMistakesAreToldTogether) {
   const std::string error = ErrorOf(
       "nam: x\nlog: {level: loud}\ncompute:\n  threads: none\n  devic: cpu\n");
