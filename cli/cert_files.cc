@@ -129,8 +129,9 @@ absl::StatusOr<Certificate> RenewCertificate(const CertFolder& folder,
                                              std::vector<WrittenFile>& files) {
   DFL_ASSIGN_OR_RETURN(const Certificate former, ReadLeaf(path));
   DFL_ASSIGN_OR_RETURN(const Authority authority, folder.LoadAuthority());
+  DFL_ASSIGN_OR_RETURN(const std::vector<Certificate> trusted, folder.Bundle());
   DFL_ASSIGN_OR_RETURN(const Certificate renewed,
-                       authority.Renew(former, validity));
+                       authority.Renew(former, validity, trusted));
   DFL_RETURN_IF_ERROR(tls::WritePublic(path, renewed.ToPem()));
   files.push_back({path, absl::StrCat("certificate of ", IdentityText(renewed),
                                       ", ", DaysLeft(renewed) + 1, " days")});

@@ -77,4 +77,21 @@ std::string CertificateText(const Certificate& certificate) {
        {"SHA-256", certificate.fingerprint()}});
 }
 
+void PrintWritten(Context& context, const std::string& folder,
+                  const Certificate& certificate,
+                  const std::vector<WrittenFile>& files) {
+  Json json{
+      {"folder", folder},
+      {"certificate", CertificateJson(certificate, DateState(certificate))},
+      {"files", Json::array()}};
+  for (const WrittenFile& file : files) {
+    json["files"].push_back(Json{{"path", file.path}, {"what", file.what}});
+  }
+  context.Print(json, [&] {
+    Table table({"FILE", "WHAT"});
+    for (const WrittenFile& file : files) table.Add({file.path, file.what});
+    return table.ToString();
+  });
+}
+
 }  // namespace dfl::cli

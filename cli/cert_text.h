@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/cert_files.h"
 #include "cli/console.h"
+#include "cli/context.h"
 #include "daemon/tls/certificate.h"
 
 namespace dfl::cli {
@@ -27,6 +29,12 @@ Json CertificateJson(const tls::Certificate& certificate,
                      const std::string& state);
 // Lines of keys and values.
 std::string CertificateText(const tls::Certificate& certificate);
+
+// Prints what a command wrote into the network's folder, and the certificate
+// that it is about.
+void PrintWritten(Context& context, const std::string& folder,
+                  const tls::Certificate& certificate,
+                  const std::vector<WrittenFile>& files);
 
 }  // namespace dfl::cli
 

@@ -29,6 +29,8 @@ void AddPeer(CLI::App& app, Chosen& chosen);
 void AddModel(CLI::App& app, Chosen& chosen);
 void AddConfig(CLI::App& app, Chosen& chosen);
 void AddCert(CLI::App& app, Chosen& chosen);
+// rotate and retire, below `cert`.
+void AddCertRotation(CLI::App& cert, Chosen& chosen);
 void AddToken(CLI::App& app, Chosen& chosen);
 void AddCompletion(CLI::App& app, Chosen& chosen);
 void AddVersion(CLI::App& app, Chosen& chosen);

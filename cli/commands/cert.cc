@@ -1,5 +1,5 @@
 // dflctl cert init|issue|renew|list|show: a network's authority and what it
-// issues. Needs no daemon.
+// issues. Needs no daemon. cert_rotation.cc has rotate and retire.
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,23 +49,6 @@ absl::StatusOr<tls::Validity> ValidityOf(int days) {
         "--days: ", days, " is not allowed; allowed: 1 to ", kMaxDays));
   }
   return tls::Validity{absl::Now(), Days(days)};
-}
-
-void PrintWritten(Context& context, const std::string& folder,
-                  const Certificate& certificate,
-                  const std::vector<WrittenFile>& files) {
-  Json json{
-      {"folder", folder},
-      {"certificate", CertificateJson(certificate, DateState(certificate))},
-      {"files", Json::array()}};
-  for (const WrittenFile& file : files) {
-    json["files"].push_back(Json{{"path", file.path}, {"what", file.what}});
-  }
-  context.Print(json, [&] {
-    Table table({"FILE", "WHAT"});
-    for (const WrittenFile& file : files) table.Add({file.path, file.what});
-    return table.ToString();
-  });
 }
 
 std::string OperatorName(Context& context, const CertCommand& command) {
@@ -336,12 +319,13 @@ void AddRenew(CLI::App& noun, Chosen& chosen) {
 
 void AddCert(CLI::App& app, Chosen& chosen) {
   CLI::App* noun = AddCommand(
-      app, "cert", "A network's certificates, made ahead: dfld takes none yet",
+      app, "cert", "A network's authority, and the certificates that it issues",
       "issue gateway-08");
   noun->require_subcommand(1);
   AddInit(*noun, chosen);
   AddIssue(*noun, chosen);
   AddRenew(*noun, chosen);
+  AddCertRotation(*noun, chosen);
   const auto [list, listed] = AddVerb(
       *noun, chosen, "list",
       "The authority and what it issued, with days to expiry", "-o json", List);

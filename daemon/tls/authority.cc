@@ -229,15 +229,19 @@ absl::StatusOr<Certificate> Authority::Sign(absl::string_view request,
   return IssueFor(key, identity, validity);
 }
 
-absl::StatusOr<Certificate> Authority::Renew(const Certificate& certificate,
-                                             const Validity& validity) const {
+absl::StatusOr<Certificate> Authority::Renew(
+    const Certificate& certificate, const Validity& validity,
+    absl::Span<const Certificate> former) const {
   if (!certificate.identity().ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the certificate of ", certificate.subject(), ": ",
                      certificate.identity().status().message()));
   }
-  const bool ours = X509_verify(certificate.x509(), key_.key()) == 1;
-  ERR_clear_error();
+  const bool ours =
+      Signed(certificate_, certificate) ||
+      std::any_of(former.begin(), former.end(), [&](const Certificate& other) {
+        return Signed(other, certificate);
+      });
   if (!ours) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the certificate of ", certificate.subject(), " was signed by ",
@@ -245,6 +249,14 @@ absl::StatusOr<Certificate> Authority::Renew(const Certificate& certificate,
   }
   return IssueFor(X509_get0_pubkey(certificate.x509()), *certificate.identity(),
                   validity);
+}
+
+bool Signed(const Certificate& authority, const Certificate& certificate) {
+  EVP_PKEY* key = X509_get0_pubkey(authority.x509());
+  const bool signed_by =
+      key != nullptr && X509_verify(certificate.x509(), key) == 1;
+  ERR_clear_error();
+  return signed_by;
 }
 
 absl::StatusOr<std::string> MakeRequest(const PrivateKey& key,

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "daemon/tls/certificate.h"
 #include "daemon/tls/identity.h"
 #include "daemon/tls/key_file.h"
@@ -65,11 +66,13 @@ class Authority {
                                    const Identity& identity,
                                    const Validity& validity) const;
   // A certificate of the same identity and key as `certificate`, which may have
-  // expired, so that one file is all that must be replaced.
+  // expired, so that one file is all that must be replaced. `former` are
+  // authorities that this one replaces.
   // Errors: also FAILED_PRECONDITION when `certificate` names no identity or
-  // was not signed by this authority.
-  absl::StatusOr<Certificate> Renew(const Certificate& certificate,
-                                    const Validity& validity) const;
+  // was signed neither by this authority nor by one of `former`.
+  absl::StatusOr<Certificate> Renew(
+      const Certificate& certificate, const Validity& validity,
+      absl::Span<const Certificate> former = {}) const;
 
  private:
   Authority(std::string cluster, Certificate certificate, PrivateKey key);
@@ -81,6 +84,9 @@ class Authority {
   Certificate certificate_;
   PrivateKey key_;
 };
+
+// Whether `authority` signed `certificate`, whatever their dates.
+bool Signed(const Certificate& authority, const Certificate& certificate);
 
 // A signing request in PEM form for `key`, with `name` as its subject.
 // Errors: INVALID_ARGUMENT when `name` is no valid name.

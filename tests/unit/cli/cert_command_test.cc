@@ -305,7 +305,9 @@ TEST_F(CertCommand, MistakesInTheCommandLineAreUsageErrors) {
       {{"cert", "issue", "a", "--role=issuer"}, "`dflctl token serve`"},
       {{"cert", "issue", "a", "--days=99999"}, "allowed: 1 to 36500"},
       {{"cert", "renew", "a", "--role=x"}, "node, operator, viewer, admin"},
-      {{"cert"}, "a command is missing: init, issue, renew, list, show"},
+      {{"cert"},
+       "a command is missing: init, issue, renew, rotate, retire, list, "
+       "show"},
       {{"cert", "issue"}, "NAME is required"},
   };
   for (const auto& [arguments, said] : cases) {
@@ -329,8 +331,9 @@ TEST_F(CertCommand, AKeyThatOthersCanReadSignsNothing) {
 }
 
 TEST_F(CertCommand, CompletionKnowsIt) {
-  EXPECT_THAT(Run({"completion", "bash"}).out,
-              HasSubstr("'cert') words='init issue renew list show"));
+  EXPECT_THAT(
+      Run({"completion", "bash"}).out,
+      HasSubstr("'cert') words='init issue renew rotate retire list show"));
 }
 
 }  // namespace

@@ -48,6 +48,22 @@ TEST(Authority, IsRefusedWithAnotherKeyOrFromAnotherCertificate) {
               HasSubstr("it may not sign certificates"));
 }
 
+TEST(Authority, RenewsWhatAnAuthoritySignedThatItReplaces) {
+  const Authority former = MakeAuthority();
+  const Authority authority = MakeAuthority();
+  const PrivateKey key = PrivateKey::Generate();
+  const Certificate leaf = IssueTo(former, key);
+  EXPECT_TRUE(Signed(former.certificate(), leaf));
+  EXPECT_FALSE(Signed(authority.certificate(), leaf));
+  EXPECT_EQ(authority.Renew(leaf, kDay).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  const absl::StatusOr<Certificate> renewed =
+      authority.Renew(leaf, kDay, {former.certificate()});
+  ASSERT_TRUE(renewed.ok()) << renewed.status();
+  EXPECT_TRUE(Signed(authority.certificate(), *renewed));
+  EXPECT_TRUE(key.Matches(*renewed));
+}
+
 TEST(Authority, RefusesBadNamesAndLifetimes) {
   EXPECT_EQ(Authority::Make("Plant", kDay).status().code(),
             absl::StatusCode::kInvalidArgument);
