@@ -105,6 +105,14 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Create(const Globals& globals,
   if (targets.empty()) targets.push_back(DefaultTarget(io));
   client::ClientOptions options;
   options.timeout = context->timeout_;
+  options.insecure = globals.insecure;
+  options.identity =
+      [environment = io.environment,
+       option = globals.identity]() -> absl::StatusOr<client::ClientIdentity> {
+    DFL_ASSIGN_OR_RETURN(const std::string folder,
+                         FindIdentityFolder(environment, option));
+    return client::ReadIdentity(folder);
+  };
   for (const std::string& target : targets) {
     auto connected = client::ControlClient::Connect(target, options);
     if (!connected.ok()) {

@@ -54,7 +54,7 @@ const char* ExitCodeHelp() {
          "  1   failed or refused; the message says why\n"
          "  2   the command line is wrong\n"
          "  3   unreachable: nobody answers at the target\n"
-         "  4   not allowed\n"
+         "  4   not allowed: by role, certificate or file mode\n"
          "  5   timeout\n"
          "  6   partly done: some targets did it, others did not\n"
          "  7   conflict: the plan was changed by somebody else\n"

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,9 +10,7 @@
 #include "absl/types/span.h"
 #include "cli/cert_folder.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/tls/certificate.h"
 #include "daemon/tls/identity.h"
-#include "daemon/tls/key_file.h"
 
 namespace dfl::cli {
 namespace {
@@ -59,8 +58,6 @@ absl::Status Several(const std::vector<std::string>& folders) {
       absl::StrJoin(folders, ", ")));
 }
 
-bool IsPerson(tls::Role role) { return role != tls::Role::kNode; }
-
 }  // namespace
 
 absl::StatusOr<std::string> FindIdentityFolder(const Environment& environment,
@@ -93,33 +90,6 @@ absl::StatusOr<std::string> FindIdentityFolder(const Environment& environment,
     if (folder.substr(folder.rfind('/') + 1) == user) return folder;
   }
   return Several(last);
-}
-
-absl::StatusOr<tls::Credentials> LoadIdentity(const std::string& folder,
-                                              absl::Time now) {
-  const tls::CredentialFiles files = tls::ReadCredentialFiles(
-      {folder + "/ca.pem", folder + "/cert.pem", folder + "/key.pem"});
-  DFL_RETURN_IF_ERROR(tls::CheckRead(
-      files.certificate,
-      absl::StrCat("name the folder of your ca.pem, cert.pem and key.pem with "
-                   "--identity, or ",
-                   kGetOne)));
-  DFL_ASSIGN_OR_RETURN(const std::vector<tls::Certificate> chain,
-                       tls::ParseCertificates(files.certificate.content,
-                                              files.certificate.path));
-  const absl::StatusOr<tls::Identity>& identity = chain[0].identity();
-  if (!identity.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(files.certificate.path, ": ", identity.status().message(),
-                     "; ", kGetOne));
-  }
-  if (!IsPerson(identity->role)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        files.certificate.path, ": is of ", tls::ToUri(*identity),
-        ", and a node steers nobody; name the folder of an operator, admin or "
-        "viewer with --identity"));
-  }
-  return tls::CheckCredentials(files, *identity, now, geteuid());
 }
 
 }  // namespace dfl::cli

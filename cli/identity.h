@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/person.h"
 #include "daemon/tls/credentials.h"
 
 namespace dfl::cli {
@@ -28,12 +29,12 @@ absl::StatusOr<std::string> FindIdentityFolder(
     const std::map<std::string, std::string>& environment,
     const std::string& option);
 
-// What the folder holds, checked at the time `now`: a person's certificate that
-// its ca.pem vouches for, and its key.
-// Errors: as tls::CheckCredentials; FAILED_PRECONDITION also when it is a
-// node's.
-absl::StatusOr<tls::Credentials> LoadIdentity(const std::string& folder,
-                                              absl::Time now);
+// What the folder holds, checked at the time `now`.
+// Errors: as client::LoadPerson.
+inline absl::StatusOr<tls::Credentials> LoadIdentity(const std::string& folder,
+                                                     absl::Time now) {
+  return client::LoadPerson(folder, now);
+}
 
 }  // namespace dfl::cli
 

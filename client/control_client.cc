@@ -14,9 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "client/person.h"
 #include "client/proto_types.h"
 #include "client/retry.h"
 #include "client/target.h"
+#include "client/tls_channel.h"
 #include "dfl/control/v1/control.grpc.pb.h"
 #include "proto/grpc_status.h"
 
@@ -96,10 +98,67 @@ class Watchdog {
   std::thread thread_;
 };
 
-class GrpcControlClient : public ControlClient {
+using Stub = pb::ControlService::Stub;
+
+// The connection to a daemon: by TLS on the network, unless plain text is
+// asked for. It is made by the first call, because that is what fails when
+// there is no identity.
+class Connection {
  public:
-  GrpcControlClient(Target target, ClientOptions options)
-      : target_(std::move(target)), options_(options) {
+  // Both outlive it.
+  Connection(const Target& target, const ClientOptions& options)
+      : target_(target), options_(options) {}
+
+  absl::StatusOr<Stub*> GetStub() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (stub_ != nullptr) return stub_.get();
+    std::shared_ptr<grpc::ChannelCredentials> credentials =
+        grpc::InsecureChannelCredentials();
+    if (target_.socket_path.empty() && !target_.plaintext &&
+        !options_.insecure) {
+      if (options_.identity == nullptr) {
+        return absl::UnauthenticatedError(absl::StrCat(
+            target_.text,
+            ": a daemon on the network is told who calls, and no identity is "
+            "given; set ClientOptions::identity, or speak plain text to "
+            "insecure:",
+            target_.address));
+      }
+      absl::StatusOr<ClientIdentity> identity = options_.identity();
+      if (absl::IsUnavailable(identity.status())) {
+        // Not the daemon's: this machine's clock is not set.
+        return absl::FailedPreconditionError(identity.status().message());
+      }
+      if (!identity.ok()) return identity.status();
+      absl::StatusOr<TlsIdentity> made = MakeTlsIdentity(*identity, refusal_);
+      if (!made.ok()) return made.status();
+      credentials = made->credentials;
+      identity_ = made->uri;
+    }
+    stub_ = pb::ControlService::NewStub(grpc::CreateCustomChannel(
+        target_.address, credentials, ChannelArguments()));
+    return stub_.get();
+  }
+
+  // To gRPC a daemon that we refused is one that is not there.
+  absl::Status Refused(const absl::Status& status) const {
+    if (!absl::IsUnavailable(status)) return status;
+    const std::string why = refusal_->text();
+    if (why.empty()) return status;
+    return absl::UnauthenticatedError(absl::StrCat(
+        target_.text, ": the daemon there is refused: ", why,
+        "; is it the daemon that you mean, and is your ca.pem that of its "
+        "network (`dflctl cert show`)?"));
+  }
+
+  // Ours, with TLS; "" in plain text.
+  std::string identity() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return identity_;
+  }
+
+ private:
+  grpc::ChannelArguments ChannelArguments() const {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
     arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -110,15 +169,29 @@ class GrpcControlClient : public ControlClient {
     // call's time: a name may have a second address.
     arguments.SetInt(
         GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
-        static_cast<int>(absl::ToInt64Milliseconds(ConnectTimeout())));
+        static_cast<int>(absl::ToInt64Milliseconds(options_.timeout / 2)));
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
     // A channel of one's own: a client made later tries at once.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     // Retries are counted here.
     arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    stub_ = pb::ControlService::NewStub(grpc::CreateCustomChannel(
-        target_.text, grpc::InsecureChannelCredentials(), arguments));
+    return arguments;
   }
+
+  const Target& target_;
+  const ClientOptions& options_;
+  const std::shared_ptr<Refusal> refusal_ = std::make_shared<Refusal>();
+  mutable absl::Mutex mutex_;
+  std::unique_ptr<Stub> stub_ ABSL_GUARDED_BY(mutex_);
+  std::string identity_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GrpcControlClient : public ControlClient {
+ public:
+  GrpcControlClient(Target target, ClientOptions options)
+      : target_(std::move(target)),
+        options_(std::move(options)),
+        connection_(target_, options_) {}
 
   const std::string& target() const override { return target_.text; }
 
@@ -154,8 +227,10 @@ class GrpcControlClient : public ControlClient {
                      std::function<bool()> stop_requested) override {
     pb::WatchRequest request;
     request.set_interval_seconds(absl::ToDoubleSeconds(interval));
+    absl::StatusOr<Stub*> stub = connection_.GetStub();
+    if (!stub.ok()) return Explain(stub.status());
     grpc::ClientContext context;
-    const auto reader = stub_->Watch(&context, request);
+    const auto reader = (*stub)->Watch(&context, request);
     Watchdog watchdog(context, options_.timeout, std::move(stop_requested));
     pb::WatchResponse response;
     bool left = false;
@@ -169,7 +244,7 @@ class GrpcControlClient : public ControlClient {
     if (watchdog.timed_out()) return TimedOut(options_.timeout);
     // A stream has no other good end than the watcher's own.
     return Explain(status.ok() ? absl::UnavailableError("the stream ended")
-                               : status);
+                               : connection_.Refused(status));
   }
 
   absl::StatusOr<PlanDocument> Plan() override {
@@ -366,7 +441,6 @@ class GrpcControlClient : public ControlClient {
   }
 
  private:
-  using Stub = pb::ControlService::Stub;
   template <typename Request, typename Response>
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
                                         Response*);
@@ -399,19 +473,21 @@ class GrpcControlClient : public ControlClient {
   template <typename Request, typename Response>
   absl::Status Attempt(Method<Request, Response> method, const Request& request,
                        Response& response, absl::Duration timeout) {
+    absl::StatusOr<Stub*> stub = connection_.GetStub();
+    if (!stub.ok()) return stub.status();
     grpc::ClientContext context;
     context.set_deadline(After(timeout));
     response.Clear();
     const absl::Time began = absl::Now();
     absl::Status status =
-        FromGrpc((stub_.get()->*method)(&context, request, &response));
+        FromGrpc(((*stub)->*method)(&context, request, &response));
     // The daemon knows our deadline too. Which end notices first is a race, and
     // must not decide what the user reads.
     if (absl::IsDeadlineExceeded(status) &&
         absl::Now() - began >= timeout * 0.9) {
       return absl::DeadlineExceededError(kOwnDeadline);
     }
-    return status;
+    return connection_.Refused(status);
   }
 
   // A call that changes something.
@@ -452,7 +528,7 @@ class GrpcControlClient : public ControlClient {
         if (absl::StrContains(status.message(), "timed out")) {
           return TimedOut(ConnectTimeout());
         }
-        return ExplainUnavailable(target_, status);
+        return ExplainUnavailable(target_, connection_.identity(), status);
       case absl::StatusCode::kDeadlineExceeded:
         // The daemon's own text says more than gRPC's.
         if (status.message() != kOwnDeadline) return status;
@@ -470,7 +546,7 @@ class GrpcControlClient : public ControlClient {
 
   const Target target_;
   const ClientOptions options_;
-  std::unique_ptr<Stub> stub_;
+  Connection connection_;
 };
 
 }  // namespace
@@ -479,8 +555,14 @@ absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Connect(
     absl::string_view target, ClientOptions options) {
   absl::StatusOr<Target> parsed = ParseTarget(target);
   if (!parsed.ok()) return parsed.status();
-  return std::unique_ptr<ControlClient>(
-      std::make_unique<GrpcControlClient>(*std::move(parsed), options));
+  return std::unique_ptr<ControlClient>(std::make_unique<GrpcControlClient>(
+      *std::move(parsed), std::move(options)));
+}
+
+absl::StatusOr<ClientIdentity> ReadIdentity(const std::string& folder) {
+  absl::StatusOr<tls::Credentials> person = LoadPerson(folder, absl::Now());
+  if (!person.ok()) return person.status();
+  return ClientIdentity{person->bundle_pem, person->chain_pem, person->key_pem};
 }
 
 }  // namespace client

@@ -2,6 +2,9 @@
 //
 //   using dfl::client::ControlClient;
 //   auto client = ControlClient::Connect("unix:/run/dfld/control.sock");
+//   // or, with ClientOptions options,
+//   options.identity = [] { return ReadIdentity("/etc/me/operator/alice"); };
+//   auto client = ControlClient::Connect("box-2:7601", options);
 //   auto status = (*client)->Status();
 //   if (!status.ok()) std::cerr << status.status().message();
 //
@@ -16,7 +19,10 @@
 //   INVALID_ARGUMENT    the request is wrong; the text says what is allowed
 //   UNAVAILABLE         nobody answers there; the text names the target
 //   DEADLINE_EXCEEDED   no answer in time
-//   PERMISSION_DENIED   the caller may not (also: the socket's mode)
+//   PERMISSION_DENIED   the caller's role is too low (also: the socket's mode)
+//   UNAUTHENTICATED     one of the two ends does not accept the certificate of
+//                       the other, or one of them speaks plain text; the text
+//                       says which, and what to do
 //   ABORTED             somebody else changed the plan meanwhile
 //   FAILED_PRECONDITION not in this state
 //   UNIMPLEMENTED       the daemon is older than this call
@@ -41,19 +47,38 @@ namespace client {
 // Newest version of the control contract this library speaks.
 constexpr uint32_t kControlProtocolVersion = 1;
 
+// Who the caller is to daemons on the network, in PEM form.
+struct ClientIdentity {
+  std::string bundle;  // authorities that vouch for the daemons
+  std::string chain;   // the caller's certificate first
+  std::string key;     // of the certificate, not encrypted
+};
+
+// The files ca.pem, cert.pem and key.pem of a person's folder, as `dflctl cert
+// issue` writes them. The text of an error names the file and says what is
+// wrong with it and what to do.
+absl::StatusOr<ClientIdentity> ReadIdentity(const std::string& folder);
+
 struct ClientOptions {
   // For each call, including its retries.
   absl::Duration timeout = absl::Seconds(10);
   // Attempts of a call that changes nothing, >= 1.
   int max_attempts = 4;
+  // Asked by the first call to a target on the network, which fails with its
+  // error. May be null where all targets are unix sockets or plain text.
+  std::function<absl::StatusOr<ClientIdentity>()> identity;
+  // Targets on the network are spoken to in plain text.
+  bool insecure = false;
 };
 
 class ControlClient {
  public:
   virtual ~ControlClient() = default;
 
-  // `target` is "unix:/path", "/path", or "host:port". Does not wait for the
-  // daemon; the first call does.
+  // `target` is "unix:/path", "/path", "host:port" by mutual TLS, or
+  // "insecure:host:port" in plain text. The daemon must show the certificate of
+  // a node of the caller's network. Does not wait for the daemon; the first
+  // call does.
   // Errors: INVALID_ARGUMENT when `target` has another form.
   static absl::StatusOr<std::unique_ptr<ControlClient>> Connect(
       absl::string_view target, ClientOptions options = {});

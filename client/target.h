@@ -1,4 +1,5 @@
-// Where a daemon is: "unix:/path" or "host:port". Not installed.
+// Where a daemon is: "unix:/path", "host:port", or "insecure:host:port". Not
+// installed.
 #ifndef DFL_CLIENT_TARGET_H_
 #define DFL_CLIENT_TARGET_H_
 
@@ -12,18 +13,24 @@ namespace dfl {
 namespace client {
 
 struct Target {
-  std::string text;         // in full form: "unix:/path" or "host:port"
+  std::string text;         // in full form, as the user may give it
+  std::string address;      // as gRPC takes it: "unix:/path" or "host:port"
   std::string socket_path;  // "" when it is on the network
+  bool plaintext = false;   // it was given as "insecure:host:port"
 };
 
-// "unix:/path", "/path", "./path", "host:port", "[v6]:port".
+// "unix:/path", "/path", "./path", "host:port", "[v6]:port", and the last two
+// with "insecure:" before them.
 // Errors: INVALID_ARGUMENT says what is allowed.
 absl::StatusOr<Target> ParseTarget(absl::string_view text);
 
-// Says why a call to `target` failed, which gRPC does not: there is no such
-// socket, nobody listens on it, or this user may not open it (the code is then
-// PERMISSION_DENIED). `status` has the code UNAVAILABLE.
+// Says why a call to `target` failed, which gRPC does not. `status` has the
+// code UNAVAILABLE, which stays when nobody answers there; PERMISSION_DENIED:
+// this user may not open the socket, or has no role; UNAUTHENTICATED: the
+// daemon speaks TLS and we do not, or the other way round, or it does not
+// accept our certificate. `identity` is ours with TLS, "" in plain text.
 absl::Status ExplainUnavailable(const Target& target,
+                                const std::string& identity,
                                 const absl::Status& status);
 
 }  // namespace client

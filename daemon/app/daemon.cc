@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "daemon/app/audit_log.h"
 #include "daemon/app/control_backend.h"
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
@@ -143,6 +144,7 @@ struct Tree {
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<LearnerFactory> learners;
   std::unique_ptr<ControlBackend> backend;
+  std::unique_ptr<AuditLog> audit;
   std::unique_ptr<control::ControlServer> control;
   std::function<void()> tick;
 };
@@ -279,11 +281,21 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
 
   control::ControlServerOptions control;
   control.unix_socket = settings.control.socket;
-  control.insecure_addresses = settings.control.listen;
+  control.admins = settings.control.admins;
+  control.viewers = settings.control.viewers;
+  control.addresses = settings.control.listen;
+  DFL_ASSIGN_OR_RETURN(
+      tree.audit, AuditLog::Open(settings.state_dir + "/audit.log",
+                                 [&tree](const absl::Status& failed) {
+                                   tree.log.Error("audit", failed.message());
+                                 }));
   control.audit = [&tree](const control::AuditRecord& record) {
+    tree.audit->Write(record, absl::Now());
     tree.log.Info(
         "audit",
-        absl::StrCat(record.who, ": ", record.what, ": ",
+        absl::StrCat(record.caller.name, " (",
+                     control::Name(record.caller.role), "): ", record.what,
+                     ": ",
                      record.status.ok() ? "ok" : record.status.ToString()));
   };
   if (!control.unix_socket.empty()) {

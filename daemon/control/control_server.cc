@@ -4,82 +4,80 @@
 #include <grpcpp/server_posix.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <chrono>  // NOLINT(build/c++11): gRPC's deadlines
+#include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
-#include "daemon/base/host_port.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/control/listen_check.h"
+#include "daemon/control/callers.h"
 #include "daemon/control/service.h"
 #include "daemon/control/timers.h"
 #include "daemon/control/unix_listener.h"
+#include "daemon/control/unix_roles.h"
+#include "daemon/net/bounded_acceptor.h"
+#include "daemon/net/network_security.h"
 
 namespace dfl::control {
 namespace {
 
-constexpr mode_t kSocketMode = 0660;
+using grpc::experimental::ExternalConnectionAcceptor;
+
+constexpr mode_t kGroupMode = 0660;
+constexpr mode_t kEveryoneMode = 0666;
 // The longest message is a signed plan: a record of 8 MiB + 64 KiB.
 constexpr int kMaxMessageBytes = (8 << 20) + (128 << 10);
 constexpr int kMaxStreamsPerConnection = 64;
+// People are few.
+constexpr int64_t kMaxPending = 64;
+constexpr int64_t kMaxConnections = 256;
 
 class GrpcControlServer : public ControlServer {
  public:
-  GrpcControlServer(ControlServerOptions options, Backend& backend)
-      : options_(std::move(options)),
-        service_(backend, timers_, options_,
-                 [this](const std::string& peer) { return NamePeer(peer); }) {}
+  explicit GrpcControlServer(ControlServerOptions options)
+      : options_(std::move(options)) {}
 
   ~GrpcControlServer() override {
-    service_.Close();
+    if (service_ != nullptr) service_->Close();
     if (listener_ != nullptr) listener_->Stop();
+    if (acceptor_ != nullptr) acceptor_->Stop();
     if (server_ != nullptr) {
       server_->Shutdown(std::chrono::system_clock::now() +
                         absl::ToChronoNanoseconds(options_.shutdown_grace));
     }
   }
 
-  absl::Status Listen() {
+  absl::Status Listen(Backend& backend) {
+    DFL_ASSIGN_OR_RETURN(
+        UnixRoles roles,
+        UnixRoles::Resolve(options_.admins, options_.viewers,
+                           {geteuid(), getegid(), getpid(), {}}));
     if (!options_.unix_socket.empty()) {
+      const bool for_all =
+          !options_.admins.empty() || !options_.viewers.empty();
       DFL_ASSIGN_OR_RETURN(
-          listener_, UnixListener::Bind(options_.unix_socket, kSocketMode));
+          listener_, UnixListener::Bind(options_.unix_socket,
+                                        for_all ? kEveryoneMode : kGroupMode));
       addresses_.push_back(absl::StrCat("unix:", options_.unix_socket));
     }
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&service_);
-    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                               kMaxStreamsPerConnection);
-    // Two daemons on one port would share its callers between them.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    std::vector<int> ports(options_.insecure_addresses.size());
-    for (size_t i = 0; i < ports.size(); ++i) {
-      const std::string& address = options_.insecure_addresses[i];
-      DFL_RETURN_IF_ERROR(CheckListenAddress(address));
-      builder.AddListeningPort(address, grpc::InsecureServerCredentials(),
-                               &ports[i]);
-    }
-    server_ = builder.BuildAndStart();
-    for (size_t i = 0; i < ports.size(); ++i) {
-      const std::string& address = options_.insecure_addresses[i];
-      if (server_ == nullptr || ports[i] == 0) {
-        return absl::AlreadyExistsError(absl::StrCat(
-            "control address ", address,
-            ": cannot listen there; it may be in use: give another port"));
-      }
-      DFL_ASSIGN_OR_RETURN(HostPort bound, ParseHostPort(address));
-      bound.port = ports[i];
-      addresses_.push_back(bound.ToString());
-    }
+    if (!options_.addresses.empty()) DFL_RETURN_IF_ERROR(BindNetwork());
+    callers_.emplace(listener_.get(), roles, acceptor_.get(),
+                     options_.security);
+    service_ =
+        std::make_unique<GatedService>(backend, timers_, *callers_, options_);
+    StartServer();
     if (server_ == nullptr) {
       return absl::InternalError("the control service did not start");
     }
     if (listener_ != nullptr) {
-      listener_->Start([server = server_.get()](int fd) {
-        grpc::AddInsecureChannelFromFd(server, fd);
+      listener_->Start([this, roles](int fd) { OnUnixConnection(fd, roles); });
+    }
+    if (acceptor_ != nullptr) {
+      acceptor_->Start([this](int fd) {
+        ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.listener_fd = -1;
+        connection.fd = fd;
+        network_->HandleNewConnection(&connection);
       });
     }
     return absl::OkStatus();
@@ -90,25 +88,67 @@ class GrpcControlServer : public ControlServer {
   }
 
  private:
-  // "fd:17", "ipv4:10.0.0.7:5123", "ipv6:%5Bfd00::1%5D:5123".
-  std::string NamePeer(const std::string& peer) const {
-    absl::string_view text = peer;
-    if (absl::ConsumePrefix(&text, "fd:")) {
-      int fd = -1;
-      if (listener_ != nullptr && absl::SimpleAtoi(text, &fd)) {
-        return listener_->Describe(fd);
-      }
+  absl::Status BindNetwork() {
+    net::AcceptorOptions acceptor;
+    acceptor.tls = options_.security != nullptr;
+    acceptor.max_pending = kMaxPending;
+    acceptor.max_connections = kMaxConnections;
+    if (options_.security != nullptr) {
+      acceptor.on_refusal = [this](absl::string_view reason) {
+        options_.security->CountRefusal(reason);
+      };
     }
-    if (!absl::ConsumePrefix(&text, "ipv4:")) {
-      absl::ConsumePrefix(&text, "ipv6:");
+    absl::StatusOr<std::unique_ptr<net::BoundedAcceptor>> bound =
+        net::BoundedAcceptor::Bind(options_.addresses, std::move(acceptor));
+    if (!bound.ok()) return Annotate(bound.status(), "control.listen");
+    acceptor_ = *std::move(bound);
+    const std::vector<std::string>& places = acceptor_->addresses();
+    addresses_.insert(addresses_.end(), places.begin(), places.end());
+    return absl::OkStatus();
+  }
+
+  void StartServer() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service_->service());
+    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                               kMaxStreamsPerConnection);
+    if (acceptor_ != nullptr) {
+      network_ = builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::
+              FROM_FD,
+          options_.security == nullptr
+              ? grpc::InsecureServerCredentials()
+              : options_.security->ServerCredentials({tls::Role::kViewer,
+                                                      tls::Role::kOperator,
+                                                      tls::Role::kAdmin}));
     }
-    return absl::StrReplaceAll(text, {{"%5B", "["}, {"%5D", "]"}});
+    server_ = builder.BuildAndStart();
+  }
+
+  // A user without a role costs nothing but this.
+  void OnUnixConnection(int fd, const UnixRoles& roles) {
+    const std::optional<UnixPeer> peer = listener_->PeerOf(fd);
+    if (peer.has_value() && roles.RoleOf(*peer) != Role::kNone) {
+      grpc::AddInsecureChannelFromFd(server_.get(), fd);
+      return;
+    }
+    close(fd);
+    if (!options_.audit) return;
+    const std::string who = peer.has_value() ? UnixPeerText(*peer) : "unknown";
+    options_.audit(
+        {{who, Role::kNone, true},
+         "connect",
+         absl::PermissionDeniedError("the user has no role on this node")});
   }
 
   const ControlServerOptions options_;
   Timers timers_;
   std::unique_ptr<UnixListener> listener_;
-  Service service_;
+  std::unique_ptr<net::BoundedAcceptor> acceptor_;
+  std::optional<Callers> callers_;
+  std::unique_ptr<GatedService> service_;
+  std::unique_ptr<ExternalConnectionAcceptor> network_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
 };
@@ -117,9 +157,8 @@ class GrpcControlServer : public ControlServer {
 
 absl::StatusOr<std::unique_ptr<ControlServer>> ControlServer::Start(
     ControlServerOptions options, Backend& backend) {
-  auto server =
-      std::make_unique<GrpcControlServer>(std::move(options), backend);
-  DFL_RETURN_IF_ERROR(server->Listen());
+  auto server = std::make_unique<GrpcControlServer>(std::move(options));
+  DFL_RETURN_IF_ERROR(server->Listen(backend));
   return server;
 }
 

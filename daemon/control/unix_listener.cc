@@ -23,6 +23,7 @@ namespace {
 constexpr int kBacklog = 64;
 // After accept failed for want of descriptors.
 constexpr int kRetryMilliseconds = 100;
+constexpr size_t kGroups = 32;
 
 absl::Status SystemError(absl::string_view path, absl::string_view what,
                          int error) {
@@ -95,6 +96,29 @@ absl::Status RemoveStale(const std::string& path) {
   return SystemError(path, "cannot tell whether somebody listens there", error);
 }
 
+std::optional<UnixPeer> PeerAt(int fd) {
+  ucred process{};
+  socklen_t size = sizeof(process);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &process, &size) != 0) {
+    return std::nullopt;
+  }
+  UnixPeer peer = {process.uid, process.gid, process.pid, {}};
+  // The kernel tells the length when it is too small.
+  peer.groups.resize(kGroups);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    size = static_cast<socklen_t>(peer.groups.size() * sizeof(gid_t));
+    const int result =
+        getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
+    const int error = errno;
+    peer.groups.resize(size / sizeof(gid_t));
+    if (result == 0) return peer;
+    if (error != ERANGE) break;
+  }
+  // Without its groups a peer may do less, never more.
+  peer.groups.clear();
+  return peer;
+}
+
 }  // namespace
 
 UnixListener::UnixListener(std::string path, int listen_fd, int wake_fd)
@@ -165,10 +189,11 @@ void UnixListener::Stop() {
   }
 }
 
-std::string UnixListener::Describe(int fd) const {
+std::optional<UnixPeer> UnixListener::PeerOf(int fd) const {
   absl::MutexLock lock(&mutex_);
-  const auto found = who_.find(fd);
-  return found == who_.end() ? "unknown" : found->second;
+  const auto found = peers_.find(fd);
+  if (found == peers_.end()) return std::nullopt;
+  return found->second;
 }
 
 void UnixListener::Accept(const std::function<void(int fd)>& on_connection) {
@@ -186,15 +211,11 @@ void UnixListener::Accept(const std::function<void(int fd)>& on_connection) {
       }
       continue;
     }
-    ucred peer{};
-    socklen_t size = sizeof(peer);
-    std::string who = "unknown";
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
-      who = absl::StrCat("uid ", peer.uid, " (pid ", peer.pid, ")");
-    }
+    const std::optional<UnixPeer> peer = PeerAt(fd);
     {
       absl::MutexLock lock(&mutex_);
-      who_[fd] = std::move(who);
+      peers_.erase(fd);
+      if (peer.has_value()) peers_.emplace(fd, *peer);
     }
     on_connection(fd);
   }

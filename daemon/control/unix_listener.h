@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/control/unix_roles.h"
 
 namespace dfl::control {
 
@@ -45,9 +47,9 @@ class UnixListener {
   // Once it has returned, no on_connection runs or follows. Idempotent.
   void Stop();
 
-  // Who is at the other end of a connection that was handed on as `fd`, e.g.
-  // "uid 1000 (pid 4711)"; "unknown" for any other number.
-  std::string Describe(int fd) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Who is at the other end of a connection that was handed on as `fd`; nullopt
+  // for any other number, or when the system did not tell.
+  std::optional<UnixPeer> PeerOf(int fd) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   UnixListener(std::string path, int listen_fd, int wake_fd);
@@ -61,9 +63,9 @@ class UnixListener {
   bool stopped_ = false;
   std::thread thread_;
   mutable absl::Mutex mutex_;
-  // A descriptor's number is unique while its connection is open; the newest
-  // one counts.
-  std::map<int, std::string> who_ ABSL_GUARDED_BY(mutex_);
+  // The newest one counts: a number is not used again while its connection is
+  // open, and gRPC keeps the connection open as long as a call of it lives.
+  std::map<int, UnixPeer> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dfl::control

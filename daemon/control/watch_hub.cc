@@ -22,6 +22,7 @@ namespace {
 namespace pb = dfl::control::v1;
 
 constexpr size_t kMaxEvents = 256;
+constexpr absl::Duration kCheckPeriod = absl::Seconds(1);
 
 absl::Status GoingDown() {
   return absl::UnavailableError("the daemon is going down");
@@ -46,13 +47,17 @@ struct WatchHub::State {
 // whoever sets `ended_` calls Finish, and then no write is in flight.
 class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
  public:
-  Stream(std::shared_ptr<State> state, absl::Duration interval)
-      : state_(std::move(state)), interval_(interval) {}
+  Stream(std::shared_ptr<State> state, absl::Duration interval,
+         std::function<absl::Status()> allowed)
+      : state_(std::move(state)),
+        interval_(interval),
+        allowed_(std::move(allowed)) {}
 
   // After it is in the hub's set.
   void Begin(const std::shared_ptr<Stream>& self) {
     self_ = self;
     state_->timers.After(absl::ZeroDuration(), TickTask());
+    state_->timers.After(kCheckPeriod, CheckTask());
   }
 
   void Append(const pb::Event& event, bool urgent) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -130,6 +135,30 @@ class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
     };
   }
 
+  std::function<void()> CheckTask() {
+    return [weak = self_] {
+      if (const std::shared_ptr<Stream> stream = weak.lock()) stream->Check();
+    };
+  }
+
+  // Timers' thread.
+  void Check() ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (ended_) return;
+    }
+    if (EndUnlessAllowed()) return;
+    state_->timers.After(kCheckPeriod, CheckTask());
+  }
+
+  // True when the stream was ended.
+  bool EndUnlessAllowed() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::Status allowed = allowed_();
+    if (allowed.ok()) return false;
+    End(allowed);
+    return true;
+  }
+
   // Timers' thread.
   void Tick() ABSL_LOCKS_EXCLUDED(mutex_) {
     {
@@ -143,6 +172,11 @@ class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
 
   // Timers' thread: writes one message if one is due and none under way.
   void Pump() ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (ended_ || ending_.has_value() || writing_ || !due_) return;
+    }
+    if (EndUnlessAllowed()) return;
     {
       absl::MutexLock lock(&mutex_);
       if (ended_ || ending_.has_value() || writing_ || !due_) return;
@@ -160,6 +194,7 @@ class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
 
   const std::shared_ptr<State> state_;
   const absl::Duration interval_;
+  const std::function<absl::Status()> allowed_;
   std::weak_ptr<Stream> self_;
   pb::WatchResponse response_;
   absl::Mutex mutex_;
@@ -173,7 +208,6 @@ class WatchHub::Stream : public grpc::ServerWriteReactor<pb::WatchResponse> {
 
 namespace {
 
-// A watcher that is not let in.
 class Refusal : public grpc::ServerWriteReactor<pb::WatchResponse> {
  public:
   explicit Refusal(const absl::Status& status) { Finish(ToGrpc(status)); }
@@ -201,8 +235,8 @@ WatchHub::WatchHub(Backend& backend, Timers& timers, int max_watchers)
 WatchHub::~WatchHub() { Stop(); }
 
 grpc::ServerWriteReactor<pb::WatchResponse>* WatchHub::Open(
-    absl::Duration interval) {
-  auto stream = std::make_shared<Stream>(state_, interval);
+    absl::Duration interval, std::function<absl::Status()> allowed) {
+  auto stream = std::make_shared<Stream>(state_, interval, std::move(allowed));
   absl::Status refused;
   {
     absl::MutexLock lock(&state_->mutex);
@@ -218,9 +252,14 @@ grpc::ServerWriteReactor<pb::WatchResponse>* WatchHub::Open(
       state_->streams.insert(stream);
     }
   }
-  if (!refused.ok()) return new Refusal(refused);
+  if (!refused.ok()) return Refuse(refused);
   stream->Begin(stream);
   return stream.get();
+}
+
+grpc::ServerWriteReactor<pb::WatchResponse>* WatchHub::Refuse(
+    const absl::Status& status) {
+  return new Refusal(status);
 }
 
 void WatchHub::Stop() {

@@ -9,8 +9,10 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/control/backend.h"
 #include "daemon/control/timers.h"
@@ -28,9 +30,14 @@ class WatchHub {
   WatchHub& operator=(const WatchHub&) = delete;
 
   // Adds a watcher; the reactor deletes itself. It ends with RESOURCE_EXHAUSTED
-  // if there are too many, and with UNAVAILABLE after Stop.
+  // if there are too many, with UNAVAILABLE after Stop, and with what `allowed`
+  // says, asked once a second and before each message, when that is an error.
   grpc::ServerWriteReactor<dfl::control::v1::WatchResponse>* Open(
-      absl::Duration interval);
+      absl::Duration interval, std::function<absl::Status()> allowed);
+
+  // A watcher that is not let in.
+  static grpc::ServerWriteReactor<dfl::control::v1::WatchResponse>* Refuse(
+      const absl::Status& status);
 
   // Ends the subscription and, with UNAVAILABLE, every watcher.
   void Stop();

@@ -442,7 +442,8 @@ TEST_F(Steering, WhoCannotBeReachedIsTold) {
 
 TEST_F(Steering, ControlIsNotServedToPeers) {
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}));
-  const Outcome outcome = Dflctl({"status"}, {nodes_[0]->peer_address()});
+  const Outcome outcome =
+      Dflctl({"status"}, {"insecure:" + nodes_[0]->peer_address()});
   EXPECT_EQ(outcome.exit_code, kVersionSkew) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr(nodes_[0]->peer_address()));
 }
@@ -466,7 +467,8 @@ TEST_F(Steering, ControlOnTheNetworkIsTheSame) {
   ASSERT_EQ(ready.at("control").size(), 2);
   std::string address = ready.at("control")[0];
   if (address == nodes_[0]->target()) address = ready.at("control")[1];
-  const Outcome outcome = Dflctl({"status", "-o", "json"}, {address});
+  const Outcome outcome =
+      Dflctl({"status", "-o", "json"}, {"insecure:" + address});
   ASSERT_EQ(outcome.exit_code, kOk) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out).at("targets")[0].at("status").at("node"),
             "a");

@@ -55,6 +55,7 @@ TEST(ControlClient, ASlowGreetingIsWaitedFor) {
   ASSERT_EQ(getsockname(listener, generic, &length), 0);
   ClientOptions options;
   options.timeout = absl::Seconds(1);
+  options.insecure = true;
   const auto client = ControlClient::Connect(
       absl::StrCat("127.0.0.1:", ntohs(address.sin_port)), options);
   ASSERT_TRUE(client.ok()) << client.status();

@@ -22,6 +22,11 @@ TEST(Target, ReadsSocketsAndAddresses) {
   EXPECT_EQ(ParseTarget("box-2:7601")->text, "box-2:7601");
   EXPECT_EQ(ParseTarget("[fd00::2]:7601")->text, "[fd00::2]:7601");
   EXPECT_EQ(ParseTarget("10.0.0.1:7601")->socket_path, "");
+  EXPECT_FALSE(ParseTarget("10.0.0.1:7601")->plaintext);
+  const auto insecure = ParseTarget("insecure:[fd00::2]:7601");
+  EXPECT_TRUE(insecure->plaintext);
+  EXPECT_EQ(insecure->text, "insecure:[fd00::2]:7601");
+  EXPECT_EQ(insecure->address, "[fd00::2]:7601");
 }
 
 TEST(Target, RefusesWhatIsNeitherAndSaysWhatIsAllowed) {
@@ -45,7 +50,8 @@ TEST(Target, SaysWhyNobodyAnswersAtASocket) {
   const absl::Status gone = absl::UnavailableError("failed to connect");
   const auto explain = [&](const std::string& name) {
     return std::string(
-        ExplainUnavailable(*ParseTarget(folder.File(name)), gone).message());
+        ExplainUnavailable(*ParseTarget(folder.File(name)), "", gone)
+            .message());
   };
   EXPECT_THAT(explain("none.sock"), HasSubstr("there is no such socket"));
   std::ofstream(folder.File("plain")) << "x";

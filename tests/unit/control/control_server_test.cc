@@ -100,23 +100,23 @@ TEST_F(ControlServerTest, BadSocketPathsAreNamed) {
 }
 
 TEST_F(ControlServerTest, ListensOnNetworkAddressesAndRefusesTakenOnes) {
-  options_.insecure_addresses = {"127.0.0.1:0"};
+  options_.addresses = {"127.0.0.1:0"};
   Start();
   ASSERT_EQ(server_->addresses().size(), 2u);
   const std::string bound = server_->addresses()[1];
-  auto over_tcp = client::ControlClient::Connect(bound);
+  auto over_tcp = client::ControlClient::Connect("insecure:" + bound);
   ASSERT_TRUE(over_tcp.ok()) << over_tcp.status();
   EXPECT_TRUE((*over_tcp)->Status().ok());
   ASSERT_TRUE((*over_tcp)->Train(client::TrainAction::kPause).ok());
-  EXPECT_THAT(audit().back().who, HasSubstr("127.0.0.1:"));
+  EXPECT_THAT(audit().back().caller.name, HasSubstr("127.0.0.1:"));
 
   ControlServerOptions second;
-  second.insecure_addresses = {bound};
+  second.addresses = {bound};
   const auto refused = ControlServer::Start(second, backend_);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(refused.status().message()),
-              AllOf(HasSubstr(bound), HasSubstr("address in use")));
-  second.insecure_addresses = {"nonsense"};
+              AllOf(HasSubstr(bound), HasSubstr("ddress already in use")));
+  second.addresses = {"nonsense"};
   EXPECT_EQ(ControlServer::Start(second, backend_).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
@@ -136,7 +136,7 @@ TEST_F(ControlServerTest, TrainOrdersReachTheNodeAndAreAudited) {
   const auto records = audit();
   ASSERT_EQ(records.size(), 4u);
   EXPECT_EQ(records[1].what, "train pause");
-  EXPECT_EQ(records[1].who,
+  EXPECT_EQ(records[1].caller.name,
             absl::StrCat("uid ", geteuid(), " (pid ", getpid(), ")"));
   EXPECT_TRUE(records[1].status.ok());
 }

@@ -9,6 +9,8 @@ int main() {
     std::cerr << client.status().message() << "\n";
     return 1;
   }
+  // Nobody's certificate either.
+  if (dfl::client::ReadIdentity("/nonexistent").ok()) return 1;
   const auto status = (*client)->Status();
   std::cout << status.status().message() << "\n";
   return absl::IsUnavailable(status.status()) ? 0 : 1;

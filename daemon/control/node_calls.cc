@@ -1,0 +1,273 @@
+#include "daemon/control/node_calls.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/control/status_proto.h"
+
+namespace dfl::control {
+namespace {
+
+namespace pb = dfl::control::v1;
+
+constexpr size_t kMaxPlanBytes = size_t{8} << 20;
+constexpr size_t kMaxRecordBytes = kMaxPlanBytes + (size_t{64} << 10);
+
+std::optional<TrainAction> FromProto(pb::TrainAction action) {
+  switch (action) {
+    case pb::TRAIN_ACTION_START:
+      return TrainAction::kStart;
+    case pb::TRAIN_ACTION_PAUSE:
+      return TrainAction::kPause;
+    case pb::TRAIN_ACTION_RESUME:
+      return TrainAction::kResume;
+    case pb::TRAIN_ACTION_STOP:
+      return TrainAction::kStop;
+    default:
+      return std::nullopt;
+  }
+}
+
+const char* Name(TrainAction action) {
+  switch (action) {
+    case TrainAction::kStart:
+      return "start";
+    case TrainAction::kPause:
+      return "pause";
+    case TrainAction::kResume:
+      return "resume";
+    case TrainAction::kStop:
+      return "stop";
+  }
+  return "?";
+}
+
+absl::Status CheckRecordSize(const std::string& record) {
+  if (record.empty()) {
+    return absl::InvalidArgumentError("the record is empty; send a signed one");
+  }
+  if (record.size() > kMaxRecordBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the record has ", record.size(),
+                     " bytes; allowed: up to ", kMaxRecordBytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlanText(const std::string& yaml) {
+  if (yaml.empty()) {
+    return absl::InvalidArgumentError(
+        "the plan is empty; send the whole document");
+  }
+  if (yaml.size() > kMaxPlanBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the plan has ", yaml.size(),
+                                                   " bytes; allowed: up to ",
+                                                   kMaxPlanBytes));
+  }
+  return absl::OkStatus();
+}
+
+// A plan comes as text or as a record. Where orders must be signed, only a
+// question may come as text.
+absl::Status CheckPlanRequest(const pb::ApplyPlanRequest& request,
+                              bool must_be_signed) {
+  if (request.record().empty()) {
+    DFL_RETURN_IF_ERROR(CheckPlanText(request.yaml()));
+    if (!must_be_signed || request.dry_run()) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        "the plan is not signed: a plan concerns the whole network, so this "
+        "node takes it from nobody without an operator's signature, also not "
+        "from root; apply it with `dflctl plan apply FILE` where the "
+        "operator's "
+        "certificate and key are, and name their folder with --identity");
+  }
+  if (!request.yaml().empty()) {
+    return absl::InvalidArgumentError(
+        "yaml and record are both set; a signed plan is in the record alone");
+  }
+  return CheckRecordSize(request.record());
+}
+
+// A caller's address, kept short and printable for messages and the log.
+std::string AuditText(absl::string_view text) {
+  return std::string(text.substr(0, 200));
+}
+
+}  // namespace
+
+NodeCalls::NodeCalls(Backend& backend, Answers& answers, bool signed_orders)
+    : backend_(backend), answers_(answers), signed_orders_(signed_orders) {}
+
+Reactor* NodeCalls::GetVersion(const Call& call, const pb::GetVersionRequest*,
+                               pb::GetVersionResponse* response) {
+  const VersionInfo info = backend_.Version();
+  response->set_version(info.version);
+  response->set_control_protocol_version(kControlProtocolVersion);
+  response->set_peer_protocol_version(info.peer_protocol);
+  response->set_oldest_peer_protocol_version(info.oldest_peer_protocol);
+  response->set_node(info.node.name());
+  for (const std::string& library : info.libraries) {
+    response->add_libraries(library);
+  }
+  response->set_cluster(info.cluster);
+  return Answers::Now(call, absl::OkStatus());
+}
+
+Reactor* NodeCalls::GetStatus(const Call& call, const pb::GetStatusRequest*,
+                              pb::GetStatusResponse* response) {
+  ToProto(backend_.Status(), *response->mutable_status());
+  return Answers::Now(call, absl::OkStatus());
+}
+
+Reactor* NodeCalls::GetPlan(const Call& call, const pb::GetPlanRequest*,
+                            pb::GetPlanResponse* response) {
+  PlanDocument plan = backend_.Plan();
+  response->set_yaml(std::move(plan.yaml));
+  response->set_version(plan.version);
+  response->set_version_in_force(plan.version_in_force);
+  response->set_run_id(plan.run_id);
+  return Answers::Now(call, absl::OkStatus());
+}
+
+Reactor* NodeCalls::ApplyPlan(const Call& call,
+                              const pb::ApplyPlanRequest* request,
+                              pb::ApplyPlanResponse* response) {
+  const std::string what =
+      request->dry_run() ? "" : std::string("apply a plan");
+  const absl::Status checked = CheckPlanRequest(
+      *request, signed_orders_ || !backend_.Version().cluster.empty());
+  if (!checked.ok()) return answers_.NowAudited(call, "apply a plan", checked);
+
+  ApplyPlanOptions options;
+  options.yaml = request->yaml();
+  options.record = request->record();
+  if (request->has_expected_version()) {
+    options.expected_version = request->expected_version();
+  }
+  options.dry_run = request->dry_run();
+  options.caller = call.caller;
+  Reactor* reactor = call.context->DefaultReactor();
+  auto later = answers_.Later(call, reactor, what);
+  backend_.ApplyPlan(std::move(options),
+                     [later, response](absl::StatusOr<ApplyPlanResult> result) {
+                       if (!later->Take()) return;
+                       if (result.ok()) {
+                         response->set_version(result->version);
+                         response->set_run_id(result->run_id);
+                         for (const std::string& warning : result->warnings) {
+                           response->add_warnings(warning);
+                         }
+                         if (result->facts.has_value()) {
+                           ToProto(*result->facts, *response->mutable_facts());
+                         }
+                         response->set_unchanged(result->unchanged);
+                       }
+                       later->Finish(result.status());
+                     });
+  return reactor;
+}
+
+Reactor* NodeCalls::Train(const Call& call, const pb::TrainRequest* request,
+                          pb::TrainResponse* response) {
+  const std::optional<TrainAction> action = FromProto(request->action());
+  if (!action.has_value()) {
+    return answers_.NowAudited(
+        call, "train",
+        absl::InvalidArgumentError(
+            absl::StrCat("action: ", static_cast<int>(request->action()),
+                         " is unknown; allowed: start, pause, resume, stop")));
+  }
+  Reactor* reactor = call.context->DefaultReactor();
+  auto later =
+      answers_.Later(call, reactor, absl::StrCat("train ", Name(*action)));
+  backend_.Train(*action,
+                 [later, response](absl::StatusOr<ports::Phase> phase) {
+                   if (!later->Take()) return;
+                   if (phase.ok()) response->set_phase(ToProto(*phase));
+                   later->Finish(phase.status());
+                 });
+  return reactor;
+}
+
+Reactor* NodeCalls::ListPeers(const Call& call, const pb::ListPeersRequest*,
+                              pb::ListPeersResponse* response) {
+  for (const PeerAddress& address : backend_.Peers()) {
+    ToProto(address, *response->add_addresses());
+  }
+  for (const runtime::PeerStatus& peer : backend_.Status().node.peers) {
+    ToProto(peer, *response->add_peers());
+  }
+  return Answers::Now(call, absl::OkStatus());
+}
+
+Reactor* NodeCalls::AddPeer(const Call& call, const pb::AddPeerRequest* request,
+                            pb::AddPeerResponse* response) {
+  absl::Status status = backend_.AddPeer(request->address());
+  if (absl::IsAlreadyExists(status)) {
+    response->set_already_there(true);
+    status = absl::OkStatus();
+  }
+  return answers_.NowAudited(
+      call, absl::StrCat("add peer ", AuditText(request->address())), status);
+}
+
+Reactor* NodeCalls::RemovePeer(const Call& call,
+                               const pb::RemovePeerRequest* request,
+                               pb::RemovePeerResponse*) {
+  return answers_.NowAudited(
+      call, absl::StrCat("remove peer ", AuditText(request->address())),
+      backend_.RemovePeer(request->address()));
+}
+
+Reactor* NodeCalls::GetSettings(const Call& call, const pb::GetSettingsRequest*,
+                                pb::GetSettingsResponse* response) {
+  for (Setting& setting : backend_.Settings()) {
+    pb::Setting& out = *response->add_settings();
+    out.set_key(std::move(setting.key));
+    out.set_value(std::move(setting.value));
+    out.set_origin(std::move(setting.origin));
+  }
+  return Answers::Now(call, absl::OkStatus());
+}
+
+Reactor* NodeCalls::PutRecord(const Call& call,
+                              const pb::PutRecordRequest* request,
+                              pb::PutRecordResponse* response) {
+  const absl::Status checked = CheckRecordSize(request->record());
+  if (!checked.ok())
+    return answers_.NowAudited(call, "bring a record", checked);
+  Reactor* reactor = call.context->DefaultReactor();
+  auto later = answers_.Later(call, reactor, "bring a record");
+  backend_.PutRecord(request->record(), call.caller,
+                     [later, response](absl::StatusOr<PutRecordResult> result) {
+                       if (!later->Take()) return;
+                       if (result.ok()) {
+                         response->set_unchanged(result->unchanged);
+                       }
+                       later->Finish(result.status());
+                     });
+  return reactor;
+}
+
+Reactor* NodeCalls::ListRecords(const Call& call, const pb::ListRecordsRequest*,
+                                pb::ListRecordsResponse* response) {
+  for (RecordInfo& record : backend_.ListRecords()) {
+    pb::RecordInfo& out = *response->add_records();
+    out.set_kind(std::move(record.kind));
+    out.set_subject(std::move(record.subject));
+    out.set_counter(record.counter);
+    out.set_author(std::move(record.author));
+    out.set_unix_nanos(absl::ToUnixNanos(record.signed_at));
+    out.set_summary(std::move(record.summary));
+    out.set_current(record.current);
+    out.set_body_sha256(std::move(record.body_sha256));
+  }
+  return Answers::Now(call, absl::OkStatus());
+}
+
+}  // namespace dfl::control
