@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/control/status_proto.h"
+#include "dfl/record/v1/record.pb.h"
 
 namespace dfl::control {
 namespace {
@@ -98,6 +99,33 @@ std::string AuditText(absl::string_view text) {
   return std::string(text.substr(0, 200));
 }
 
+const char* Name(record::v1::RecordKind kind) {
+  switch (kind) {
+    case record::v1::RECORD_KIND_PLAN:
+      return "plan";
+    case record::v1::RECORD_KIND_PHASE:
+      return "phase";
+    case record::v1::RECORD_KIND_BAN:
+      return "ban";
+    default:
+      return "of an unknown kind";
+  }
+}
+
+// For the audit log, what a record says of itself. Whether that is true is in
+// the result of the call.
+std::string RecordText(const std::string& bytes) {
+  record::v1::SignedRecord record;
+  record::v1::RecordBody body;
+  if (!record.ParseFromString(bytes) || !body.ParseFromString(record.body())) {
+    return "a record that cannot be read";
+  }
+  return absl::StrCat("record ", Name(body.kind()), " ", body.counter(),
+                      body.subject().empty() ? "" : " of ",
+                      AuditText(body.subject()), ", signed as ",
+                      AuditText(body.author()));
+}
+
 }  // namespace
 
 NodeCalls::NodeCalls(Backend& backend, Answers& answers, bool signed_orders)
@@ -138,10 +166,12 @@ Reactor* NodeCalls::ApplyPlan(const Call& call,
                               const pb::ApplyPlanRequest* request,
                               pb::ApplyPlanResponse* response) {
   const std::string what =
-      request->dry_run() ? "" : std::string("apply a plan");
+      request->record().empty()
+          ? "apply a plan"
+          : absl::StrCat("apply ", RecordText(request->record()));
   const absl::Status checked = CheckPlanRequest(
       *request, signed_orders_ || !backend_.Version().cluster.empty());
-  if (!checked.ok()) return answers_.NowAudited(call, "apply a plan", checked);
+  if (!checked.ok()) return answers_.NowAudited(call, what, checked);
 
   ApplyPlanOptions options;
   options.yaml = request->yaml();
@@ -152,7 +182,7 @@ Reactor* NodeCalls::ApplyPlan(const Call& call,
   options.dry_run = request->dry_run();
   options.caller = call.caller;
   Reactor* reactor = call.context->DefaultReactor();
-  auto later = answers_.Later(call, reactor, what);
+  auto later = answers_.Later(call, reactor, request->dry_run() ? "" : what);
   backend_.ApplyPlan(std::move(options),
                      [later, response](absl::StatusOr<ApplyPlanResult> result) {
                        if (!later->Take()) return;
@@ -238,11 +268,12 @@ Reactor* NodeCalls::GetSettings(const Call& call, const pb::GetSettingsRequest*,
 Reactor* NodeCalls::PutRecord(const Call& call,
                               const pb::PutRecordRequest* request,
                               pb::PutRecordResponse* response) {
+  const std::string what =
+      absl::StrCat("bring ", RecordText(request->record()));
   const absl::Status checked = CheckRecordSize(request->record());
-  if (!checked.ok())
-    return answers_.NowAudited(call, "bring a record", checked);
+  if (!checked.ok()) return answers_.NowAudited(call, what, checked);
   Reactor* reactor = call.context->DefaultReactor();
-  auto later = answers_.Later(call, reactor, "bring a record");
+  auto later = answers_.Later(call, reactor, what);
   backend_.PutRecord(request->record(), call.caller,
                      [later, response](absl::StatusOr<PutRecordResult> result) {
                        if (!later->Take()) return;

@@ -260,7 +260,18 @@ TEST_F(ControlServerTest, RecordsGoInAndAreListed) {
   EXPECT_FALSE(client_->PutRecord("a record")->unchanged);
   EXPECT_TRUE(client_->PutRecord("a record")->unchanged);
   EXPECT_THAT(backend_.records(), ElementsAre("a record", "a record"));
-  EXPECT_EQ(audit().back().what, "bring a record");
+  EXPECT_EQ(audit().back().what, "bring a record that cannot be read");
+  record::v1::RecordBody body;
+  body.set_kind(record::v1::RECORD_KIND_BAN);
+  body.set_counter(3);
+  body.set_subject("spiffe://plant-4/node/box-9");
+  body.set_author("spiffe://plant-4/operator/alice");
+  record::v1::SignedRecord ban;
+  ban.set_body(body.SerializeAsString());
+  EXPECT_FALSE(client_->PutRecord(ban.SerializeAsString())->unchanged);
+  EXPECT_EQ(audit().back().what,
+            "bring record ban 3 of spiffe://plant-4/node/box-9, signed as "
+            "spiffe://plant-4/operator/alice");
   const auto listed = client_->ListRecords();
   ASSERT_TRUE(listed.ok()) << listed.status();
   ASSERT_EQ(listed->size(), 1u);

@@ -3,8 +3,13 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <thread>
+
+#include "absl/strings/match.h"
 
 #include "dfl/control/v1/control.grpc.pb.h"
 #include "tests/unit/control/control_server_fixture.h"
@@ -39,6 +44,50 @@ TEST_F(RawCallTest, UnsetEnumsAreRefused) {
                               &opened)
                 .error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// Sockets that this process has open.
+int OpenSockets() {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string target =
+        std::filesystem::read_symlink(entry.path(), gone).string();
+    count += absl::StartsWith(target, "socket:") ? 1 : 0;
+  }
+  return count;
+}
+
+// Who calls is known by the connection's descriptor. If its number were free
+// while a call still lives, the next connection could lend the call its role.
+TEST_F(RawCallTest, AConnectionStaysOpenAsLongAsACallOfItLives) {
+  Start();
+  backend_.KeepTrainQuiet();
+  const int before = OpenSockets();
+  {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto stub =
+        dfl::control::v1::ControlService::NewStub(grpc::CreateCustomChannel(
+            "unix:" + options_.unix_socket, grpc::InsecureChannelCredentials(),
+            arguments));
+    grpc::ClientContext context;
+    dfl::control::v1::TrainRequest request;
+    request.set_action(dfl::control::v1::TRAIN_ACTION_PAUSE);
+    dfl::control::v1::TrainResponse response;
+    std::thread call([&] { stub->Train(&context, request, &response); });
+    ASSERT_TRUE(Eventually([&] { return backend_.orders().size() == 1; }));
+    EXPECT_EQ(OpenSockets(), before + 2);
+    context.TryCancel();
+    call.join();
+  }
+  // The caller's end goes, the daemon's does not.
+  EXPECT_TRUE(Eventually([&] { return OpenSockets() == before + 1; }));
+  EXPECT_TRUE(client_->Status().ok());  // whose own connection is a second one
+  EXPECT_EQ(OpenSockets(), before + 3);
+  backend_.ReleaseTrain();
+  EXPECT_TRUE(Eventually([&] { return OpenSockets() == before + 2; }));
 }
 
 TEST_F(RawCallTest, ImportPartsComeInOrderAndMayBeRepeated) {
