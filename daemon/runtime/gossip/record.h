@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/ports/frames.h"
 
@@ -22,11 +23,19 @@ struct Record {
   std::vector<std::string> scope;
   std::string author;
   int64_t unix_nanos = 0;  // when it was signed, by the author's clock
-  std::string text;        // what it says, one line for people
+  std::string kind_name;   // "ban"
+  std::string text;        // what it says in a few words: "banned: stolen"
   // The author's certificates, for RecordJudge::CheckAuthor.
   std::vector<std::string> certificates;
   std::string bytes;         // the whole, as it travels
   size_t content_begin = 0;  // the content is the end of `bytes`
+
+  // For people: "ban 3 on spiffe://... by spiffe://...: banned: stolen".
+  std::string Describe() const {
+    return absl::StrCat(kind_name, " ", id.counter,
+                        id.subject.empty() ? "" : " on ", id.subject, " by ",
+                        author, text.empty() ? "" : ": ", text);
+  }
 
   absl::string_view content() const {
     return absl::string_view(bytes).substr(content_begin);

@@ -139,10 +139,10 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
   absl::StatusOr<Record> record = options_.judge->Open(whole.bytes);
   if (!record.ok()) return Refuse(from, whole.id, record.status());
   if (!(record->id == whole.id)) {
-    return Refuse(
-        from, whole.id,
-        absl::InvalidArgumentError(absl::StrCat(
-            "\"", record->text, "\" is not the record that was announced")));
+    return Refuse(from, whole.id,
+                  absl::InvalidArgumentError(
+                      absl::StrCat("\"", record->Describe(),
+                                   "\" is not the record that was announced")));
   }
   const absl::StatusOr<RecordBook::Answer> answer =
       book_.Offer(*std::move(record));
@@ -162,7 +162,7 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
 
 void RecordGossip::Announce(std::shared_ptr<const Record> record,
                             const NodeId& from) {
-  events_.Report(ports::RecordCame{true, from, record->text});
+  events_.Report(ports::RecordCame{true, from, record->Describe()});
   if (options_.listener != nullptr) {
     options_.listener->OnRecordTaken(*record, from);
   }
