@@ -5,6 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/app/model_files.h"
+#include "daemon/app/node_orders.h"
+#include "daemon/app/orders.h"
+#include "daemon/app/security.h"
 #include "daemon/app/version.h"
 #include "daemon/base/status_macros.h"
 
@@ -14,32 +17,6 @@ namespace {
 using control::TrainAction;
 using runtime::DesiredPhase;
 using runtime::RunKeeper;
-
-// What an order wants, and the phase it leads to at the next boundary.
-struct Order {
-  absl::Status status;
-  DesiredPhase wanted = DesiredPhase::kTraining;
-  ports::Phase phase = ports::Phase::kTraining;
-};
-
-// On the loop.
-Order Give(runtime::Node& node, TrainAction action) {
-  switch (action) {
-    case TrainAction::kStart: {
-      const absl::Status status = node.Start();
-      return {status, DesiredPhase::kTraining, node.phase()};
-    }
-    case TrainAction::kResume: {
-      const absl::Status status = node.Resume();
-      return {status, DesiredPhase::kTraining, node.phase()};
-    }
-    case TrainAction::kPause:
-      return {node.Pause(), DesiredPhase::kPaused, ports::Phase::kPaused};
-    case TrainAction::kStop:
-      return {node.Stop(), DesiredPhase::kStopped, ports::Phase::kStopped};
-  }
-  return {absl::InvalidArgumentError("there is no such order")};
-}
 
 absl::Status TakesNoRecords() {
   return absl::FailedPreconditionError(
@@ -95,6 +72,7 @@ control::VersionInfo ControlBackend::Version() {
   info.version = kVersion;
   info.node = options_.self;
   info.libraries = learners_.Libraries();
+  if (options_.security != nullptr) info.cluster = options_.security->cluster();
   return info;
 }
 
@@ -106,9 +84,11 @@ control::DaemonStatus ControlBackend::Status() {
   status.peer_addresses = options_.peer_addresses;
   if (options_.insecure) {
     status.warnings.push_back(
-        "security is off: network traffic is plain text and peers are not "
-        "authenticated");
+        "security is off: network traffic is plain text, peers are not "
+        "authenticated, orders are not signed, and bans have no effect");
   }
+  if (options_.security != nullptr) options_.security->Tell(status);
+  if (options_.orders != nullptr) options_.orders->Tell(status);
   status.memory_bytes = plans_.need_bytes();
   status.memory_limit_bytes = options_.limits.memory.bytes;
   const absl::MutexLock lock(&mutex_);
@@ -145,18 +125,27 @@ std::vector<control::Setting> ControlBackend::Settings() {
 
 void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
                                control::Done<control::ApplyPlanResult> done) {
-  if (!options.record.empty()) return done(TakesNoRecords());
-  setup_.Run([this, options = std::move(options),
-              done = std::move(done)] { done(plans_.Apply(options, "plan")); },
-             [] {});
+  if (!options.record.empty() && options_.orders == nullptr) {
+    return done(TakesNoRecords());
+  }
+  setup_.Run(
+      [this, options = std::move(options), done = std::move(done)] {
+        done(options.record.empty() ? plans_.Apply(options, "plan")
+                                    : options_.orders->ApplyPlan(options));
+      },
+      [] {});
 }
 
-void ControlBackend::PutRecord(std::string, control::Caller,
+void ControlBackend::PutRecord(std::string record, control::Caller,
                                control::Done<control::PutRecordResult> done) {
-  done(TakesNoRecords());
+  if (options_.orders == nullptr) return done(TakesNoRecords());
+  options_.orders->PutRecord(std::move(record), std::move(done));
 }
 
-std::vector<control::RecordInfo> ControlBackend::ListRecords() { return {}; }
+std::vector<control::RecordInfo> ControlBackend::ListRecords() {
+  if (options_.orders == nullptr) return {};
+  return options_.orders->List();
+}
 
 absl::Status ControlBackend::Restore() {
   addresses_.DialKept();
@@ -183,6 +172,11 @@ absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
   });
 }
 
+void ControlBackend::ObeyRecords() {
+  if (options_.orders == nullptr) return;
+  options_.orders->Connect(node_, plans_, keeper_, setup_);
+}
+
 // --------------------------------------------------------------- training ----
 
 absl::Status ControlBackend::StartNode() {
@@ -197,20 +191,26 @@ absl::Status ControlBackend::StartNode() {
 void ControlBackend::Train(TrainAction action,
                            control::Done<ports::Phase> done) {
   loop_.Post([this, action, done = std::move(done)] {
-    const Order order = Give(node_, action);
+    const NodeOrder order = Give(node_, action);
     if (!order.status.ok()) {
       done(order.status);
       return;
     }
     Publish();
     // Answered to when it is on disk, or could not be written.
+    auto saved = std::make_shared<absl::Status>();
     setup_.Run(
-        [this, wanted = order.wanted, run = node_.plan()->run_id] {
-          const absl::Status saved = keeper_.Do(
+        [this, wanted = order.wanted, run = node_.plan()->run_id, saved] {
+          *saved = keeper_.Do(
               [&](RunKeeper& keeper) { return keeper.Want(wanted, run); });
-          if (!saved.ok()) log_.Error("store", saved.message());
+          if (!saved->ok()) log_.Error("store", saved->message());
         },
-        [done, phase = order.phase] { done(phase); });
+        [done, phase = order.phase, saved] {
+          if (saved->ok()) return done(phase);
+          done(Annotate(*saved,
+                        "the node obeys, but will not know of it after a "
+                        "restart"));
+        });
   });
 }
 

@@ -30,9 +30,15 @@
 
 namespace dfl::app {
 
+class Orders;
+class Security;
+
 struct BackendOptions {
   NodeId self;
   bool insecure = false;
+  // Null where security is off. Both outlive the backend.
+  Security* security = nullptr;
+  Orders* orders = nullptr;
   PlanLimits limits;
   PlanSteps steps;
   std::vector<config::EffectiveSetting> settings;
@@ -58,6 +64,10 @@ class ControlBackend final : public control::Backend {
   // A plan from the settings, when none was stored. Blocks.
   absl::Status AdoptInitialPlan(const std::string& yaml,
                                 const std::string& file_name, bool start);
+
+  // From here on the network's signed orders are obeyed, first those that are
+  // on disk. Once, after the two above; not on the loop.
+  void ObeyRecords();
 
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);

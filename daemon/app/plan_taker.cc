@@ -25,6 +25,24 @@ void MintRun(core::RunPlan& plan) {
   if (plan.seed == 0) plan.seed = 1 + rng.Below(1'000'000'000);
 }
 
+// A plan that was signed stands as it is.
+absl::Status CheckComplete(const core::RunPlan& plan, uint64_t counter) {
+  const char* missing = plan.run_id.empty() ? "run.id"
+                        : plan.seed == 0    ? "run.seed"
+                                            : nullptr;
+  if (missing != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the signed plan has no ", missing,
+                     "; sign a complete document: dflctl plan apply does"));
+  }
+  if (plan.version != counter) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the signed plan has version ", plan.version,
+        " and its record the counter ", counter, "; they must be the same"));
+  }
+  return absl::OkStatus();
+}
+
 KeptPlan ToKeep(const core::RunPlan& plan) {
   return {config::WritePlan(plan), plan.version, plan.run_id};
 }
@@ -46,25 +64,32 @@ PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
       on_set_(std::move(on_set)) {}
 
 absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
-                                                  const std::string& file_name,
+                                                  const Source& source,
                                                   uint64_t version) const {
-  return steps_.parse(yaml, file_name, [&](core::RunPlan& plan) {
-    if (plan.version == 0) plan.version = version;
-    MintRun(plan);
-  });
+  absl::Status complete;
+  absl::StatusOr<core::CheckedPlan> checked =
+      steps_.parse(yaml, source.name, [&](core::RunPlan& plan) {
+        if (source.counter != 0) {
+          complete = CheckComplete(plan, source.counter);
+        }
+        if (plan.version == 0) plan.version = version;
+        MintRun(plan);
+      });
+  DFL_RETURN_IF_ERROR(complete);
+  return checked;
 }
 
-absl::StatusOr<control::ApplyPlanResult> PlanTaker::Apply(
-    const control::ApplyPlanOptions& options, const std::string& file_name,
-    Order order) {
+absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
+    const control::ApplyPlanOptions& options, const Source& source) {
   DFL_ASSIGN_OR_RETURN(
       core::CheckedPlan checked,
-      Read(options.yaml, file_name, keeper_.known()->version + 1));
+      Read(options.yaml, source, keeper_.known()->version + 1));
   const KeptPlan offered = ToKeep(*checked.plan);
   DFL_ASSIGN_OR_RETURN(
       const RunKeeper::Offer offer,
       keeper_.Do([&](RunKeeper& keeper) -> absl::StatusOr<RunKeeper::Offer> {
-        if (order == Order::kByRecord) return keeper.JudgeOrdered(offered);
+        if (source.order == Order::kByRecord)
+          return keeper.JudgeOrdered(offered);
         return keeper.Judge(offered, options.expected_version);
       }));
   control::ApplyPlanResult result;
@@ -93,15 +118,17 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Apply(
     if (!restored.ok()) log_.Error("store", restored.message());
     return taken;
   }
-  LogTaken(offered,
-           options.caller.name.empty() ? "the settings" : options.caller.name);
+  const std::string& who =
+      source.counter != 0 ? source.author : options.caller.name;
+  LogTaken(offered, who.empty() ? "the settings" : who);
   return result;
 }
 
 absl::Status PlanTaker::TakeUpStored() {
   const std::shared_ptr<const KeptPlan> known = keeper_.known();
-  DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
-                       Read(known->text, "the stored plan", 1));
+  DFL_ASSIGN_OR_RETURN(
+      core::CheckedPlan checked,
+      Read(known->text, {"the stored plan", Order::kByVersion, 0, ""}, 1));
   const KeptPlan stored = ToKeep(*checked.plan);
   DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
   const absl::Status within = CheckMemory(prepared.need, limits_.memory);

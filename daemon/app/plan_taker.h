@@ -70,8 +70,20 @@ class PlanTaker {
   // As control::Backend::ApplyPlan; `file_name` is what errors call the
   // document.
   absl::StatusOr<control::ApplyPlanResult> Apply(
-      const control::ApplyPlanOptions& options, const std::string& file_name,
-      Order order = Order::kByVersion) ABSL_LOCKS_EXCLUDED(mutex_);
+      const control::ApplyPlanOptions& options, const std::string& file_name)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    return Take(options, {file_name, Order::kByVersion, 0, ""});
+  }
+
+  // The same for the content of a signed record of that counter, in
+  // `options.yaml`. Nothing is filled in: it must be complete, so that all
+  // nodes take the same document.
+  // Errors: as Apply; INVALID_ARGUMENT says what is missing.
+  absl::StatusOr<control::ApplyPlanResult> ApplySigned(
+      const control::ApplyPlanOptions& options, uint64_t counter,
+      const std::string& author, Order order) ABSL_LOCKS_EXCLUDED(mutex_) {
+    return Take(options, {"the signed plan", order, counter, author});
+  }
 
   // Takes up the plan that is known from before this start, under its own
   // version, though it may need more memory than is allowed today.
@@ -100,9 +112,21 @@ class PlanTaker {
     runtime::MemoryNeed need;
   };
 
-  // The document as a checked plan; what it leaves open is filled in first.
+  // Where a document comes from.
+  struct Source {
+    std::string name;  // what errors call it
+    Order order = Order::kByVersion;
+    uint64_t counter = 0;  // of its record; 0: it is not signed
+    std::string author;    // of its record
+  };
+
+  absl::StatusOr<control::ApplyPlanResult> Take(
+      const control::ApplyPlanOptions& options, const Source& source)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The document as a checked plan; what it leaves open is filled in first,
+  // unless it is signed.
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
-                                         const std::string& file_name,
+                                         const Source& source,
                                          uint64_t version) const;
   // Errors: as Derive and BuildLearner.
   absl::StatusOr<Prepared> Prepare(core::CheckedPlan checked)

@@ -12,8 +12,9 @@
 
 namespace dfl::store {
 
-// Thread-compatible. Holds the directory's lock for as long as it lives; the
-// system gives the lock back however the process ends.
+// Thread-safe for different names; for one name as ports::Files says. Holds the
+// directory's lock for as long as it lives; the system gives the lock back
+// however the process ends.
 class DiskFiles final : public ports::Files {
  public:
   // Creates `folder` (mode 0700, its parents too) where it is absent, locks it

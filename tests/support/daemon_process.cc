@@ -61,7 +61,11 @@ bool DaemonProcess::Start() {
   const std::string ready_file = absl::StrCat(base, ".", starts_, ".ready");
   std::string yaml = absl::StrCat(
       "name: ", options_.name, "\nstate_dir: ", base, ".state",
-      "\nsecurity: insecure\npeers: [",
+      options_.tls_folder.empty()
+          ? "\nsecurity: insecure"
+          : absl::StrCat("\nsecurity: tls\ntls: {folder: ", options_.tls_folder,
+                         "}"),
+      "\npeers: [",
       absl::StrJoin(options_.peers, ", ",
                     [](std::string* out, const std::string& peer) {
                       absl::StrAppend(out, "\"", peer, "\"");

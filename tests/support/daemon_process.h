@@ -34,6 +34,8 @@ class DaemonProcess {
     // In place of the section made from the two: "data:\n  ...".
     std::string data_yaml;
     std::vector<std::string> peers;
+    // Folder of its ca.pem, cert.pem and key.pem; "": it is insecure.
+    std::string tls_folder;
     // Appended to the configuration file.
     std::string extra_yaml;
     std::vector<std::string> extra_flags;

@@ -177,6 +177,17 @@ TEST_F(BackendTest, ARestartKeepsAStoppedNodeStopped) {
   EXPECT_EQ(OnDisk().desired_phase, DesiredPhase::kStopped);
 }
 
+TEST_F(BackendTest, AnOrderThatIsNotOnDiskIsNoSuccess) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.Apply(kPlanYaml).ok());
+  disk_.set_capacity(0);
+  const auto started = stage.Train(TrainAction::kStart);
+  EXPECT_EQ(started.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(started.status().message()),
+              HasSubstr("after a restart"));
+  EXPECT_EQ(stage.Status().phase, Phase::kJoining);
+}
+
 TEST_F(BackendTest, AnOrderWithoutAPlanIsRefused) {
   EXPECT_EQ(Start().Train(TrainAction::kStart).status().code(),
             absl::StatusCode::kFailedPrecondition);

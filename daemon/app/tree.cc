@@ -1,0 +1,332 @@
+#include "daemon/app/tree.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "daemon/app/memory_limit.h"
+#include "daemon/app/service_manager.h"
+#include "daemon/base/atomic_file.h"
+#include "daemon/base/host_port.h"
+#include "daemon/base/rng.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/config/daemon_command_line.h"
+#include "daemon/config/plan_yaml.h"
+#include "daemon/runtime/keeper/run_keeper.h"
+#include "nlohmann/json.hpp"
+
+namespace dfl::app {
+namespace {
+
+constexpr absl::Duration kPublishPeriod = absl::Milliseconds(200);
+
+// An incarnation never seen before: the time makes it so, also without a state
+// directory that survives.
+uint64_t DrawIncarnation(uint64_t starts) {
+  const uint64_t drawn =
+      Mix64(static_cast<uint64_t>(absl::ToUnixNanos(absl::Now())) ^
+            (static_cast<uint64_t>(getpid()) << 40) ^ starts);
+  return drawn == 0 ? 1 : drawn;
+}
+
+// What we say of ourselves: the setting, or the first listener, with the host's
+// name in place of a wildcard.
+std::string AdvertisedAddress(const config::NodeSettings& settings,
+                              const std::vector<std::string>& bound) {
+  if (bound.empty()) return settings.peer.advertise;
+  auto listener = ParseHostPort(bound.front());
+  if (!listener.ok()) return settings.peer.advertise;
+  HostPort address = *listener;
+  if (!settings.peer.advertise.empty()) {
+    auto wanted = ParseHostPort(settings.peer.advertise);
+    if (!wanted.ok()) return settings.peer.advertise;
+    if (wanted->port != 0) return settings.peer.advertise;
+    address.host = wanted->host;  // port 0: the one we listen on
+  } else if (IsWildcard(address.host)) {
+    char host[256] = {};
+    if (gethostname(host, sizeof(host) - 1) != 0) return "";
+    address.host = host;
+  }
+  return address.ToString();
+}
+
+absl::Status WriteReadyFile(const std::string& path,
+                            const nlohmann::ordered_json& content) {
+  absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::Create(path);
+  absl::Status written = file.status();
+  if (written.ok()) written = (*file)->Append(content.dump(2) + "\n");
+  if (written.ok()) written = (*file)->Commit();
+  if (written.ok()) return written;
+  return absl::InternalError(
+      absl::StrCat("the ready file ", written.message()));
+}
+
+// Publishes the status and feeds the watchdog, on the loop, for ever.
+void StartTicking(Tree& tree) {
+  tree.tick = [&tree] {
+    tree.backend->Publish();
+    const runtime::NodeStatus status = tree.backend->Status().node;
+    NotifyAlive(absl::StrCat(
+        ports::PhaseName(status.phase), ", step ", status.step,
+        status.stop_steps > 0 ? absl::StrCat(" of ", status.stop_steps) : ""));
+    tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
+  };
+  tree.loop.Post([&tree] { tree.tick(); });
+}
+
+// The text of the plan that the settings name, checked; "" if they name none.
+absl::StatusOr<std::string> ReadInitialPlan(
+    const config::NodeSettings& settings) {
+  const std::string& path = settings.run.plan;
+  if (path.empty()) return "";
+  auto text = config::ReadTextFile(path, config::kMaxPlanBytes);
+  if (!text.ok()) return Annotate(text.status(), "run.plan");
+  const auto plan = config::ParsePlan(*text, path);
+  if (!plan.ok()) return Annotate(plan.status(), "run.plan");
+  return text;
+}
+
+// A plan that was stored, or the one the settings name.
+absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
+                        const std::string& initial_plan) {
+  const bool stored = !tree.backend->Plan().yaml.empty();
+  const absl::Status restored = tree.backend->Restore();
+  if (!restored.ok()) {
+    if (!stored) return Annotate(restored, "state_dir");
+    // A stored plan that no longer fits must not keep the box from being
+    // reached and mended.
+    tree.log.Error("plan", absl::StrCat("the stored plan is not taken up: ",
+                                        restored.message()));
+  }
+  if (stored || initial_plan.empty()) return absl::OkStatus();
+  return Annotate(tree.backend->AdoptInitialPlan(
+                      initial_plan, settings.run.plan, settings.run.autostart),
+                  "run.plan");
+}
+
+// Who this node is to others, and whose orders it takes.
+absl::Status BuildSecurity(const config::NodeSettings& settings, Tree& tree) {
+  if (settings.security == config::Security::kInsecure) {
+    tree.log.Warning("security",
+                     "security: insecure is set: network traffic is plain "
+                     "text, peers are not authenticated, orders are not "
+                     "signed");
+    return absl::OkStatus();
+  }
+  DFL_ASSIGN_OR_RETURN(tree.security,
+                       Security::Open(settings, tree.loop, tree.events));
+  tree.orders = std::make_unique<Orders>(NodeId(settings.name), *tree.security,
+                                         tree.loop, tree.events);
+  return absl::OkStatus();
+}
+
+// The node on its transport; nothing listens or dials yet.
+absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
+                       Tree& tree) {
+  exchange::GrpcTransportOptions transport;
+  transport.self.node = NodeId(settings.name);
+  transport.self.incarnation = DrawIncarnation(starts);
+  if (tree.security) transport.security = &tree.security->network();
+  runtime::NodeOptions node;
+  node.self = transport.self.node;
+  node.incarnation = transport.self.incarnation;
+  node.transfers.max_inbound_per_peer = settings.limits.max_transfers_per_peer;
+  node.transfers.max_answers_per_peer = settings.limits.max_transfers_per_peer;
+  runtime::RecordOptions records;
+  if (tree.orders) {
+    records.judge = &tree.orders->judge();
+    records.files = tree.files.get();
+    records.listener = tree.orders.get();
+  }
+  tree.transport = std::make_unique<exchange::GrpcTransport>(
+      tree.loop, std::move(transport));
+  tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
+  absl::StatusOr<std::string> note = std::string();
+  tree.loop.RunAndWait([&] {
+    tree.node = std::make_unique<runtime::LinkedNode>(
+        node, tree.loop, *tree.transport, *tree.worker, tree.events, records);
+    // Before anybody can connect: bans hold from the start.
+    if (tree.orders) note = tree.orders->Load(tree.node->records());
+  });
+  if (!note.ok()) return Annotate(note.status(), settings.state_dir);
+  if (!note->empty()) tree.log.Warning("store", *note);
+  return absl::OkStatus();
+}
+
+void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
+                  const std::vector<std::string>& bound, Tree& tree) {
+  const config::NodeSettings& settings = options.loaded.settings;
+  BackendOptions backend;
+  backend.self = NodeId(settings.name);
+  backend.insecure = tree.security == nullptr;
+  backend.security = tree.security.get();
+  backend.orders = tree.orders.get();
+  backend.limits.max_model_bytes = settings.limits.max_model_bytes;
+  backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
+  backend.settings = options.loaded.effective;
+  backend.peer_addresses = bound;
+  backend.peers = settings.peers;
+  tree.backend = std::make_unique<ControlBackend>(
+      std::move(backend), tree.loop, tree.node->node(), *tree.learners,
+      std::move(keeper), tree.events, tree.log);
+}
+
+absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
+  DFL_ASSIGN_OR_RETURN(
+      tree.audit, AuditLog::Open(settings.state_dir + "/audit.log",
+                                 [&tree](const absl::Status& failed) {
+                                   tree.log.Error("audit", failed.message());
+                                 }));
+  return absl::OkStatus();
+}
+
+// Looks at certificates and at live links, for ever.
+void WatchSecurity(Tree& tree) {
+  if (!tree.security) return;
+  tree.orders->SetRecheck(
+      [&tree] { tree.transport->RecheckPeers(absl::Now()); });
+  tree.backend->ObeyRecords();
+  tree.loop.RunAndWait([&tree] {
+    tree.security->Watch([&tree] {
+      const absl::Time now = absl::Now();
+      tree.orders->Recheck();
+      tree.transport->RecheckPeers(now);
+      tree.audit->WriteRefusals(tree.security->network().refusals(), now);
+    });
+  });
+}
+
+// Gets a certificate where a join token asks for it, and gives others theirs
+// where this node has the authority.
+absl::Status StartEnrolling(const config::NodeSettings& settings, Tree& tree) {
+  if (!tree.security) return absl::OkStatus();
+  const auto note = [&tree](bool warning, const std::string& text) {
+    tree.loop.Post([&tree, warning, text] {
+      tree.events.Report(ports::SecurityNote{warning, text});
+    });
+  };
+  const tls::CredentialPaths paths = CredentialPathsOf(settings.tls);
+  if (Enrolling::Wanted(settings, paths)) {
+    DFL_ASSIGN_OR_RETURN(tree.enrolling,
+                         Enrolling::Start(settings, paths, note, {}));
+  }
+  DFL_ASSIGN_OR_RETURN(tree.issuer, StartIssuer(settings, note));
+  return absl::OkStatus();
+}
+
+absl::Status ServeControl(const config::NodeSettings& settings, Tree& tree) {
+  control::ControlServerOptions control;
+  control.unix_socket = settings.control.socket;
+  control.admins = settings.control.admins;
+  control.viewers = settings.control.viewers;
+  control.addresses = settings.control.listen;
+  if (tree.security) {
+    control.security = &tree.security->network();
+    control.signed_orders = settings.OnNetwork();
+  }
+  control.audit = [&tree](const control::AuditRecord& record) {
+    tree.audit->Write(record, absl::Now());
+    tree.log.Info(
+        "audit",
+        absl::StrCat(record.caller.name, " (",
+                     control::Name(record.caller.role), "): ", record.what,
+                     ": ",
+                     record.status.ok() ? "ok" : record.status.ToString()));
+  };
+  if (!control.unix_socket.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(
+        std::filesystem::path(control.unix_socket).parent_path(), error);
+  }
+  DFL_ASSIGN_OR_RETURN(tree.control, control::ControlServer::Start(
+                                         std::move(control), *tree.backend));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Build(const DaemonOptions& options, Tree& tree) {
+  const config::NodeSettings& settings = options.loaded.settings;
+  // Plan and data first: a mistake there is a mistake of configuration, and no
+  // port is bound yet.
+  DFL_ASSIGN_OR_RETURN(const std::string initial_plan,
+                       ReadInitialPlan(settings));
+  auto learners = options.open_learners(settings);
+  if (absl::IsPermissionDenied(learners.status())) {
+    return absl::InvalidArgumentError(learners.status().message());
+  }
+  DFL_ASSIGN_OR_RETURN(tree.learners, std::move(learners));
+  DFL_ASSIGN_OR_RETURN(tree.files,
+                       store::DiskFiles::OpenFolder(settings.state_dir));
+  runtime::RunKeeper keeper(*tree.files, tree.codec, settings.name);
+  const auto begun = keeper.Begin();
+  if (!begun.ok()) return Annotate(begun.status(), settings.state_dir);
+  if (!begun->note.empty()) tree.log.Warning("store", begun->note);
+
+  DFL_RETURN_IF_ERROR(OpenAuditLog(settings, tree));
+  DFL_RETURN_IF_ERROR(BuildSecurity(settings, tree));
+  DFL_RETURN_IF_ERROR(BuildNode(settings, keeper.starts(), tree));
+  std::vector<std::string> bound;
+  if (!settings.peer.listen.empty()) {
+    DFL_ASSIGN_OR_RETURN(bound, tree.transport->Listen(settings.peer.listen));
+  }
+  const std::string advertised = AdvertisedAddress(settings, bound);
+  tree.loop.RunAndWait([&] { tree.transport->SetAdvertised(advertised); });
+  BuildBackend(options, std::move(keeper), bound, tree);
+  tree.loop.RunAndWait([&] {
+    for (const std::string& peer : settings.peers) {
+      (void)tree.node->links().AddAddress(peer);
+    }
+  });
+  DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
+  WatchSecurity(tree);
+  DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
+  StartTicking(tree);
+  DFL_RETURN_IF_ERROR(ServeControl(settings, tree));
+
+  tree.log.Info(
+      "listening",
+      absl::StrCat(
+          "peers at ",
+          bound.empty() ? "(dials out only)" : absl::StrJoin(bound, ", "),
+          advertised.empty() ? "" : absl::StrCat(" (as ", advertised, ")"),
+          "; control at ", absl::StrJoin(tree.control->addresses(), ", ")));
+  if (!options.ready_file.empty()) {
+    nlohmann::ordered_json ready;
+    ready["node"] = settings.name;
+    ready["pid"] = getpid();
+    ready["peer"] = bound;
+    ready["advertised"] = advertised;
+    ready["control"] = tree.control->addresses();
+    DFL_RETURN_IF_ERROR(WriteReadyFile(options.ready_file, ready));
+  }
+  return absl::OkStatus();
+}
+
+void TakeDown(Tree& tree) {
+  tree.enrolling.reset();
+  tree.issuer.reset();
+  tree.control.reset();
+  if (tree.backend) {
+    tree.loop.RunAndWait([&tree] {
+      if (tree.security) tree.security->Stop();
+      if (tree.transport) tree.transport->Shutdown();
+      tree.tick = [] {};
+    });
+  }
+  tree.backend.reset();
+  tree.loop.RunAndWait([&tree] { tree.node.reset(); });
+  if (tree.worker) tree.worker->Stop();
+  tree.loop.Stop();
+  tree.node.reset();
+  tree.transport.reset();
+}
+
+}  // namespace dfl::app

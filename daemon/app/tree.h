@@ -1,0 +1,66 @@
+// Everything that lives while the daemon runs, and the order in which it is
+// built and taken down.
+#ifndef DFL_APP_TREE_H_
+#define DFL_APP_TREE_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "daemon/app/audit_log.h"
+#include "daemon/app/control_backend.h"
+#include "daemon/app/daemon.h"
+#include "daemon/app/enrolling.h"
+#include "daemon/app/event_hub.h"
+#include "daemon/app/event_loop.h"
+#include "daemon/app/learner_factory.h"
+#include "daemon/app/logger.h"
+#include "daemon/app/orders.h"
+#include "daemon/app/security.h"
+#include "daemon/app/worker.h"
+#include "daemon/config/node_settings.h"
+#include "daemon/control/control_server.h"
+#include "daemon/enrol/issuer.h"
+#include "daemon/exchange/grpc_transport.h"
+#include "daemon/runtime/linked_node.h"
+#include "daemon/store/disk_files.h"
+#include "daemon/store/node_state.h"
+
+namespace dfl::app {
+
+// In the order in which it is built.
+struct Tree {
+  explicit Tree(const config::NodeSettings& settings)
+      : log(settings.log, settings.name),
+        loop("dfld-node"),
+        events(loop, log) {}
+
+  Logger log;
+  std::unique_ptr<store::DiskFiles> files;
+  store::NodeStateCodec codec;
+  EventLoop loop;
+  EventHub events;
+  // Null with `security: insecure`.
+  std::unique_ptr<Security> security;
+  std::unique_ptr<Orders> orders;
+  std::unique_ptr<exchange::GrpcTransport> transport;
+  std::unique_ptr<Worker> worker;
+  std::unique_ptr<runtime::LinkedNode> node;
+  std::unique_ptr<LearnerFactory> learners;
+  std::unique_ptr<ControlBackend> backend;
+  std::unique_ptr<AuditLog> audit;
+  std::unique_ptr<control::ControlServer> control;
+  std::unique_ptr<Enrolling> enrolling;
+  std::unique_ptr<enrol::Issuer> issuer;
+  std::function<void()> tick;
+};
+
+// Builds everything; `tree` is as far as it came when that fails.
+absl::Status Build(const DaemonOptions& options, Tree& tree);
+
+// In reverse order of building. The node and the trainer end on the loop.
+void TakeDown(Tree& tree);
+
+}  // namespace dfl::app
+
+#endif  // DFL_APP_TREE_H_
