@@ -15,7 +15,7 @@ Exchange::Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
                    AskExchange::Listener& listener)
     : own_(own),
       peers_(peers),
-      rejections_(peers, events),
+      rejections_(peers, events, links),
       transfers_(options, loop, worker, links, *this),
       asks_(own, peers, links, transfers_, rejections_, events, listener),
       pushes_(own, peers, links, transfers_, loop),

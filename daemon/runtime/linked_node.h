@@ -24,8 +24,10 @@ class LinkedNode {
   LinkedNode(const NodeOptions& options, ports::Loop& loop,
              ports::Transport& transport, ports::Worker& worker,
              ports::EventSink& events, const RecordOptions& records = {})
-      : links_(LinksOptions{options.self, options.incarnation}, loop, transport,
-               events, router_),
+      : links_(LinksOptions{.self = options.self,
+                            .seed = options.incarnation,
+                            .offences = options.offences},
+               loop, transport, events, router_),
         node_(options, loop, links_, worker, events),
         records_(records, loop, links_, events,
                  [this](const NodeId& from, const std::string& text) {

@@ -39,6 +39,7 @@
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
+#include "daemon/runtime/links/offences.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/plan_adoption.h"
@@ -55,6 +56,7 @@ struct NodeOptions {
   uint64_t incarnation = 1;  // never 0
   TransfersOptions transfers;
   JoiningOptions joining;
+  OffenceOptions offences;  // of the links that it stands on
   // Between two tries after training failed.
   absl::Duration degraded_retry = absl::Seconds(1);
 };

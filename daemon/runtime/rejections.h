@@ -1,4 +1,5 @@
-// Counts and reports what peers sent and this node did not take.
+// Counts and reports what peers sent and this node did not take. A peer of
+// which that is to be said again and again is shut out, see links/offences.h.
 #ifndef DFL_RUNTIME_REJECTIONS_H_
 #define DFL_RUNTIME_REJECTIONS_H_
 
@@ -7,6 +8,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
+#include "daemon/runtime/links/links.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/transfers/refusal.h"
 
@@ -14,9 +16,9 @@ namespace dfl::runtime {
 
 class Rejections {
  public:
-  // Both must outlive it.
-  Rejections(PeerTable& peers, ports::EventSink& events)
-      : peers_(peers), events_(events) {}
+  // All must outlive it.
+  Rejections(PeerTable& peers, ports::EventSink& events, Links& links)
+      : peers_(peers), events_(events), links_(links) {}
 
   // Returns `refusal`.
   Refusal Note(const NodeId& from, Refusal refusal) {
@@ -27,12 +29,17 @@ class Rejections {
       events_.Report(
           ports::MessageRejected{from, refusal.reason, refusal.text});
     }
+    // The other reasons befall honest nodes too.
+    if (refusal.reason == ports::RefuseReason::kBadMessage) {
+      links_.Offend(from, refusal.text);
+    }
     return refusal;
   }
 
  private:
   PeerTable& peers_;
   ports::EventSink& events_;
+  Links& links_;
 };
 
 }  // namespace dfl::runtime

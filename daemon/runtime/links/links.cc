@@ -18,7 +18,8 @@ Links::Links(LinksOptions options, ports::Loop& loop,
       transport_(transport),
       events_(events),
       listener_(listener),
-      rng_(DeriveSeed(options_.seed, "links")) {
+      rng_(DeriveSeed(options_.seed, "links")),
+      offences_(options_.offences) {
   transport_.SetHandler(this);
 }
 
@@ -69,6 +70,20 @@ absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
   return sent;
 }
 
+void Links::Offend(const NodeId& peer, const std::string& what) {
+  const absl::Time now = loop_.Now();
+  if (!offences_.Count(peer, now)) return;
+  const std::string text = absl::StrCat(
+      "shut out for ", absl::FormatDuration(offences_.Remaining(peer, now)),
+      ", as it keeps sending what no node could take; the last was: ", what);
+  events_.Report(ports::SecurityNote{
+      true, absl::StrCat("peer ", peer.name(), " is ", text)});
+  const auto it = peers_.find(peer);
+  if (it != peers_.end() && it->second.link != 0) {
+    transport_.Close(it->second.link, absl::PermissionDeniedError(text));
+  }
+}
+
 bool Links::IsUp(const NodeId& peer) const {
   const auto it = peers_.find(peer);
   return it != peers_.end() && it->second.link != 0;
@@ -84,6 +99,12 @@ void Links::Dial(const std::string& name) {
     return;
   }
   it->second.timer = 0;
+  const absl::Duration shut_out =
+      offences_.Remaining(it->second.node, loop_.Now());
+  if (shut_out > absl::ZeroDuration()) {
+    it->second.timer = loop_.After(shut_out, [this, name] { Dial(name); });
+    return;
+  }
   it->second.dialling = true;
   transport_.Dial(name);
 }
@@ -148,6 +169,15 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
         link, absl::FailedPreconditionError("the peer has this node's name"));
     return;
   }
+  const absl::Duration shut_out =
+      offences_.Remaining(identity.node, loop_.Now());
+  if (shut_out > absl::ZeroDuration()) {
+    transport_.Close(link, absl::PermissionDeniedError(absl::StrCat(
+                               "shut out for ", absl::FormatDuration(shut_out),
+                               ": it kept sending what no node could take")));
+    if (dialled_by_us) DialLater(dialled_address);
+    return;
+  }
   auto& entry = *peers_.try_emplace(identity.node).first;
   Peer& peer = entry.second;
   const bool restarted =
@@ -204,6 +234,10 @@ void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
   peer.last_error = std::string(reason.message());
   events_.Report(ports::LinkDown{node, reason});
   listener_.OnPeerDown(node, reason);
+  // It broke the protocol.
+  if (absl::IsInvalidArgument(reason)) {
+    Offend(node, std::string(reason.message()));
+  }
   const bool steady = loop_.Now() - peer.since >= options_.steady_after;
   for (auto& [name, address] : addresses_) {
     if (address.node != node) continue;

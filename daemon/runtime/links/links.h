@@ -4,7 +4,9 @@
 // jittered, doubling back-off. Of two links to one peer the one that the
 // smaller id dialled stays, so both ends keep the same one; of two that one end
 // dialled the newer stays, for that end has given the older up. A peer that
-// comes back with a new incarnation replaces its old link.
+// comes back with a new incarnation replaces its old link. A peer that keeps
+// sending what nobody could take is shut out for a while, see offences.h: its
+// link is closed, and it is neither dialled nor let in.
 //
 // Loop only. Pure: all time and traffic goes through ports.
 #ifndef DFL_RUNTIME_LINKS_LINKS_H_
@@ -23,6 +25,7 @@
 #include "daemon/ports/events.h"
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
+#include "daemon/runtime/links/offences.h"
 
 namespace dfl::runtime {
 
@@ -34,6 +37,7 @@ struct LinksOptions {
   // A link that is lost earlier counts as a failure to connect, so that a peer
   // that accepts and closes again is not dialled at full speed.
   absl::Duration steady_after = absl::Seconds(2);
+  OffenceOptions offences = {};
 };
 
 class Links : public ports::Transport::Handler {
@@ -88,6 +92,9 @@ class Links : public ports::Transport::Handler {
   // Errors: NOT_FOUND when `peer` is not linked; otherwise the transport's.
   absl::Status Send(const NodeId& peer, ports::Frame frame);
 
+  // `peer` has sent something that no honest node sends, as `what` says.
+  void Offend(const NodeId& peer, const std::string& what);
+
   bool IsUp(const NodeId& peer) const;
   const std::map<NodeId, Peer>& peers() const { return peers_; }
   const std::map<std::string, Address>& addresses() const { return addresses_; }
@@ -120,6 +127,7 @@ class Links : public ports::Transport::Handler {
   // Into peers_, which nothing leaves.
   absl::btree_map<ports::LinkId, std::map<NodeId, Peer>::value_type*> by_link_;
   std::map<std::string, Address> addresses_;
+  Offences offences_;
 };
 
 }  // namespace dfl::runtime

@@ -20,8 +20,9 @@ using ports::RefuseReason;
 // n0 is a node; n1 to n3 are in the plan and not up.
 class HostilePeer : public testing::Test {
  protected:
-  HostilePeer() {
+  explicit HostilePeer(const OffenceOptions& offences = {}) {
     ClusterOptions options;
+    options.offences = offences;
     options.seed = 61;
     options.nodes = 4;
     options.transfers.chunk_bytes = 3000;  // a model is two
@@ -491,7 +492,11 @@ ports::Frame RandomFrame(Rng& rng, const ports::TransferBegin& good,
 
 class RandomFrames
     : public HostilePeer,
-      public testing::WithParamInterface<std::tuple<std::string, uint64_t>> {};
+      public testing::WithParamInterface<std::tuple<std::string, uint64_t>> {
+ protected:
+  // Whatever it says, it may go on saying.
+  RandomFrames() : HostilePeer({.most = INT64_MAX}) {}
+};
 
 TEST_P(RandomFrames, NeverStopTheNode) {
   const auto [algorithm, seed] = GetParam();

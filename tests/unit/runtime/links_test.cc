@@ -232,5 +232,78 @@ TEST_F(LinksTest, APeerWithOurOwnNameIsTurnedAway) {
   EXPECT_TRUE(a.ups.empty());
 }
 
+// Offends once more than is borne.
+void OffendTillShutOut(Links& links, const NodeId& peer) {
+  for (int64_t i = 0; i < OffenceOptions().most; ++i) {
+    links.Offend(peer, "a message of lies");
+  }
+}
+
+TEST_F(LinksTest, APeerThatKeepsOffendingIsShutOutForADoublingTime) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  ASSERT_TRUE(b.links.AddAddress("a:1").ok());
+  scheduler_.RunFor(absl::Seconds(5));
+  const NodeId peer("b");
+  for (const int64_t seconds : {10, 20, 40}) {
+    SCOPED_TRACE(seconds);
+    ASSERT_TRUE(a.links.IsUp(peer));
+    OffendTillShutOut(a.links, peer);
+    scheduler_.RunFor(absl::Seconds(1));
+    EXPECT_FALSE(a.links.IsUp(peer));
+    // Neither dialled nor let in.
+    scheduler_.RunFor(absl::Seconds(seconds - 2));
+    EXPECT_FALSE(a.links.IsUp(peer));
+    scheduler_.RunFor(absl::Seconds(30));  // their own back-off
+  }
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 3);
+  ASSERT_TRUE(a.links.IsUp(peer));
+  // The others' links are not touched by any of it.
+  LinkEnd c(network_, "c");
+  ASSERT_TRUE(c.links.AddAddress("a:1").ok());
+  OffendTillShutOut(a.links, peer);
+  scheduler_.RunFor(absl::Seconds(5));
+  EXPECT_TRUE(a.links.IsUp(NodeId("c")));
+}
+
+TEST_F(LinksTest, OffencesFarApartAreForgiven) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  for (int64_t i = 0; i < 3 * OffenceOptions().most; ++i) {
+    scheduler_.RunFor(absl::Seconds(5));
+    a.links.Offend(NodeId("b"), "a message of lies");
+  }
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 0);
+}
+
+TEST(Offences, AQuietPeerBeginsAnew) {
+  const OffenceOptions options;
+  Offences offences(options);
+  const NodeId peer("b");
+  absl::Time now = absl::UnixEpoch();
+  const auto shut_out = [&] {
+    for (int64_t i = 1; i < options.most; ++i) {
+      EXPECT_FALSE(offences.Count(peer, now));
+    }
+    EXPECT_TRUE(offences.Count(peer, now));
+    return offences.Remaining(peer, now);
+  };
+  EXPECT_EQ(shut_out(), options.first);
+  EXPECT_FALSE(offences.Count(peer, now));  // it is out already
+  now += options.first;
+  EXPECT_EQ(shut_out(), 2 * options.first);
+  for (int i = 0; i < 20; ++i) {
+    now += options.longest;
+    shut_out();
+  }
+  EXPECT_EQ(offences.Remaining(peer, now), options.longest);
+  now += 2 * options.longest + absl::Seconds(1);
+  EXPECT_EQ(shut_out(), options.first);
+  EXPECT_LE(offences.Remaining(NodeId("c"), now), absl::ZeroDuration());
+}
+
 }  // namespace
 }  // namespace dfl::runtime

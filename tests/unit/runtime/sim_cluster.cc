@@ -58,6 +58,7 @@ void SimCluster::Boot(int64_t i) {
   NodeOptions node;
   node.self = id(i);
   node.incarnation = transport.incarnation;
+  node.offences = options_.offences;
   node.transfers = options_.transfers;
   slot.node = std::make_unique<LinkedNode>(node, *slot.loop, *slot.transport,
                                            *slot.loop, *slot.log);

@@ -68,6 +68,7 @@ struct ClusterOptions {
   absl::Duration worker_delay = absl::Microseconds(100);
   simports::SimNetworkOptions network;
   TransfersOptions transfers;
+  OffenceOptions offences;
   int64_t max_queued_bytes = 4 << 20;
   // Node i dials the nodes below it.
   bool dial = true;
