@@ -35,6 +35,11 @@ int ListenAtOne(const addrinfo& found, int backlog, Listening& listening) {
   if (fd < 0) return errno;
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // The wildcard of IPv6 is that of IPv4 too, whatever the system's default is.
+  const int off = 0;
+  if (found.ai_family == AF_INET6) {
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  }
   sockaddr_storage address{};
   std::memcpy(&address, found.ai_addr, found.ai_addrlen);
   if (listening.port != 0) SetPort(address, listening.port);

@@ -33,7 +33,8 @@ struct Listening {
 };
 
 // Listens at every address that `address` stands for and that can be listened
-// on, as TryListen. With port 0 the system chooses one.
+// on, as TryListen. With port 0 the system chooses one. "::" is listened on for
+// IPv4 too.
 Listening ListenAt(const HostPort& address, int backlog);
 
 }  // namespace dfl

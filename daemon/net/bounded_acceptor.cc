@@ -61,6 +61,15 @@ absl::Status ListenError(const HostPort& address,
   }
 }
 
+// A wildcard of either family is one of both, as with gRPC's own listener.
+Listening ListenAtBoth(const HostPort& address) {
+  if (!IsWildcard(address.host)) return ListenAt(address, kBacklog);
+  Listening both = ListenAt({"::", address.port}, kBacklog);
+  const int error = both.failure.error;
+  if (both.failure.ok() || error == EADDRINUSE || error == EACCES) return both;
+  return ListenAt(address, kBacklog);  // there is no IPv6
+}
+
 // "203.0.113.7:4711" or "fe80::1:4711": an address that IPv6 maps is IPv4's,
 // and there is no zone.
 std::string RemoteOf(const sockaddr_storage& address, socklen_t length) {
@@ -73,7 +82,7 @@ std::string RemoteOf(const sockaddr_storage& address, socklen_t length) {
   }
   absl::string_view plain(host);
   plain = plain.substr(0, plain.find('%'));
-  if (address.ss_family == AF_INET6) absl::ConsumePrefix(&plain, "::ffff:");
+  if (absl::StrContains(plain, ".")) absl::ConsumePrefix(&plain, "::ffff:");
   return absl::StrCat(plain, ":", port);
 }
 
@@ -147,7 +156,7 @@ absl::Status BoundedAcceptor::Listen(const std::string& address) {
         absl::StrCat("address \"", address, "\": ", parsed.status().message(),
                      "; ", kHostPortForms));
   }
-  const Listening listening = ListenAt(*parsed, kBacklog);
+  const Listening listening = ListenAtBoth(*parsed);
   if (!listening.failure.ok()) return ListenError(*parsed, listening.failure);
   for (const int fd : listening.fds) {
     epoll_event event{};
@@ -190,13 +199,30 @@ void BoundedAcceptor::Stop() {
   listeners_.clear();
 }
 
-void BoundedAcceptor::Admitted(absl::string_view remote) {
+void BoundedAcceptor::Admitted(absl::string_view remote,
+                               const std::string& peer) {
   const std::string key = RemoteOf(remote);
   absl::MutexLock lock(&mutex_);
+  std::vector<ConnectionId> ids;
   const auto [begin, end] = by_remote_.equal_range(key);
-  for (auto it = begin; it != end; ++it) {
-    if (!connections_.at(it->second).silent) pending_.erase(it->second);
+  for (auto it = begin; it != end; ++it) ids.push_back(it->second);
+  for (const ConnectionId id : ids) Admit(id, peer);
+}
+
+void BoundedAcceptor::Admit(ConnectionId id, const std::string& peer) {
+  Connection& connection = connections_.at(id);
+  if (connection.silent || pending_.count(id) == 0) return;
+  if (!peer.empty()) {
+    int64_t& count = of_peer_[peer];
+    if (count >= options_.max_of_peer) {
+      Count(kTooManyOfPeer);
+      End(id);
+      return;
+    }
+    ++count;
+    connection.peer = peer;
   }
+  pending_.erase(id);
 }
 
 int64_t BoundedAcceptor::pending() const {
@@ -365,6 +391,10 @@ void BoundedAcceptor::End(ConnectionId id) {
       by_remote_.erase(it);
       break;
     }
+  }
+  const auto of_peer = of_peer_.find(connection.peer);
+  if (of_peer != of_peer_.end() && --of_peer->second == 0) {
+    of_peer_.erase(of_peer);
   }
   connections_.erase(found);
 }

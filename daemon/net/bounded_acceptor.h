@@ -42,6 +42,8 @@ struct AcceptorOptions {
   int64_t max_pending = 128;
   // The most connections of any kind.
   int64_t max_connections = 1024;
+  // The most admitted connections of one peer, where the service names it.
+  int64_t max_of_peer = 8;
   // How long a connection may take until it is admitted.
   absl::Duration patience = absl::Seconds(5);
   // Told of each refusal, by one of the reasons below, on the acceptor's
@@ -56,11 +58,13 @@ inline constexpr absl::string_view kAbandoned = "abandoned";  // by the peer
 inline constexpr absl::string_view kTooSlow = "handshake-timeout";
 inline constexpr absl::string_view kCrowdedOut = "crowded-out";
 inline constexpr absl::string_view kTooMany = "too-many-connections";
+inline constexpr absl::string_view kTooManyOfPeer = "too-many-of-one-peer";
 
 class BoundedAcceptor {
  public:
   // Listens on every address, "host:port"; with port 0 the system chooses. A
-  // name is listened on at all its addresses that are this machine's.
+  // name is listened on at all its addresses that are this machine's, and
+  // 0.0.0.0 as [::] for both families where there is IPv6.
   // Errors: INVALID_ARGUMENT: not an address; ALREADY_EXISTS: in use;
   // PERMISSION_DENIED: not for this user; UNAVAILABLE: not an address of this
   // machine, or the name has none. Each text names the address and what to do.
@@ -83,8 +87,10 @@ class BoundedAcceptor {
   void Stop();
 
   // The connection from `remote`, as gRPC's ServerContext::peer() names it, is
-  // a member's. An unknown one is ignored.
-  void Admitted(absl::string_view remote) ABSL_LOCKS_EXCLUDED(mutex_);
+  // a member's, which `peer` names; "" is nobody's name. It is ended when the
+  // peer has too many. An unknown one is ignored.
+  void Admitted(absl::string_view remote, const std::string& peer = "")
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t pending() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t connections() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -98,6 +104,7 @@ class BoundedAcceptor {
     int fd = -1;
     bool silent = true;
     std::string remote;
+    std::string peer;  // who was admitted, if the service named it
     Clock::time_point deadline;
   };
 
@@ -112,6 +119,8 @@ class BoundedAcceptor {
   // Both return what is to be handed on, -1 if nothing is.
   int Accept(int listener) ABSL_LOCKS_EXCLUDED(mutex_);
   int OnEvent(ConnectionId id, uint32_t events) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Admit(ConnectionId id, const std::string& peer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False when there is no room for one more.
   bool MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int HandOn(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -136,6 +145,8 @@ class BoundedAcceptor {
   std::map<ConnectionId, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   std::set<ConnectionId> pending_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, ConnectionId> by_remote_ ABSL_GUARDED_BY(mutex_);
+  // Admitted connections of each named peer that has any.
+  std::map<std::string, int64_t> of_peer_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t, std::less<>> refusals_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/base/try_listen.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/process.h"
@@ -27,8 +27,9 @@ constexpr absl::string_view kTlsRecord("\x16\x03\x01\x02\x00", 5);
 
 class BoundedAcceptorTest : public ::testing::Test {
  protected:
-  ~BoundedAcceptorTest() override {
+  void TearDown() override {
     if (acceptor_ != nullptr) acceptor_->Stop();
+    absl::MutexLock lock(&mutex_);
     for (const int fd : taken_) close(fd);
   }
 
@@ -111,9 +112,24 @@ TEST_F(BoundedAcceptorTest, HandsOnWhatBeginsATlsRecord) {
 }
 
 TEST_F(BoundedAcceptorTest, KnowsAMemberByItsIpv6Address) {
+  if (!TryListen({"::1", 0}).ok()) GTEST_SKIP() << "there is no IPv6 here";
   Start({}, "[::1]:0");
   const auto member = Member();
   EXPECT_EQ(acceptor_->pending(), 0);
+}
+
+TEST_F(BoundedAcceptorTest, TheWildcardIsOfBothFamilies) {
+  Start({}, "0.0.0.0:0");
+  const int port = ParseHostPort(address_)->port;
+  EXPECT_EQ(address_, absl::StrCat("0.0.0.0:", port));
+  address_ = absl::StrCat("127.0.0.1:", port);
+  const auto by_ipv4 = Member();
+  EXPECT_EQ(acceptor_->pending(), 0);
+  if (TryListen({"::1", 0}).ok()) {
+    address_ = absl::StrCat("[::1]:", port);
+    const auto by_ipv6 = Member();
+    EXPECT_EQ(acceptor_->pending(), 0);
+  }
 }
 
 TEST_F(BoundedAcceptorTest, ListensAtAllAddressesOfAName) {
@@ -203,6 +219,31 @@ TEST_F(BoundedAcceptorTest, MembersAreBoundedToo) {
                          [&] { return acceptor_->connections() == 1; }));
   const auto fourth = Member();
   EXPECT_TRUE(fourth->IsOpen());
+}
+
+TEST_F(BoundedAcceptorTest, OneMemberIsBoundedByItself) {
+  AcceptorOptions options;
+  options.max_of_peer = 2;
+  Start(options);
+  const auto connect = [&](const std::string& peer) {
+    auto member = std::make_unique<RawSocket>(address_);
+    const size_t before = taken();
+    EXPECT_TRUE(member->Send(kTlsRecord));
+    EXPECT_TRUE(WaitTaken(before + 1));
+    acceptor_->Admitted(member->GrpcName(), peer);
+    acceptor_->Admitted(member->GrpcName(), peer);  // its second stream
+    return member;
+  };
+  const auto first = connect("b");
+  const auto second = connect("b");
+  EXPECT_TRUE(connect("b")->WaitForEnd());
+  EXPECT_EQ(acceptor_->refusals()[std::string(kTooManyOfPeer)], 1);
+  const auto other = connect("c");
+  EXPECT_TRUE(first->IsOpen() && second->IsOpen() && other->IsOpen());
+  EndTaken(0);
+  EXPECT_TRUE(Eventually(absl::Seconds(10),
+                         [&] { return acceptor_->connections() == 2; }));
+  EXPECT_TRUE(connect("b")->IsOpen());
 }
 
 TEST_F(BoundedAcceptorTest, WithoutTlsEveryConnectionIsHandedOn) {
