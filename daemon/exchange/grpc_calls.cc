@@ -25,26 +25,42 @@ PeerCertificates CertificatesOf(const grpc::AuthContext& context) {
 
 }  // namespace internal
 
-absl::Status CallRegistry::Add(std::shared_ptr<Stream> stream) {
+std::string PeerOf(const grpc::AuthContext& context) {
+  return internal::Property(context, GRPC_PEER_SPIFFE_ID_PROPERTY_NAME);
+}
+
+absl::Status CallRegistry::Add(std::shared_ptr<Stream> stream,
+                               const std::string& peer) {
   absl::MutexLock lock(&mutex_);
   if (closing_) return absl::UnavailableError("the node is shutting down");
-  if (static_cast<int64_t>(streams_.size()) >= max_calls_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the node has ", streams_.size(),
-                     " streams open; no more are accepted"));
+  if (static_cast<int64_t>(calls_.size()) >= max_calls_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the node has ", calls_.size(), " streams open; no more are accepted"));
+  }
+  if (!peer.empty()) {
+    int64_t& count = of_peer_[peer];
+    if (count >= kMaxCallsOfPeer) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          peer, " has ", count, " streams open here; no more are accepted"));
+    }
+    ++count;
   }
   const StreamId id = stream->id();
-  streams_.emplace(id, std::move(stream));
+  calls_.emplace(id, LiveCall{std::move(stream), peer});
   return absl::OkStatus();
 }
 
 void CallRegistry::Remove(StreamId id) {
-  std::shared_ptr<Stream> removed;  // dies after the lock
+  LiveCall removed;  // dies after the lock
   absl::MutexLock lock(&mutex_);
-  const auto found = streams_.find(id);
-  if (found == streams_.end()) return;
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
   removed = std::move(found->second);
-  streams_.erase(found);
+  calls_.erase(found);
+  const auto of_peer = of_peer_.find(removed.peer);
+  if (of_peer != of_peer_.end() && --of_peer->second == 0) {
+    of_peer_.erase(of_peer);
+  }
 }
 
 void CallRegistry::Shutdown() {
@@ -52,7 +68,7 @@ void CallRegistry::Shutdown() {
   {
     absl::MutexLock lock(&mutex_);
     closing_ = true;
-    for (const auto& [id, stream] : streams_) streams.push_back(stream);
+    for (const auto& [id, call] : calls_) streams.push_back(call.stream);
   }
   for (const auto& stream : streams) {
     stream->Stop(absl::UnavailableError("the node is shutting down"));

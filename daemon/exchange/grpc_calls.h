@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -25,31 +26,47 @@ namespace dfl::exchange {
 // Thread-safe.
 class CallRegistry {
  public:
+  // The most calls that one peer may make here: a link has two, and for a
+  // moment there may be another link, a renewal and ones that are ending.
+  static constexpr int64_t kMaxCallsOfPeer = 16;
+
   explicit CallRegistry(int64_t max_calls) : max_calls_(max_calls) {}
 
   StreamId NewId() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return ++last_id_;
   }
-  // Errors: UNAVAILABLE: shutting down; RESOURCE_EXHAUSTED: too many calls.
-  // Then the call is not in it, and Remove does nothing.
-  absl::Status Add(std::shared_ptr<Stream> stream) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `peer` made the call; "": we made it, or the peer is not known.
+  // Errors: UNAVAILABLE: shutting down; RESOURCE_EXHAUSTED: too many calls, or
+  // too many of that peer. Then the call is not in it, and Remove does nothing.
+  absl::Status Add(std::shared_ptr<Stream> stream, const std::string& peer = "")
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(StreamId id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Refuses new calls and ends the existing ones.
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitUntilEmpty() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  struct LiveCall {
+    std::shared_ptr<Stream> stream;
+    std::string peer;
+  };
+
   bool Empty() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return streams_.empty();
+    return calls_.empty();
   }
 
   const int64_t max_calls_;
   absl::Mutex mutex_;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   StreamId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<StreamId, std::shared_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<StreamId, LiveCall> calls_ ABSL_GUARDED_BY(mutex_);
+  // Of each known peer that has any.
+  std::map<std::string, int64_t> of_peer_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The identity of a connection's peer as a URI; "" in plain text.
+std::string PeerOf(const grpc::AuthContext& context);
 
 namespace internal {
 
@@ -224,7 +241,9 @@ class AcceptedCall final : public grpc::ServerBidiReactor<In, Out>,
       std::function<void(StreamId)> wake) {
     auto* call = new AcceptedCall(registry, context, std::move(wake));
     const std::shared_ptr<Stream> stream = call->stream_;
-    if (absl::Status added = registry->Add(stream); !added.ok()) {
+    if (absl::Status added =
+            registry->Add(stream, PeerOf(*context->auth_context()));
+        !added.ok()) {
       stream->Stop(added);
       return call;
     }

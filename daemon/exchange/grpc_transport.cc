@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/exchange/address.h"
 #include "daemon/exchange/grpc_keeper.h"
 #include "daemon/exchange/link_errors.h"
 #include "daemon/exchange/proto_frames.h"
@@ -34,7 +33,12 @@ GrpcTransport::GrpcTransport(ports::Loop& loop, GrpcTransportOptions options)
       nonces_(FreshSeed(options_.self.incarnation)),
       lobby_(loop, options_.hello_timeout),
       // Two streams a link, and some for peers that have not said Hello yet.
-      registry_(std::make_shared<CallRegistry>(2 * options_.max_links + 64)) {
+      registry_(std::make_shared<CallRegistry>(2 * options_.max_links + 64)),
+      upkeep_(loop, options_, gate_, registry_, Waker(),
+              [this](LinkId id, const absl::Status& reason) {
+                Forget(id, reason);
+                handler_->OnLinkDown(id, reason);
+              }) {
   KeepCallbackThreads();
   DFL_CHECK(options_.self.incarnation != 0);
   DFL_CHECK(ValidateNodeName(options_.self.node.name()).ok());
@@ -67,6 +71,7 @@ void GrpcTransport::Shutdown() {
   links_.clear();
   streams_.clear();
   lobby_.Close();
+  upkeep_.Close();
   if (listener_ != nullptr) listener_->Shutdown();
   registry_->WaitUntilEmpty();
   listener_.reset();
@@ -103,24 +108,22 @@ void GrpcTransport::Dial(const std::string& address) {
                          "no answer within ",
                          absl::FormatDuration(options_.dial_timeout))));
       }));
-  const absl::StatusOr<HostPort> parsed = ParseAddress(address);
-  absl::Status failure = parsed.status();
+  link.refusal = std::make_shared<DialRefusal>();
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      gate_.Connect(address, ChannelArguments(options_), link.refusal);
+  absl::Status failure = channel.status();
   if (failure.ok() &&
       static_cast<int64_t>(links_.size()) > options_.max_links) {
     failure = absl::ResourceExhaustedError(absl::StrCat(
         "there are ", links_.size() - 1, " links already; no more are made"));
   }
-  link.refusal = std::make_shared<DialRefusal>();
-  const auto credentials = gate_.DialCredentials(link.refusal);
-  if (failure.ok()) failure = credentials.status();
   if (!failure.ok()) {
     PostSafely([this, id, failure] { FailDial(id, failure); });
     return;
   }
 
-  link.channel =
-      grpc::CreateCustomChannel(absl::StrCat("dns:///", parsed->ToString()),
-                                *credentials, ChannelArguments(options_));
+  link.channel = *std::move(channel);
+  link.shown = gate_.shown();
   const pb::Hello hello = gate_.MakeHello(options_.self, link.nonce);
   link.streams[0] = DialControl(registry_, link.channel, hello, Waker());
   link.streams[1] = DialBulk(registry_, link.channel, hello, Waker());
@@ -182,6 +185,13 @@ void GrpcTransport::OnAcceptedHello(StreamId id, const Greeting& greeting) {
             : "another daemon with the same node name; give each its own",
         " (\"", self.node.name(), "\")"));
   }
+  if (status.ok() && upkeep_.Renew(*peer, greeting.hello.link_nonce(),
+                                   greeting.certificates)) {
+    // The dialler ends it when it has the answer.
+    lobby_.Find(id)->SendHello(
+        gate_.MakeHello(self, greeting.hello.link_nonce()));
+    return;
+  }
   if (status.ok() &&
       static_cast<int64_t>(links_.size()) >= options_.max_links) {
     status = absl::ResourceExhaustedError(
@@ -201,6 +211,7 @@ void GrpcTransport::OnAcceptedHello(StreamId id, const Greeting& greeting) {
   link.peer = std::move(pair->peer);
   // Both streams are of one connection.
   link.certificates = greeting.certificates;
+  link.shown = gate_.shown();
   for (std::shared_ptr<Stream>& stream : pair->streams) {
     stream->SendHello(gate_.MakeHello(self, link.nonce));
     streams_[stream->id()] = {stream, link_id};
@@ -220,6 +231,8 @@ void GrpcTransport::BringUp(LinkId id) {
   for (const std::shared_ptr<Stream>& stream : link.streams) {
     stream->OpenUp(link.budget);
   }
+  upkeep_.Add(
+      id, {link.peer, link.dialled, link.nonce, link.certificates, link.shown});
   // Copies: the handler may close the link at once.
   const ports::PeerIdentity peer = link.peer;
   const std::string dialled = link.dialled;
@@ -230,6 +243,7 @@ void GrpcTransport::Forget(LinkId id, const absl::Status& reason) {
   const auto found = links_.find(id);
   const Link link = std::move(found->second);
   links_.erase(found);
+  upkeep_.Remove(id);
   if (link.timer != 0) loop_.Cancel(link.timer);
   for (const std::shared_ptr<Stream>& stream : link.streams) {
     if (stream == nullptr) continue;
@@ -243,21 +257,6 @@ void GrpcTransport::TakeDown(LinkId id, const absl::Status& cause) {
   const absl::Status reason = LossReason(link.peer, link.dialled, cause);
   Forget(id, reason);
   handler_->OnLinkDown(id, reason);
-}
-
-void GrpcTransport::RecheckPeers(absl::Time now) {
-  if (shut_down_ || !gate_.secured()) return;
-  std::map<LinkId, absl::Status> refused;
-  for (const auto& [id, link] : links_) {
-    if (link.state != LinkState::kUp) continue;
-    const tls::PeerVerdict verdict = gate_.Recheck(link.certificates, now);
-    if (!verdict.ok()) refused[id] = NotAdmitted(link.peer, verdict.text);
-  }
-  for (const auto& [id, reason] : refused) {
-    Forget(id, reason);
-    handler_->OnLinkDown(id, reason);
-    if (shut_down_) return;
-  }
 }
 
 void GrpcTransport::Close(LinkId id, const absl::Status& reason) {
@@ -291,7 +290,9 @@ absl::Status GrpcTransport::Send(LinkId id, ports::Frame frame) {
 
 std::shared_ptr<Stream> GrpcTransport::Find(StreamId id) const {
   const auto found = streams_.find(id);
-  return found == streams_.end() ? lobby_.Find(id) : found->second.stream;
+  if (found != streams_.end()) return found->second.stream;
+  const std::shared_ptr<Stream> guest = lobby_.Find(id);
+  return guest != nullptr ? guest : upkeep_.Find(id);
 }
 
 void GrpcTransport::Drain(StreamId id) {
@@ -306,6 +307,8 @@ void GrpcTransport::Drain(StreamId id) {
       OnLinkEvent(linked->second.link, std::move(event));
     } else if (lobby_.Find(id) != nullptr) {
       OnLobbyEvent(id, event);
+    } else if (upkeep_.Find(id) != nullptr) {
+      upkeep_.OnEvent(id, event);
     } else {
       return;
     }

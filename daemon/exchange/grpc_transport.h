@@ -19,6 +19,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/exchange/grpc_calls.h"
 #include "daemon/exchange/grpc_options.h"
+#include "daemon/exchange/link_upkeep.h"
 #include "daemon/exchange/lobby.h"
 #include "daemon/exchange/peer_gate.h"
 #include "daemon/exchange/peer_listener.h"
@@ -45,9 +46,12 @@ class GrpcTransport final : public ports::Transport {
       const std::vector<std::string>& addresses);
 
   // Ends the links of peers that are not admitted any more: their certificate
-  // has expired, its authority was removed, or they are banned. Call at least
-  // once a second in a secured network.
-  void RecheckPeers(absl::Time now);
+  // has expired, its authority was removed, or they are banned. Shows peers the
+  // newest certificate of this node. See link_upkeep.h. Call at least once a
+  // second in a secured network.
+  void RecheckPeers(absl::Time now) { upkeep_.Recheck(now); }
+  // See LinkUpkeep.
+  int64_t unrenewed_links() const { return upkeep_.unrenewed(); }
 
   // The address in all later Hellos. "": this node cannot be dialled.
   void SetAdvertised(const std::string& address) {
@@ -77,6 +81,7 @@ class GrpcTransport final : public ports::Transport {
     uint64_t nonce = 0;
     ports::PeerIdentity peer;
     PeerCertificates certificates;         // that the peer showed
+    std::string shown;                     // what we showed: its fingerprint
     std::shared_ptr<DialRefusal> refusal;  // when we dialled
     int hellos = 0;                        // kDialling: answers so far
     std::shared_ptr<Stream> streams[2];    // by StreamKind
@@ -123,6 +128,7 @@ class GrpcTransport final : public ports::Transport {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
   const std::shared_ptr<CallRegistry> registry_;
+  LinkUpkeep upkeep_;
   std::unique_ptr<PeerListener> listener_;
 };
 

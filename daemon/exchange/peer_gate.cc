@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/exchange/address.h"
 
 namespace dfl::exchange {
 
@@ -32,14 +34,22 @@ pb::Hello PeerGate::MakeHello(const ports::PeerIdentity& self,
   return hello;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>>
-PeerGate::DialCredentials(std::shared_ptr<DialRefusal> refusal) const {
-  if (!secured()) return grpc::InsecureChannelCredentials();
-  return security_->ChannelCredentials(
-      PeerRoles(),
-      [refusal = std::move(refusal)](const tls::PeerVerdict& verdict) {
-        refusal->Set(verdict);
-      });
+absl::StatusOr<std::shared_ptr<grpc::Channel>> PeerGate::Connect(
+    const std::string& address, const grpc::ChannelArguments& arguments,
+    std::shared_ptr<DialRefusal> refusal) const {
+  DFL_ASSIGN_OR_RETURN(const HostPort parsed, ParseAddress(address));
+  std::shared_ptr<grpc::ChannelCredentials> credentials =
+      grpc::InsecureChannelCredentials();
+  if (secured()) {
+    DFL_ASSIGN_OR_RETURN(credentials,
+                         security_->ChannelCredentials(
+                             PeerRoles(), [refusal = std::move(refusal)](
+                                              const tls::PeerVerdict& verdict) {
+                               refusal->Set(verdict);
+                             }));
+  }
+  return grpc::CreateCustomChannel(absl::StrCat("dns:///", parsed.ToString()),
+                                   credentials, arguments);
 }
 
 absl::StatusOr<ports::PeerIdentity> PeerGate::Admit(const Greeting& greeting,

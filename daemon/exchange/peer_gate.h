@@ -49,9 +49,12 @@ class PeerGate {
   // What this node says of itself.
   pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t nonce) const;
 
-  // For one dial. `refusal` is told when we refuse the peer in the handshake.
-  // Errors: UNAVAILABLE while this node has no valid certificate.
-  absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> DialCredentials(
+  // A channel to `address` that does not connect yet. `refusal` is told when we
+  // refuse the peer in the handshake.
+  // Errors: INVALID_ARGUMENT: not an address; UNAVAILABLE while this node has
+  // no valid certificate.
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(
+      const std::string& address, const grpc::ChannelArguments& arguments,
       std::shared_ptr<DialRefusal> refusal) const;
 
   // The identity in a greeting. Refusals are counted.

@@ -33,11 +33,12 @@ class PeerListener::Service final : public pb::PeerService::CallbackService {
   template <typename In, typename Out>
   grpc::ServerBidiReactor<In, Out>* Accept(
       grpc::CallbackServerContext* context) {
-    // gRPC makes no stream of a connection before its handshake is over.
-    acceptor_->Admitted(context->peer());
     return AcceptedCall<In, Out>::Start(
         registry_, context,
-        [this, remote = context->peer()](std::shared_ptr<Stream> stream) {
+        [this, context](std::shared_ptr<Stream> stream) {
+          // gRPC makes no stream of a connection before its handshake is over.
+          const std::string remote = context->peer();
+          acceptor_->Admitted(remote, PeerOf(*context->auth_context()));
           on_stream_(std::move(stream), remote);
         },
         wake_);

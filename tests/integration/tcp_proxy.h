@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "daemon/exchange/address.h"
 #include "gtest/gtest.h"
 
@@ -50,6 +52,12 @@ class TcpProxy {
 
   // How many pieces it has carried so far.
   int64_t carried() const { return carried_; }
+
+  // The first bytes that the target answered, at most 64 KiB.
+  std::string first_answer() const {
+    absl::MutexLock lock(&mutex_);
+    return first_answer_;
+  }
 
   // Carries nothing more and says nothing.
   void Freeze() { frozen_ = true; }
@@ -110,6 +118,10 @@ class TcpProxy {
       if (n <= 0) break;
       sent += n;
     }
+    if (got > 0 && from == pair->second) {
+      absl::MutexLock lock(&mutex_);
+      if (first_answer_.empty()) first_answer_.assign(buffer, got);
+    }
     if (got > 0 && sent == got) {
       ++carried_;
       return;
@@ -137,6 +149,8 @@ class TcpProxy {
   std::atomic<bool> frozen_ = false;
   std::atomic<bool> reset_ = false;
   std::atomic<bool> stop_ = false;
+  mutable absl::Mutex mutex_;
+  std::string first_answer_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
