@@ -1,6 +1,7 @@
 #include "daemon/runtime/gossip/record_pulls.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
@@ -85,10 +86,10 @@ void RecordPulls::StartAll() {
   for (auto& entry : peers_) {
     if (MayStart(entry.second)) waiting.push_back(&entry);
   }
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [](const auto* a, const auto* b) {
-                     return a->second.strikes < b->second.strikes;
-                   });
+  std::sort(waiting.begin(), waiting.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->second.strikes, a->first) <
+           std::tie(b->second.strikes, b->first);
+  });
   for (auto* entry : waiting) Start(entry->first, entry->second);
 }
 
