@@ -11,13 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "daemon/tls/authority.h"
 #include "daemon/tls/key_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/support/daemon_process.h"
 
 namespace dfl::testing_support {
@@ -222,6 +227,72 @@ TEST_F(Secured, AnUnsignedPlanIsRefusedAlsoFromRoot) {
                  {{"HOME", folder_.File("nobody")}});
   EXPECT_NE(outcome.exit_code, kOk);
   EXPECT_THAT(outcome.err, HasSubstr("dflctl cert"));
+}
+
+// What an operator may call never gives away what is in the node's key file.
+TEST_F(Secured, AnOperatorCannotReadAKeyFile) {
+  MakeNetwork();
+  DaemonProcess::Options options = OptionsOf("a");
+  options.extra_flags = {"--control.listen=127.0.0.1:0"};
+  nodes_["a"] = std::make_unique<DaemonProcess>(options);
+  ASSERT_TRUE(nodes_["a"]->Start()) << nodes_["a"]->log();
+  std::string address;
+  const auto ready = nlohmann::json::parse(ReadFile(folder_.File("a.1.ready")));
+  for (const auto& at : ready.at("control")) {
+    if (at != nodes_["a"]->target()) address = at;
+  }
+  const std::string key = TlsFolder("a") + "/key.pem";
+
+  std::string told;
+  const auto call = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--target", address});
+    const Outcome outcome = Dflctl(arguments);
+    told += outcome.out + outcome.err;
+    return outcome.exit_code;
+  };
+  ASSERT_EQ(call({"status", "-o", "json"}), kOk) << told;
+  // As the file of a model, in a question and in an order.
+  WriteFile(folder_.File("key-plan.yaml"),
+            absl::StrCat("members: [a, b]\nmodel: {kind: torchscript, path: ",
+                         key, ", classes: 3}\nalgorithm: {name: local}\n"));
+  EXPECT_NE(call({"plan", "apply", folder_.File("key-plan.yaml"), "--dry-run"}),
+            kOk);
+  EXPECT_NE(call({"plan", "apply", folder_.File("key-plan.yaml")}), kOk);
+  // As an address, which errors quote.
+  EXPECT_NE(call({"peer", "add", key}), kOk);
+  // In what a node tells of itself.
+  call({"config", "show"});
+  call({"status", "-o", "json"});
+  call({"peer", "list"});
+  call({"record", "list"});
+  call({"get"});
+  WriteFile(folder_.File("own-plan.yaml"),
+            "members: [a]\nmodel: {kind: mlp, classes: 3, hidden: [16]}\n"
+            "algorithm: {name: local}\nbatch_size: 8\nstop: {steps: 5}\n");
+  ASSERT_EQ(call({"plan", "apply", folder_.File("own-plan.yaml")}), kOk)
+      << told;
+  call({"plan", "show"});
+  ASSERT_EQ(call({"train", "start"}), kOk) << told;
+  ASSERT_TRUE(nodes_["a"]->StatusBecomes(
+      absl::Seconds(30), [](const client::NodeStatus& status) {
+        return status.phase == client::Phase::kFinished;
+      }));
+  const std::string exported = folder_.File("out.safetensors");
+  EXPECT_EQ(call({"model", "export", exported}), kOk) << told;
+  told += ReadFile(exported);
+
+  int lines = 0;
+  for (absl::string_view line : absl::StrSplit(ReadFile(key), '\n')) {
+    std::string bytes;
+    if (absl::StartsWith(line, "-----") ||
+        !absl::Base64Unescape(line, &bytes) || bytes.size() < 16) {
+      continue;
+    }
+    ++lines;
+    EXPECT_FALSE(absl::StrContains(told, line));
+    EXPECT_FALSE(absl::StrContains(told, bytes));
+  }
+  EXPECT_GT(lines, 0);
 }
 
 TEST_F(Secured, ABanEndsTheLinkAndAnUnbanLetsItComeBack) {

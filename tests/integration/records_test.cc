@@ -83,7 +83,6 @@ class HonestNode final : public runtime::RecordListener,
         std::make_unique<exchange::GrpcTransport>(loop_, std::move(transport));
     runtime::NodeOptions options;
     options.self = NodeId(name);
-    options.offences.most = 1'000'000;  // or it would soon hear no liar
     Run([&] {
       node_ = std::make_unique<runtime::LinkedNode>(
           options, loop_, *transport_, worker_, *this,

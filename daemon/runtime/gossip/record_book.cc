@@ -99,12 +99,13 @@ absl::StatusOr<std::string> RecordBook::Load() {
       continue;
     }
     const bool trusted = judge_.CheckAuthor(*record).ok();
-    // Behind those before it in the file, which override it.
-    const size_t at = RangeOf(current, record->id).second;
-    current.insert(
-        current.begin() + static_cast<int64_t>(at),
+    current.push_back(
         {std::make_shared<const Record>(*std::move(record)), trusted});
   }
+  std::stable_sort(current.begin(), current.end(),
+                   [](const Held& a, const Held& b) {
+                     return KeyBefore(a.record->id, b.record->id);
+                   });
   current_ = std::move(current);
   history_ = std::move(content.history);
   if (!note.empty()) {

@@ -61,7 +61,7 @@ absl::StatusOr<RecordBook::Answer> RecordGossip::Offer(
   const absl::StatusOr<RecordBook::Answer> answer =
       book_.Offer(*std::move(record));
   if (answer.ok() && *answer == RecordBook::Answer::kTaken) {
-    Announce(id, NodeId());
+    Announce(book_.Find(id)->record, NodeId());
   }
   return answer;
 }
@@ -156,22 +156,22 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
   if (*answer != RecordBook::Answer::kTaken) {
     return pulls_.Useless(from, whole.id);
   }
-  Announce(whole.id, from);
+  Announce(book_.Find(whole.id)->record, from);
   pulls_.Taken(from);
 }
 
-void RecordGossip::Announce(const ports::RecordId& id, const NodeId& from) {
-  const std::shared_ptr<const Record> record = book_.Find(id)->record;
+void RecordGossip::Announce(std::shared_ptr<const Record> record,
+                            const NodeId& from) {
   events_.Report(ports::RecordCame{true, from, record->Describe()});
   if (options_.listener != nullptr) {
     options_.listener->OnRecordTaken(*record, from);
   }
   // The listener may have changed whom the judge trusts.
-  const RecordBook::Held* held = book_.Find(id);
+  const RecordBook::Held* held = book_.Find(record->id);
   if (held == nullptr || !held->trusted) return;
   for (const auto& [peer, allowance] : allowances_) {
     if (peer == from) continue;
-    (void)links_.Send(peer, ports::RecordSummary{{id}});
+    (void)links_.Send(peer, ports::RecordSummary{{record->id}});
   }
 }
 

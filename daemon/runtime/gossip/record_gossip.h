@@ -107,8 +107,8 @@ class RecordGossip
   void Refuse(const NodeId& from, const ports::RecordId& id,
               const absl::Status& why);
   void TakeWhole(const NodeId& from, RecordPulls::Whole whole);
-  // Tells everybody but `from` of a record that was just taken.
-  void Announce(const ports::RecordId& id, const NodeId& from);
+  // Tells everybody but `from`.
+  void Announce(std::shared_ptr<const Record> record, const NodeId& from);
   void SendAll(const NodeId& peer);
   bool SpendPart(const NodeId& peer);
 

@@ -1,7 +1,6 @@
 #include "daemon/runtime/gossip/record_pulls.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
@@ -86,10 +85,10 @@ void RecordPulls::StartAll() {
   for (auto& entry : peers_) {
     if (MayStart(entry.second)) waiting.push_back(&entry);
   }
-  std::sort(waiting.begin(), waiting.end(), [](const auto* a, const auto* b) {
-    return std::tie(a->second.strikes, a->first) <
-           std::tie(b->second.strikes, b->first);
-  });
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const auto* a, const auto* b) {
+                     return a->second.strikes < b->second.strikes;
+                   });
   for (auto* entry : waiting) Start(entry->first, entry->second);
 }
 

@@ -291,27 +291,6 @@ TEST_F(SignedRecordCodecTest, RefusesWrongEnvelopes) {
                 StatusCode::kInvalidArgument, "not written as records are");
 }
 
-TEST_F(SignedRecordCodecTest, AnAuthorityMakesNoFurtherAuthority) {
-  const tls::PrivateKey key = tls::PrivateKey::Generate();
-  tls::Odd odd;
-  odd.names = "URI:spiffe://plant-4";
-  odd.usage = "";
-  odd.key_id = "hash";
-  odd.constraints = "critical,CA:TRUE";
-  odd.common_name = "between";
-  const tls::Certificate between = tls::MakeOdd(authority_, key, odd);
-  const auto issuer = tls::Authority::FromParts(between, key);
-  ASSERT_TRUE(issuer.ok()) << issuer.status();
-  tls::Credentials bob = Issue(*issuer, Role::kOperator, "bob");
-  ExpectRefused(Ban(bob), StatusCode::kFailedPrecondition, "was issued by");
-  bob.chain.push_back(between);
-  ExpectRefused(Ban(bob), StatusCode::kFailedPrecondition, "path length");
-  // The authority itself may stand at the end of a chain.
-  tls::Credentials ann = ann_;
-  ann.chain.push_back(authority_.certificate());
-  EXPECT_TRUE(codec_.Open(Ban(ann)).ok()) << codec_.Open(Ban(ann)).status();
-}
-
 // No flipped bit, no missing end and no other change makes a record.
 TEST_F(SignedRecordCodecTest, NoChangeIsAccepted) {
   const google::protobuf::LogSilencer quiet;

@@ -57,7 +57,6 @@ struct Odd {
   std::string common_name = "odd";
   std::string usage = "serverAuth,clientAuth";  // "": none
   std::string constraints = "critical,CA:FALSE";
-  std::string key_id = "";  // "hash" for an authority
   const EVP_MD* digest = EVP_sha256();
   int days = 1;
 };
@@ -80,7 +79,6 @@ inline Certificate MakeOdd(const Authority& authority, const PrivateKey& key,
   const std::pair<int, std::string> extensions[] = {
       {NID_basic_constraints, odd.constraints},
       {NID_ext_key_usage, odd.usage},
-      {NID_subject_key_identifier, odd.key_id},
       {NID_subject_alt_name, odd.names}};
   for (const auto& [kind, value] : extensions) {
     if (value.empty()) continue;
