@@ -26,6 +26,7 @@ void AddTopology(CLI::App& app, Chosen& chosen);
 void AddParticipation(CLI::App& app, Chosen& chosen);
 void AddPeriod(CLI::App& app, Chosen& chosen);
 void AddPeer(CLI::App& app, Chosen& chosen);
+void AddRecord(CLI::App& app, Chosen& chosen);
 void AddModel(CLI::App& app, Chosen& chosen);
 void AddConfig(CLI::App& app, Chosen& chosen);
 void AddCert(CLI::App& app, Chosen& chosen);

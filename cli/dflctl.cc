@@ -58,6 +58,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddParticipation(app, chosen);
   AddPeriod(app, chosen);
   AddPeer(app, chosen);
+  AddRecord(app, chosen);
   AddModel(app, chosen);
   AddConfig(app, chosen);
   AddCert(app, chosen);

@@ -1,6 +1,8 @@
 #include "cli/fleet_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -8,10 +10,13 @@
 #include "absl/time/clock.h"
 #include "cli/apply_report.h"
 #include "cli/diff.h"
+#include "cli/signing.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/console/topology_text.h"
 #include "daemon/core/plan/plan_warnings.h"
+#include "daemon/records/record_content.h"
+#include "daemon/tls/identity.h"
 
 namespace dfl::cli {
 namespace {
@@ -149,12 +154,24 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
         absl::StrCat("--wait-timeout: \"", options.wait_timeout,
                      "\" is no time above zero; allowed: 30s, 2m, ...")));
   }
-  const uint64_t highest = fleet.plan.has_value() ? fleet.plan->version : 0;
-  SetVersion(highest, next);
+  std::optional<Signer> signer;
+  if (!options.dry_run) {
+    absl::StatusOr<std::optional<Signer>> found = Signer::ForTargets(context);
+    if (!found.ok()) return context.Fail(found.status());
+    signer = *std::move(found);
+  }
+  const uint64_t held_version =
+      fleet.plan.has_value() ? fleet.plan->version : 0;
+  // A plan that no target could take up has used its version all the same.
+  const uint64_t highest = std::max(
+      held_version,
+      signer.has_value() ? signer->Highest(records::RecordKind::kPlan, "") : 0);
+  SetVersion(held_version, next);
   const std::string before =
       fleet.plan.has_value() ? config::WritePlan(*fleet.plan) : "";
   std::string text = config::WritePlan(*next.plan);
-  const bool changed = !fleet.conflict.ok() || text != before;
+  const bool changed =
+      !fleet.conflict.ok() || text != before || highest > held_version;
   if (changed) {
     SetVersion(highest + 1, next);
     text = config::WritePlan(*next.plan);
@@ -173,7 +190,15 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   }
 
   client::ApplyPlanOptions apply;
-  apply.yaml = std::move(text);
+  if (signer.has_value()) {
+    absl::StatusOr<std::string> record =
+        signer->Sign(records::RecordKind::kPlan, "", next.plan->version, text);
+    if (!record.ok()) return context.Fail(record.status());
+    apply.record = *std::move(record);
+    context.Say(absl::StrCat("signed by ", tls::ToUri(signer->identity())));
+  } else {
+    apply.yaml = std::move(text);
+  }
   apply.dry_run = options.dry_run;
   std::map<std::string, const Answer<client::PlanDocument>*> held;
   for (const auto& answer : fleet.answers) held[answer.target] = &answer;

@@ -54,8 +54,9 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options);
 
 // Shows on stderr what changes from `fleet.plan` to `next`, gives it the next
 // version, and applies it to all targets, or with dry_run has it checked by
-// them. Prints the document with each one's answer. `ask` wants a yes of a
-// person at a terminal first.
+// them. Where the targets are in a secured network, all get one record, which
+// the caller signs. Prints the document with each one's answer. `ask` wants a
+// yes of a person at a terminal first.
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
                       core::CheckedPlan next, const ApplyOptions& options,
                       bool ask = false);

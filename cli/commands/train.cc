@@ -1,12 +1,30 @@
-// dflctl train start|pause|resume|stop.
+// dflctl train start|pause|resume|stop: of the targets, or with --network as a
+// signed order to nodes that need not be targets.
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/fleet_plan.h"
+#include "cli/signing.h"
+#include "daemon/base/ids.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/records/record_content.h"
 
 namespace dfl::cli {
 namespace {
 
-ExitCode Train(Context& context, client::TrainAction action) {
+using client::TrainAction;
+
+struct TrainCommand {
+  bool network = false;
+  std::vector<std::string> nodes;
+};
+
+ExitCode TrainTargets(Context& context, TrainAction action) {
   const auto answers = context.AskAll<client::Phase>(
       [action](client::ControlClient& daemon) { return daemon.Train(action); });
   context.Print(
@@ -26,6 +44,56 @@ ExitCode Train(Context& context, client::TrainAction action) {
   return context.Conclude(answers);
 }
 
+runtime::DesiredPhase WantedOf(TrainAction action) {
+  switch (action) {
+    case TrainAction::kPause:
+      return runtime::DesiredPhase::kPaused;
+    case TrainAction::kStop:
+      return runtime::DesiredPhase::kStopped;
+    case TrainAction::kStart:
+    case TrainAction::kResume:
+      break;
+  }
+  return runtime::DesiredPhase::kTraining;
+}
+
+void WarnOfStrangers(Context& context, const core::RunPlan& plan,
+                     const std::vector<std::string>& nodes) {
+  for (const std::string& node : nodes) {
+    bool member = false;
+    for (const core::MemberSpec& spec : plan.members) {
+      member = member || spec.node.name() == node;
+    }
+    if (!member) {
+      context.Warn(absl::StrCat(node, " is no member of the plan"));
+    }
+  }
+}
+
+ExitCode TrainNetwork(Context& context, TrainAction action,
+                      const std::vector<std::string>& nodes) {
+  for (const std::string& node : nodes) {
+    const absl::Status valid = ValidateNodeName(node);
+    if (!valid.ok()) return context.Usage(Annotate(valid, "--node"));
+  }
+  const absl::StatusOr<Signer> signer = RequireSigner(
+      context, "leave --network out, and name every node with --target");
+  if (!signer.ok()) return context.Fail(signer.status());
+  FleetPlan fleet;
+  const ExitCode read = ReadExistingPlan(context, fleet);
+  if (read != kOk) return read;
+  WarnOfStrangers(context, *fleet.plan, nodes);
+  records::PhaseOrder order;
+  order.phase = WantedOf(action);
+  order.nodes = nodes;
+  order.run_id = fleet.plan->run_id;
+  return SignAndPut(context, *signer, records::RecordKind::kPhase, "",
+                    records::ToContent(order), [&](Json& entry) {
+                      entry["nodes"] = nodes;
+                      entry["run_id"] = order.run_id;
+                    });
+}
+
 }  // namespace
 
 void AddTrain(CLI::App& app, Chosen& chosen) {
@@ -33,22 +101,31 @@ void AddTrain(CLI::App& app, Chosen& chosen) {
       AddCommand(app, "train", "Start, pause, resume or stop training",
                  "pause --target gateway-07:7601");
   noun->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help,
-                       client::TrainAction action) {
-    AddCommand(*noun, name, help, "--all gateways")
-        ->callback([&chosen, action] {
-          chosen = [action](Context& context) {
-            return Train(context, action);
-          };
-        });
+  auto parsed = std::make_shared<TrainCommand>();
+  const auto add = [&](const char* name, const char* help, TrainAction action) {
+    CLI::App* command = AddCommand(*noun, name, help, "--network");
+    CLI::Option* network = command->add_flag(
+        "--network", parsed->network,
+        "A signed order to all nodes of the network, which they pass on; "
+        "without it only the targets obey");
+    command
+        ->add_option("--node", parsed->nodes,
+                     "With --network: these nodes only, a,b")
+        ->delimiter(',')
+        ->needs(network);
+    command->callback([&chosen, parsed, action] {
+      chosen = [parsed, action](Context& context) {
+        return parsed->network ? TrainNetwork(context, action, parsed->nodes)
+                               : TrainTargets(context, action);
+      };
+    });
   };
-  add("start", "Start the plan that the nodes hold",
-      client::TrainAction::kStart);
+  add("start", "Start the plan that the nodes hold", TrainAction::kStart);
   add("pause", "Halt at the next step; neighbours are still answered",
-      client::TrainAction::kPause);
-  add("resume", "Go on after a pause", client::TrainAction::kResume);
+      TrainAction::kPause);
+  add("resume", "Go on after a pause", TrainAction::kResume);
   add("stop", "End the run here; neighbours are still answered",
-      client::TrainAction::kStop);
+      TrainAction::kStop);
 }
 
 }  // namespace dfl::cli

@@ -99,7 +99,9 @@ TEST(JoinToken, FieldsThatAreMissingWrongOrUnknownAreRefused) {
   bad[4].clear_expires_unix_seconds();
   bad[5].set_authority_sha256("short");
   bad[6].set_secret("short");
-  bad[7].GetReflection()->MutableUnknownFields(&bad[7])->AddVarint(99, 1);
+  dfl::enrol::v1::JoinToken::GetReflection()
+      ->MutableUnknownFields(&bad[7])
+      ->AddVarint(99, 1);
   for (const dfl::enrol::v1::JoinToken& token : bad) {
     EXPECT_THAT(std::string(ParseJoinToken(TextOf(token)).status().message()),
                 HasSubstr("does not know"))
