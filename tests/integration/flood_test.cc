@@ -232,9 +232,11 @@ TEST(Flood, CostsLittleMemoryAndLeavesMembersTheirRate) {
   MadeNetwork network;
   const auto security = network.Make("victim");
   const auto member_security = network.Make("member");
-  // As the daemon does (learner/process_settings).
+  // As the daemon does (learner/process_settings), and with one arena: else the
+  // free memory of each thread's own grows with whatever else the machine does.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_ARENA_MAX, 1);
   Pump victim("victim", security.get());
   const std::string address = victim.Listen();
   const int port = ParseHostPort(address)->port;

@@ -422,6 +422,27 @@ TEST_F(HostilePeer, AFalseStepDoesNotMoveTheNode) {
   ExpectGoesOn();
 }
 
+TEST_F(HostilePeer, WhoKeepsLyingIsShutOut) {
+  Begin("d-psgd");
+  // Here is nobody who takes records.
+  ports::RecordId id;
+  id.kind = 1;
+  id.counter = 9;
+  id.hash.assign(ports::kRecordHashBytes, 'h');
+  for (int i = 0; peer_->linked() && i < 100; ++i) Send(ports::RecordWant{id});
+  EXPECT_FALSE(peer_->linked());
+  EXPECT_EQ(Rejected("bad-message"), OffenceOptions().most);
+  // It may dial, and is told to stay away.
+  peer_->Dial("n0:1");
+  cluster_->RunFor(absl::Seconds(1));
+  EXPECT_FALSE(peer_->linked());
+  ExpectGoesOn();
+  cluster_->RunFor(OffenceOptions().first);
+  peer_->Dial("n0:1");
+  cluster_->RunFor(absl::Seconds(1));
+  EXPECT_TRUE(peer_->linked());
+}
+
 // Frames of every kind with fields from small pools, so that they often refer
 // to something that exists.
 ports::Frame RandomFrame(Rng& rng, const ports::TransferBegin& good,
