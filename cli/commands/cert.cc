@@ -81,7 +81,7 @@ ExitCode Init(Context& context, const CertCommand& command) {
       "on this machine, and keep a copy of it in a safe place.\n"
       "next, for each box: `dflctl cert issue NAME",
       command.folder.dir.empty() ? "" : " --dir " + command.folder.dir,
-      "`, where NAME is the box's `node` setting"));
+      "`, where NAME is the box's `name` setting"));
   return kOk;
 }
 
