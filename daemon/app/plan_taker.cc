@@ -27,8 +27,8 @@ void MintRun(core::RunPlan& plan) {
 
 // A plan that was signed stands as it is.
 absl::Status CheckComplete(const core::RunPlan& plan, uint64_t counter) {
-  const char* missing = plan.run_id.empty() ? "run.id"
-                        : plan.seed == 0    ? "run.seed"
+  const char* missing = plan.run_id.empty() ? "run"
+                        : plan.seed == 0    ? "seed"
                                             : nullptr;
   if (missing != nullptr) {
     return absl::InvalidArgumentError(

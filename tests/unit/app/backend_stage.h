@@ -11,6 +11,8 @@
 
 #include "absl/synchronization/notification.h"
 #include "daemon/app/control_backend.h"
+#include "daemon/app/orders.h"
+#include "daemon/app/security.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/simports/analytic_learner.h"
 #include "daemon/simports/sim_files.h"
@@ -54,8 +56,10 @@ class FakeLearners final : public LearnerFactory {
 // One start of a daemon on `disk`, between its constructor and its destructor.
 class BackendStage {
  public:
+  // `secured`: settings of a node with `security: tls`; null: it is insecure.
   BackendStage(simports::SimFiles& disk, FakeLearners& learners,
-               BackendOptions options = {})
+               BackendOptions options = {},
+               const config::NodeSettings* secured = nullptr)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(loop_, log_),
@@ -64,9 +68,22 @@ class BackendStage {
     EXPECT_TRUE(keeper.Begin().ok());
     runtime::NodeOptions node;
     node.self = options.self = NodeId("anna");
+    runtime::RecordOptions records;
+    if (secured != nullptr) {
+      auto security = Security::Open(*secured, loop_, events_);
+      EXPECT_TRUE(security.ok()) << security.status();
+      security_ = *std::move(security);
+      orders_ = std::make_unique<Orders>(node.self, *security_, loop_, events_);
+      records = {&orders_->judge(), &disk, orders_.get()};
+      options.security = security_.get();
+      options.orders = orders_.get();
+    }
     loop_.RunAndWait([&] {
       node_ = std::make_unique<runtime::LinkedNode>(node, loop_, transport_,
-                                                    worker_, events_);
+                                                    worker_, events_, records);
+      if (orders_ != nullptr) {
+        EXPECT_TRUE(orders_->Load(node_->records()).ok());
+      }
     });
     backend_ = std::make_unique<ControlBackend>(
         std::move(options), loop_, node_->node(), learners, std::move(keeper),
@@ -80,6 +97,20 @@ class BackendStage {
   }
 
   ControlBackend& backend() { return *backend_; }
+  Security& security() { return *security_; }
+
+  absl::StatusOr<control::ApplyPlanResult> ApplySigned(
+      const std::string& record) {
+    control::ApplyPlanOptions options;
+    options.record = record;
+    return Wait<control::ApplyPlanResult>(
+        [&](auto done) { backend_->ApplyPlan(options, std::move(done)); });
+  }
+  absl::StatusOr<control::PutRecordResult> Put(const std::string& record) {
+    return Wait<control::PutRecordResult>([&](auto done) {
+      backend_->PutRecord(record, control::Caller(), std::move(done));
+    });
+  }
 
   absl::StatusOr<control::ApplyPlanResult> Apply(
       const std::string& yaml, std::optional<uint64_t> expected = std::nullopt,
@@ -120,6 +151,8 @@ class BackendStage {
   EventHub events_;
   Worker worker_;
   DeafTransport transport_;
+  std::unique_ptr<Security> security_;
+  std::unique_ptr<Orders> orders_;
   std::unique_ptr<runtime::LinkedNode> node_;
   std::unique_ptr<ControlBackend> backend_;
 };
