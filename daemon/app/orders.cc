@@ -26,6 +26,17 @@ bool IsOf(const ports::RecordId& id, RecordKind kind) {
   return id.kind == static_cast<int32_t>(kind);
 }
 
+// What the keeper remembers of an order that was obeyed: eight bytes of its
+// hash. Its counter would not do: of two orders with one counter one wins, and
+// an order that takes the place of a thief's may have a lower one.
+uint64_t MarkOf(const std::string& hash) {
+  uint64_t mark = 0;
+  for (size_t i = 0; i < sizeof(mark) && i < hash.size(); ++i) {
+    mark = mark << 8 | static_cast<uint8_t>(hash[i]);
+  }
+  return mark == 0 ? 1 : mark;
+}
+
 RecordInfo InfoOf(const ports::RecordId& id, const std::string& author,
                   int64_t unix_nanos, const std::string& text, bool current) {
   RecordInfo info;
@@ -144,9 +155,7 @@ void Orders::Tell(control::DaemonStatus& status) const {
 
 // Records that were taken.
 
-void Orders::OnRecordTaken(const Record& record, const NodeId& from) {
-  events_.Report(ports::RecordCame{
-      true, from, absl::StrCat(record.text, ", signed by ", record.author)});
+void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
   if (IsOf(record.id, RecordKind::kBan)) {
     RefreshBans();
   } else if (IsOf(record.id, RecordKind::kPlan)) {
@@ -189,11 +198,10 @@ void Orders::ObeyPhase() {
   if (node_ == nullptr || node_->plan() == nullptr) return;
   const std::optional<records::WantedPhase> wanted =
       records::PhaseWantedOf(gossip_->book(), self_.name());
-  if (!wanted.has_value() || wanted->counter <= obeyed_ ||
-      wanted->run_id != node_->plan()->run_id) {
-    return;
-  }
-  obeyed_ = wanted->counter;
+  if (!wanted.has_value() || wanted->run_id != node_->plan()->run_id) return;
+  const uint64_t mark = MarkOf(wanted->hash);
+  if (mark == obeyed_) return;
+  obeyed_ = mark;
   const NodeOrder given = Give(*node_, wanted->phase);
   if (!given.status.ok()) {
     events_.Report(ports::RecordCame{
@@ -202,9 +210,9 @@ void Orders::ObeyPhase() {
                      " cannot be obeyed: ", given.status.message())});
   }
   setup_->Run(
-      [this, wanted = *wanted] {
+      [this, wanted = *wanted, mark] {
         const absl::Status saved = keeper_->Do([&](runtime::RunKeeper& keeper) {
-          return keeper.Obey(wanted.phase, wanted.run_id, wanted.counter);
+          return keeper.Obey(wanted.phase, wanted.run_id, mark);
         });
         if (!saved.ok()) SetPlanFault(std::string(saved.message()));
       },

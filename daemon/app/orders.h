@@ -94,7 +94,7 @@ class Orders final : public runtime::RecordListener {
   SharedKeeper* keeper_ = nullptr;
   Worker* setup_ = nullptr;
   // On the loop.
-  uint64_t obeyed_ = 0;  // counter of the newest phase that was obeyed
+  uint64_t obeyed_ = 0;  // MarkOf the last phase that was obeyed; 0: none
   int64_t judged_generation_ = -1;  // of NetworkSecurity
 
   mutable absl::Mutex mutex_;

@@ -42,7 +42,7 @@ std::optional<WantedPhase> PhaseWantedOf(const runtime::RecordBook& book,
     absl::StatusOr<PhaseOrder> order = ParsePhaseOrder(record.content());
     if (!order.ok()) continue;
     return WantedPhase{order->phase, std::move(order->run_id),
-                       record.id.counter};
+                       record.id.counter, record.id.hash};
   }
   return std::nullopt;
 }

@@ -23,6 +23,7 @@ struct WantedPhase {
   runtime::DesiredPhase phase = runtime::DesiredPhase::kIdle;
   std::string run_id;    // it is wanted in this run only
   uint64_t counter = 0;  // of the record that says it
+  std::string hash;      // of its body
 };
 
 // What the node `node` shall do; none: no record says.

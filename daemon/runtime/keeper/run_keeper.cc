@@ -86,8 +86,8 @@ absl::Status RunKeeper::Want(DesiredPhase phase, const std::string& run_id) {
 }
 
 absl::Status RunKeeper::Obey(DesiredPhase phase, const std::string& run_id,
-                             uint64_t counter) {
-  state_.obeyed_order = counter;
+                             uint64_t mark) {
+  state_.obeyed_order = mark;
   return Want(phase, run_id);
 }
 

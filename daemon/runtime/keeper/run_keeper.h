@@ -93,11 +93,11 @@ class RunKeeper {
   // Errors: as Files; it is wanted all the same.
   absl::Status Want(DesiredPhase phase, const std::string& run_id);
 
-  // As Want, for an order that came as a signed record of that counter: it is
-  // not obeyed again.
+  // As Want, for a signed order, which `mark` stands for: it is not obeyed
+  // again.
   // Errors: as Want.
   absl::Status Obey(DesiredPhase phase, const std::string& run_id,
-                    uint64_t counter);
+                    uint64_t mark);
   // 0: none was obeyed.
   uint64_t obeyed_order() const { return state_.obeyed_order; }
 

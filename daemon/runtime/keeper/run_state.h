@@ -26,7 +26,7 @@ struct RunState {
   uint64_t starts = 0;  // how often a daemon has started on this directory
   std::shared_ptr<const KeptPlan> plan = std::make_shared<KeptPlan>();
   DesiredPhase desired_phase = DesiredPhase::kIdle;
-  // Counter of the newest signed order of a phase that was obeyed; 0: none.
+  // Mark of the last signed order of a phase that was obeyed; 0: none was.
   uint64_t obeyed_order = 0;
   // Addresses that were added to those of the settings, host:port.
   std::vector<std::string> added_peers;
