@@ -12,8 +12,10 @@ namespace {
 
 // The command that makes or renews the certificate of `identity`.
 std::string Command(absl::string_view verb, const Identity& identity) {
-  std::string command = absl::StrCat("`dflctl cert ", verb, " ", identity.name,
-                                     " --cluster ", identity.cluster);
+  std::string command = absl::StrCat("`dflctl cert ", verb, " ", identity.name);
+  if (!identity.cluster.empty()) {
+    absl::StrAppend(&command, " --cluster ", identity.cluster);
+  }
   if (identity.role != Role::kNode) {
     absl::StrAppend(&command, " --role ", Name(identity.role));
   }
@@ -22,9 +24,12 @@ std::string Command(absl::string_view verb, const Identity& identity) {
 
 absl::StatusOr<std::vector<Certificate>> LoadBundle(const PemFile& file,
                                                     const Identity& expected) {
-  const std::string cure = absl::StrCat(
-      "copy ca.pem of cluster ", expected.cluster, ", which `dflctl cert init ",
-      expected.cluster, "` made, to this place");
+  // The network may be unknown until there is a certificate.
+  const std::string cluster =
+      expected.cluster.empty() ? "CLUSTER" : expected.cluster;
+  const std::string cure = absl::StrCat("copy ca.pem of cluster ", cluster,
+                                        ", which `dflctl cert init ", cluster,
+                                        "` made, to this place");
   DFL_RETURN_IF_ERROR(CheckRead(file, cure));
   absl::StatusOr<std::vector<Certificate>> bundle =
       ParseBundle(file.content, file.path);

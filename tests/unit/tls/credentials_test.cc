@@ -103,6 +103,24 @@ TEST_F(CredentialsTest, AMissingOrDamagedFileIsNamedWithItsCure) {
   }
 }
 
+// Before there is a certificate nobody may know the network's name.
+TEST_F(CredentialsTest, TheCureOfAnUnknownNetworkIsACommandToo) {
+  CredentialFiles files = Good();
+  files.bundle.error = ENOENT;
+  const Identity unknown = {"", Role::kNode, "box-1"};
+  EXPECT_THAT(
+      std::string(
+          CheckCredentials(files, unknown, Now(), kMe).status().message()),
+      HasSubstr("copy ca.pem of cluster CLUSTER, which `dflctl cert init "
+                "CLUSTER` made"));
+  files = Good();
+  files.certificate.error = ENOENT;
+  EXPECT_THAT(
+      std::string(
+          CheckCredentials(files, unknown, Now(), kMe).status().message()),
+      HasSubstr("`dflctl cert issue box-1`"));
+}
+
 TEST_F(CredentialsTest, AWrongCertificateIsNamedWithBothValuesAndItsCure) {
   struct Case {
     Certificate leaf;
