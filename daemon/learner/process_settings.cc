@@ -19,6 +19,9 @@ void KeepFreedMemory() {
   constexpr int kKept = 1 << 30;
   ::mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
   ::mallopt(M_TRIM_THRESHOLD, kKept);
+  // Each arena would keep its own peak: eight for each processor, for threads
+  // that serve whoever connects.
+  ::mallopt(M_ARENA_MAX, 1);
 #endif
 }
 
