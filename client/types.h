@@ -160,13 +160,14 @@ struct PlanDocument {
 };
 
 struct ApplyPlanOptions {
-  // Exactly one of the two is set: the document, or a serialised
-  // dfl.record.v1.SignedRecord that holds it.
+  // The document. Unset where `record` is set.
   std::string yaml;
-  std::string record;
   // The version that the node must hold, 0 for none; nullopt: any.
   std::optional<uint64_t> expected_version;
   bool dry_run = false;
+  // A serialised dfl.record.v1.SignedRecord that holds the document. "": the
+  // plan is not signed.
+  std::string record{};
 };
 
 // A part of the memory that a node needs.
