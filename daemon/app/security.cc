@@ -40,7 +40,13 @@ absl::Status ForStart(const absl::Status& status, bool needed) {
   if (!IsFault(status, needed) || absl::IsUnavailable(status)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(status.message());
+  if (!absl::IsNotFound(status)) {
+    return absl::InvalidArgumentError(status.message());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      status.message(),
+      ". A node that listens or has peers needs it; set security: insecure if "
+      "everyone who reaches this network may be trusted"));
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ TEST_F(BadInput, PlainTextOnTheNetworkMustBeAskedFor) {
   const std::string settings = absl::StrReplaceAll(
       GoodSettings() + GoodData(), {{"security: insecure\n", "\n"}});
   ExpectComplaint(RunDfld(settings), kConfig,
-                  {"{}/dfld.yaml:4: peer.listen", "[\"127.0.0.1:0\"]",
+                  {"ca.pem: there is no such file", "dflctl cert init",
                    "set security: insecure"},
                   "dfld");
 }

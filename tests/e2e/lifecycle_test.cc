@@ -549,7 +549,9 @@ TEST_F(Disk, FullLaterRefusesThePlanAndGoesOn) {
   EXPECT_TRUE(daemon.client().Peers()->addresses.empty());
   // It still holds and trains what it had.
   EXPECT_EQ(daemon.client().Plan()->version, 1);
-  EXPECT_TRUE(Start(daemon).ok());
+  const absl::Status started = Start(daemon);
+  EXPECT_EQ(started.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(started.message()), HasSubstr("after a restart"));
   EXPECT_TRUE(Reaches(daemon, 20)) << daemon.log();
   EXPECT_EQ(daemon.Stop()->code, 0);
   EXPECT_THAT(daemon.log(), HasSubstr("store: "));

@@ -419,7 +419,8 @@ TEST_F(Steering, WhoCannotBeReachedIsTold) {
   EXPECT_THAT(none.err, HasSubstr(nobody));
   EXPECT_EQ(json::parse(none.out).at("targets")[0].at("error").at("code"),
             "unreachable");
-  const Outcome port = Dflctl({"status", "--timeout", "2s"}, {"127.0.0.1:1"});
+  const Outcome port =
+      Dflctl({"status", "--timeout", "2s"}, {"insecure:127.0.0.1:1"});
   EXPECT_EQ(port.exit_code, kUnreachable);
   EXPECT_THAT(port.err, HasSubstr("127.0.0.1:1"));
 

@@ -58,7 +58,7 @@ class OrdersTest : public testing::Test {
                             {},
                             {}};
     person.chain = {*authority_.Issue(person.key, person.identity,
-                                      {absl::Now(), absl::Hours(24)})};
+                                      {absl::Now(), absl::Hours(24 * 365)})};
     return person;
   }
   std::string Sign(RecordKind kind, const std::string& subject,
