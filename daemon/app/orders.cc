@@ -87,6 +87,7 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
 }
 
 void Orders::Recheck() {
+  Publish();  // what lost against another record is in the history alone
   const int64_t generation = security_.network().generation();
   if (generation == judged_generation_) return;
   judged_generation_ = generation;
@@ -129,6 +130,7 @@ void Orders::PutRecord(std::string bytes,
                        control::Done<control::PutRecordResult> done) {
   loop_.Post([this, bytes = std::move(bytes), done = std::move(done)] {
     const absl::StatusOr<RecordBook::Answer> answer = gossip_->Offer(bytes);
+    Publish();
     if (!answer.ok()) {
       done(answer.status());
     } else if (*answer == RecordBook::Answer::kOlder) {
