@@ -118,7 +118,8 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyPlan(
       absl::UnavailableError("the daemon is shutting down");
   loop_.RunAndWait([&] { answer = gossip_->Offer(options.record); });
   DFL_RETURN_IF_ERROR(answer.status());
-  if (*answer == RecordBook::Answer::kOlder) {
+  // The same document, signed once more, may lose against its first signature.
+  if (*answer == RecordBook::Answer::kOlder && !result.unchanged) {
     return absl::AbortedError(absl::StrCat(
         "a newer plan than version ", record.id.counter,
         " is known here; look at it (dflctl plan show) and try again"));

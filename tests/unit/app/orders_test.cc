@@ -130,7 +130,7 @@ TEST_F(OrdersTest, ASignedPlanIsTakenAndListed) {
   EXPECT_EQ(records[0].kind, "plan");
   EXPECT_EQ(records[0].author, "spiffe://plant-4/operator/olga");
   EXPECT_TRUE(records[0].current);
-  // The same once more is fine, an older one is not.
+  // The same once more, signed anew, is fine; an older one is not.
   EXPECT_TRUE(stage.ApplySigned(Plan(1)).ok());
   ASSERT_TRUE(stage.ApplySigned(Plan(2, "run-1", "0.25")).ok());
   EXPECT_EQ(stage.ApplySigned(Plan(1)).status().code(),
