@@ -57,9 +57,12 @@ class FakeLearners final : public LearnerFactory {
 class BackendStage {
  public:
   // `secured`: settings of a node with `security: tls`; null: it is insecure.
+  // Its records have a disk of their own, for the loop writes them and another
+  // thread writes all else.
   BackendStage(simports::SimFiles& disk, FakeLearners& learners,
                BackendOptions options = {},
-               const config::NodeSettings* secured = nullptr)
+               const config::NodeSettings* secured = nullptr,
+               simports::SimFiles* records_disk = nullptr)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(loop_, log_),
@@ -74,7 +77,7 @@ class BackendStage {
       EXPECT_TRUE(security.ok()) << security.status();
       security_ = *std::move(security);
       orders_ = std::make_unique<Orders>(node.self, *security_, loop_, events_);
-      records = {&orders_->judge(), &disk, orders_.get()};
+      records = {&orders_->judge(), records_disk, orders_.get()};
       options.security = security_.get();
       options.orders = orders_.get();
     }

@@ -94,7 +94,7 @@ class OrdersTest : public testing::Test {
   BackendStage& Start() {
     stage_.reset();
     stage_ = std::make_unique<BackendStage>(disk_, learners_, BackendOptions(),
-                                            &settings_);
+                                            &settings_, &records_disk_);
     EXPECT_TRUE(stage_->backend().Restore().ok());
     stage_->backend().ObeyRecords();
     return *stage_;
@@ -115,6 +115,7 @@ class OrdersTest : public testing::Test {
       *tls::Authority::Make("plant-4", {absl::Now(), absl::Hours(24 * 365)});
   const tls::Credentials operator_ = Person(tls::Role::kOperator, "olga");
   simports::SimFiles disk_;
+  simports::SimFiles records_disk_;
   FakeLearners learners_;
   std::unique_ptr<BackendStage> stage_;
 };
@@ -164,7 +165,9 @@ TEST_F(OrdersTest, OfTwoPlansOfOneVersionTheLargerHashHolds) {
   EXPECT_EQ(stage.backend().ListRecords().size(), 2u)
       << "the other one is in the history";
   // The other way round, on a node that is new.
+  stage_.reset();
   disk_ = simports::SimFiles();
+  records_disk_ = simports::SimFiles();
   BackendStage& other = Start();
   ASSERT_TRUE(other.Put(b).ok());
   EXPECT_NE(other.Put(a).ok(), second.ok());
