@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "cli/cert_text.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/tls/key_file.h"
@@ -143,6 +144,15 @@ absl::StatusOr<Certificate> RenewCertificate(const CertFolder& folder,
     files.push_back({record + "/cert.pem", "a copy, for cert list and renew"});
   }
   return renewed;
+}
+
+absl::StatusOr<tls::Validity> ValidityOf(int days) {
+  constexpr int kMaxDays = 36500;
+  if (days < 1 || days > kMaxDays) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--days: ", days, " is not allowed; allowed: 1 to ", kMaxDays));
+  }
+  return tls::Validity{absl::Now(), absl::Hours(24) * days};
 }
 
 }  // namespace dfl::cli

@@ -48,6 +48,10 @@ absl::StatusOr<tls::Certificate> RenewCertificate(
     const CertFolder& folder, const std::string& path,
     const tls::Validity& validity, std::vector<WrittenFile>& files);
 
+// That of the option --days, from now on.
+// Errors: INVALID_ARGUMENT for less than 1 or more than 36500.
+absl::StatusOr<tls::Validity> ValidityOf(int days);
+
 // The first certificate of a file.
 // Errors: as tls::CheckRead and tls::ParseCertificates.
 absl::StatusOr<tls::Certificate> ReadLeaf(const std::string& path);

@@ -30,7 +30,6 @@ using tls::Identity;
 
 constexpr int kAuthorityDays = 3650;
 constexpr int kLeafDays = 365;
-constexpr int kMaxDays = 36500;
 
 absl::Duration Days(int days) { return absl::Hours(24) * days; }
 
@@ -42,14 +41,6 @@ struct CertCommand {
   std::string out;
   int days = kLeafDays;
 };
-
-absl::StatusOr<tls::Validity> ValidityOf(int days) {
-  if (days < 1 || days > kMaxDays) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--days: ", days, " is not allowed; allowed: 1 to ", kMaxDays));
-  }
-  return tls::Validity{absl::Now(), Days(days)};
-}
 
 std::string OperatorName(Context& context, const CertCommand& command) {
   if (!command.operator_name.empty()) return command.operator_name;

@@ -17,7 +17,6 @@ namespace dfl::cli {
 namespace {
 
 constexpr int kAuthorityDays = 3650;
-constexpr int kMaxDays = 36500;
 
 struct RotationCommand {
   CertFolderChoice folder;
@@ -27,17 +26,14 @@ struct RotationCommand {
 };
 
 ExitCode Rotate(Context& context, const RotationCommand& command) {
-  if (command.days < 1 || command.days > kMaxDays) {
-    return context.Usage(absl::InvalidArgumentError(
-        absl::StrCat("--days: ", command.days,
-                     " is not allowed; allowed: 1 to ", kMaxDays)));
-  }
+  const absl::StatusOr<tls::Validity> validity = ValidityOf(command.days);
+  if (!validity.ok()) return context.Usage(validity.status());
   const absl::StatusOr<CertFolder> folder =
       CertFolder::Find(context.io().environment, command.folder);
   if (!folder.ok()) return context.Fail(folder.status());
   std::vector<WrittenFile> files;
-  const absl::StatusOr<Rotated> rotated = RotateAuthority(
-      *folder, {absl::Now(), absl::Hours(24) * command.days}, files);
+  const absl::StatusOr<Rotated> rotated =
+      RotateAuthority(*folder, *validity, files);
   if (!rotated.ok()) return context.Fail(rotated.status());
   PrintWritten(context, folder->path(), rotated->authority, files);
   context.Say(absl::StrCat(

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "cli/cert_files.h"
 #include "cli/cert_folder.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -26,7 +27,6 @@ namespace {
 
 constexpr char kDefaultListen[] = "0.0.0.0:7602";
 constexpr absl::Duration kLook = absl::Milliseconds(100);
-constexpr int kMaxDays = 36500;
 
 struct TokenCommand {
   CertFolderChoice folder;
@@ -144,11 +144,8 @@ ExitCode Revoke(Context& context, const TokenCommand& command) {
 }
 
 ExitCode Serve(Context& context, const TokenCommand& command) {
-  if (command.days < 1 || command.days > kMaxDays) {
-    return context.Usage(absl::InvalidArgumentError(
-        absl::StrCat("--days: ", command.days,
-                     " is not allowed; allowed: 1 to ", kMaxDays)));
-  }
+  const absl::StatusOr<tls::Validity> validity = ValidityOf(command.days);
+  if (!validity.ok()) return context.Usage(validity.status());
   const absl::StatusOr<CertFolder> folder =
       CertFolder::Find(context.io().environment, command.folder);
   if (!folder.ok()) return context.Fail(folder.status());
@@ -157,7 +154,7 @@ ExitCode Serve(Context& context, const TokenCommand& command) {
   enrol::IssuerOptions options;
   options.folder = folder->path();
   options.listen = command.listen;
-  options.lifetime = absl::Hours(24) * command.days;
+  options.lifetime = validity->lifetime;
   options.note = [&](const enrol::IssuerNote& note) {
     absl::MutexLock lock(&mutex);
     context.Say(Printable(enrol::NoteText(note)));
