@@ -83,9 +83,7 @@ control::DaemonStatus ControlBackend::Status() {
   status.uptime = loop_.Now() - started_;
   status.peer_addresses = options_.peer_addresses;
   if (options_.insecure) {
-    status.warnings.push_back(
-        "security is off: network traffic is plain text, peers are not "
-        "authenticated, orders are not signed, and bans have no effect");
+    status.warnings.push_back(kInsecureText);
   }
   if (options_.security != nullptr) options_.security->Tell(status);
   if (options_.orders != nullptr) options_.orders->Tell(status);

@@ -1,7 +1,10 @@
 #include "daemon/app/orders.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -54,19 +57,19 @@ RecordInfo InfoOf(const ports::RecordId& id, const std::string& author,
 }  // namespace
 
 Orders::Orders(NodeId self, Security& security, EventLoop& loop,
-               ports::EventSink& events)
+               ports::EventSink& events, std::function<void()> recheck)
     : self_(std::move(self)),
       security_(security),
       loop_(loop),
       events_(events),
-      codec_(security.cluster(), [] { return absl::Now(); }) {}
+      codec_(security.cluster(), [] { return absl::Now(); }),
+      recheck_(std::move(recheck)) {}
 
 absl::StatusOr<std::string> Orders::Load(RecordGossip& gossip) {
   gossip_ = &gossip;
   codec_.SetBundle(security_.Bundle());
   DFL_ASSIGN_OR_RETURN(std::string note, gossip.Load());
   RefreshBans();
-  Publish();
   return note;
 }
 
@@ -159,6 +162,7 @@ void Orders::Tell(control::DaemonStatus& status) const {
 // Records that were taken.
 
 void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
+  Publish();
   if (IsOf(record.id, RecordKind::kBan)) {
     RefreshBans();
   } else if (IsOf(record.id, RecordKind::kPlan)) {
@@ -166,7 +170,6 @@ void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
   } else {
     ObeyPhase();
   }
-  Publish();
 }
 
 void Orders::TakePlan(const Record& record) {
@@ -212,14 +215,21 @@ void Orders::ObeyPhase() {
         absl::StrCat("the order with counter ", wanted->counter,
                      " cannot be obeyed: ", given.status.message())});
   }
+  auto saved = std::make_shared<absl::Status>();
   setup_->Run(
-      [this, wanted = *wanted, mark] {
-        const absl::Status saved = keeper_->Do([&](runtime::RunKeeper& keeper) {
+      [this, wanted = *wanted, mark, saved] {
+        *saved = keeper_->Do([&](runtime::RunKeeper& keeper) {
           return keeper.Obey(wanted.phase, wanted.run_id, mark);
         });
-        if (!saved.ok()) SetPlanFault(std::string(saved.message()));
       },
-      [] {});
+      [this, saved] {
+        if (saved->ok()) return;
+        events_.Report(ports::RecordCame{
+            false, NodeId(),
+            absl::StrCat("the node obeys, but will not know of it after a "
+                         "restart: ",
+                         saved->message())});
+      });
 }
 
 void Orders::RefreshBans() {
@@ -242,8 +252,7 @@ void Orders::RefreshBans() {
   }
   security_.network().SetBanned(banned);
   codec_.SetBanned(banned);
-  judged_generation_ = -1;  // authors may be among them
-  Recheck();
+  Recheck();  // authors may be among them
   recheck_();
 }
 

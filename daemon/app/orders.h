@@ -36,15 +36,12 @@ namespace dfl::app {
 
 class Orders final : public runtime::RecordListener {
  public:
-  // All must outlive it.
+  // All must outlive it. `recheck` is called on the loop when bans have
+  // changed, to look at live links.
   Orders(NodeId self, Security& security, EventLoop& loop,
-         ports::EventSink& events);
+         ports::EventSink& events, std::function<void()> recheck);
 
   const runtime::RecordJudge& judge() const { return codec_; }
-  // Called on the loop when bans have changed, to look at live links.
-  void SetRecheck(std::function<void()> recheck) {
-    recheck_ = std::move(recheck);
-  }
 
   // Reads what is on disk, so that bans hold before anybody can connect. On the
   // loop, once. The answer is for the log, "" when all is well.
@@ -86,7 +83,7 @@ class Orders final : public runtime::RecordListener {
   EventLoop& loop_;
   ports::EventSink& events_;
   records::SignedRecordCodec codec_;
-  std::function<void()> recheck_ = [] {};
+  const std::function<void()> recheck_;
 
   runtime::RecordGossip* gossip_ = nullptr;
   runtime::Node* node_ = nullptr;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,15 +50,6 @@ absl::Status ForStart(const absl::Status& status, bool needed) {
 
 }  // namespace
 
-tls::CredentialPaths CredentialPathsOf(const config::TlsSettings& settings) {
-  const auto path = [&](const std::string& given, const char* name) {
-    return given.empty() ? absl::StrCat(settings.folder, "/", name) : given;
-  };
-  return {path(settings.bundle, "ca.pem"),
-          path(settings.certificate, "cert.pem"),
-          path(settings.key, "key.pem")};
-}
-
 std::string EndWarnings::Look(absl::Duration left) {
   static constexpr int kDays[] = {30, 7, 1, 0};
   int passed = 0;
@@ -76,7 +66,7 @@ std::string EndWarnings::Look(absl::Duration left) {
 
 absl::StatusOr<Security::Expected> Security::ExpectedBy(
     const config::NodeSettings& settings) {
-  if (!Enrolling::Wanted(settings, CredentialPathsOf(settings.tls))) {
+  if (!Enrolling::Wanted(settings, settings.tls.Paths())) {
     return Expected{settings.cluster, settings.OnNetwork()};
   }
   DFL_ASSIGN_OR_RETURN(const enrol::JoinToken token,
@@ -88,7 +78,7 @@ Security::Security(const config::NodeSettings& settings, Expected expected,
                    std::unique_ptr<net::NetworkSecurity> network,
                    ports::Loop& loop, ports::EventSink& events)
     : node_(settings.name),
-      paths_(CredentialPathsOf(settings.tls)),
+      paths_(settings.tls.Paths()),
       needed_(expected.needed),
       network_(std::move(network)),
       loop_(loop),
@@ -99,7 +89,7 @@ Security::Security(const config::NodeSettings& settings, Expected expected,
 absl::Status Security::CheckFiles(const config::NodeSettings& settings) {
   DFL_ASSIGN_OR_RETURN(const Expected expected, ExpectedBy(settings));
   const tls::CredentialFiles files =
-      tls::ReadCredentialFiles(CredentialPathsOf(settings.tls));
+      tls::ReadCredentialFiles(settings.tls.Paths());
   const std::string cluster = expected.cluster.empty()
                                   ? ClusterOf(files.certificate)
                                   : expected.cluster;

@@ -32,8 +32,10 @@
 
 namespace dfl::app {
 
-// Where the files of the settings are.
-tls::CredentialPaths CredentialPathsOf(const config::TlsSettings& settings);
+// What `security: insecure` switches off, for the log and the status.
+inline constexpr char kInsecureText[] =
+    "security is off: network traffic is plain text, peers are not "
+    "authenticated, orders are not signed, and bans have no effect";
 
 // When to warn of a certificate's end: 30, 7 and 1 days before it, and when it
 // has come. Each warning is given once.

@@ -114,16 +114,14 @@ absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
 // Who this node is to others, and whose orders it takes.
 absl::Status BuildSecurity(const config::NodeSettings& settings, Tree& tree) {
   if (settings.security == config::Security::kInsecure) {
-    tree.log.Warning("security",
-                     "security: insecure is set: network traffic is plain "
-                     "text, peers are not authenticated, orders are not "
-                     "signed");
+    tree.log.Warning("security", kInsecureText);
     return absl::OkStatus();
   }
   DFL_ASSIGN_OR_RETURN(tree.security,
                        Security::Open(settings, tree.loop, tree.events));
-  tree.orders = std::make_unique<Orders>(NodeId(settings.name), *tree.security,
-                                         tree.loop, tree.events);
+  tree.orders = std::make_unique<Orders>(
+      NodeId(settings.name), *tree.security, tree.loop, tree.events,
+      [&tree] { tree.transport->RecheckPeers(absl::Now()); });
   return absl::OkStatus();
 }
 
@@ -190,8 +188,6 @@ absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
 // Looks at certificates and at live links, for ever.
 void WatchSecurity(Tree& tree) {
   if (!tree.security) return;
-  tree.orders->SetRecheck(
-      [&tree] { tree.transport->RecheckPeers(absl::Now()); });
   tree.backend->ObeyRecords();
   tree.loop.RunAndWait([&tree] {
     tree.security->Watch([&tree] {
@@ -212,7 +208,7 @@ absl::Status StartEnrolling(const config::NodeSettings& settings, Tree& tree) {
       tree.events.Report(ports::SecurityNote{warning, text});
     });
   };
-  const tls::CredentialPaths paths = CredentialPathsOf(settings.tls);
+  const tls::CredentialPaths paths = settings.tls.Paths();
   if (Enrolling::Wanted(settings, paths)) {
     DFL_ASSIGN_OR_RETURN(tree.enrolling,
                          Enrolling::Start(settings, paths, note, {}));

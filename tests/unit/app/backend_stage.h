@@ -76,7 +76,8 @@ class BackendStage {
       auto security = Security::Open(*secured, loop_, events_);
       EXPECT_TRUE(security.ok()) << security.status();
       security_ = *std::move(security);
-      orders_ = std::make_unique<Orders>(node.self, *security_, loop_, events_);
+      orders_ = std::make_unique<Orders>(node.self, *security_, loop_, events_,
+                                         [] {});
       records = {&orders_->judge(), records_disk, orders_.get()};
       options.security = security_.get();
       options.orders = orders_.get();
