@@ -24,6 +24,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/daemon_process.h"
+#include "tests/support/made_credentials.h"
 
 namespace dfl::testing_support {
 namespace {
@@ -88,20 +89,14 @@ class Secured : public testing::Test {
     Issue("b");
   }
 
-  // The three files of `node`, as `authority` signs them.
+  // The three files of `node`, as the authority signs them.
   void WriteFiles(const std::string& node, const tls::Authority& authority,
-                  const tls::Validity& validity) {
-    const std::string tls = TlsFolder(node);
-    std::filesystem::create_directories(tls);
-    const tls::PrivateKey key = tls::PrivateKey::Generate();
-    const auto leaf = authority.Issue(
-        key, {authority.cluster(), tls::Role::kNode, node}, validity);
-    ASSERT_TRUE(leaf.ok()) << leaf.status();
-    ASSERT_TRUE(
-        tls::WritePublic(tls + "/ca.pem", authority.certificate().ToPem())
-            .ok());
-    ASSERT_TRUE(tls::WritePublic(tls + "/cert.pem", leaf->ToPem()).ok());
-    ASSERT_TRUE(tls::WritePrivate(tls + "/key.pem", key.ToPem()).ok());
+                  absl::Time start, absl::Duration lifetime) {
+    tls::WriteCredentials(
+        TlsFolder(node),
+        *tls::MakeCredentials(authority,
+                              {authority.cluster(), tls::Role::kNode, node}, {},
+                              start, lifetime));
   }
 
   DaemonProcess::Options OptionsOf(const std::string& node) {
@@ -393,10 +388,8 @@ TEST_F(Secured, ItsOwnWrongFilesKeepItFromStarting) {
 
 TEST_F(Secured, AnExpiredCertificateKeepsItFromStarting) {
   const absl::Time then = absl::Now() - absl::Hours(48);
-  const auto authority =
-      tls::Authority::Make("plant-4", {then, absl::Hours(24 * 365)});
-  ASSERT_TRUE(authority.ok());
-  WriteFiles("a", *authority, {then, absl::Hours(24)});
+  const tls::Authority authority = tls::MakeAuthority("plant-4", then);
+  WriteFiles("a", authority, then, absl::Hours(24));
   DaemonProcess& daemon = Add("a");
   EXPECT_FALSE(daemon.Start());
   EXPECT_THAT(daemon.log(), HasSubstr("expired"));
@@ -407,13 +400,11 @@ TEST_F(Secured, AnExpiredCertificateKeepsItFromStarting) {
 // until the time has come.
 TEST_F(Secured, WhoseTimeHasNotComeTrainsAloneAndJoinsLater) {
   const absl::Time now = absl::Now();
-  const auto authority =
-      tls::Authority::Make("plant-4", {now, absl::Hours(24 * 365)});
-  ASSERT_TRUE(authority.ok());
-  WriteFiles("a", *authority, {now, absl::Hours(24)});
+  const tls::Authority authority = tls::MakeAuthority("plant-4", now);
+  WriteFiles("a", authority, now, absl::Hours(24));
   // An issuer dates a certificate back by five minutes.
-  WriteFiles("b", *authority,
-             {now + tls::kBackdated + absl::Seconds(12), absl::Hours(24)});
+  WriteFiles("b", authority, now + tls::kBackdated + absl::Seconds(12),
+             absl::Hours(24));
   Start("a");
   DaemonProcess::Options options = OptionsOf("b");
   options.extra_yaml = absl::StrCat("run: {plan: ", folder_.File("plan.yaml"),
@@ -430,11 +421,9 @@ TEST_F(Secured, WhoseTimeHasNotComeTrainsAloneAndJoinsLater) {
 
 TEST_F(Secured, AnExpiredCertificateEndsLiveLinks) {
   const absl::Time now = absl::Now();
-  const auto authority =
-      tls::Authority::Make("plant-4", {now, absl::Hours(24 * 365)});
-  ASSERT_TRUE(authority.ok());
-  WriteFiles("a", *authority, {now, absl::Hours(24)});
-  WriteFiles("b", *authority, {now, absl::Seconds(15)});
+  const tls::Authority authority = tls::MakeAuthority("plant-4", now);
+  WriteFiles("a", authority, now, absl::Hours(24));
+  WriteFiles("b", authority, now, absl::Seconds(15));
   Start("a");
   Start("b");
   ASSERT_TRUE(Linked("a", "b"));

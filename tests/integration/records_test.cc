@@ -62,6 +62,19 @@ struct Plant {
   }
 };
 
+void RunOn(app::EventLoop& loop, const std::function<void()>& f) {
+  EXPECT_TRUE(loop.RunAndWait(f));
+}
+
+// Whether `done`, asked on the loop, comes to hold.
+bool WaitOn(app::EventLoop& loop, const std::function<bool()>& done) {
+  return testing_support::Eventually(kLimit, [&] {
+    bool holds = false;
+    RunOn(loop, [&] { holds = done(); });
+    return holds;
+  });
+}
+
 // A node with a loop, a disk and a listener; it obeys bans as dfld does.
 class HonestNode final : public runtime::RecordListener,
                          public ports::EventSink {
@@ -103,17 +116,8 @@ class HonestNode final : public runtime::RecordListener,
     transport_.reset();
   }
 
-  void Run(const std::function<void()>& f) { EXPECT_TRUE(loop_.RunAndWait(f)); }
-  bool Wait(const std::function<bool()>& done) {
-    const absl::Time end = absl::Now() + kLimit;
-    while (absl::Now() < end) {
-      bool holds = false;
-      Run([&] { holds = done(); });
-      if (holds) return true;
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return false;
-  }
+  void Run(const std::function<void()>& f) { RunOn(loop_, f); }
+  bool Wait(const std::function<bool()>& done) { return WaitOn(loop_, done); }
   void Dial(const std::string& address) {
     Run([&] { EXPECT_TRUE(node_->links().AddAddress(address).ok()); });
   }
@@ -226,17 +230,8 @@ class StolenBox final : private ports::Transport::Handler {
     loop_.Stop();
   }
 
-  void Run(const std::function<void()>& f) { EXPECT_TRUE(loop_.RunAndWait(f)); }
-  bool Wait(const std::function<bool()>& done) {
-    const absl::Time end = absl::Now() + kLimit;
-    while (absl::Now() < end) {
-      bool holds = false;
-      Run([&] { holds = done(); });
-      if (holds) return true;
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return false;
-  }
+  void Run(const std::function<void()>& f) { RunOn(loop_, f); }
+  bool Wait(const std::function<bool()>& done) { return WaitOn(loop_, done); }
   // Whether a link came of it.
   bool Dial(const std::string& address) {
     size_t before = 0;

@@ -2,6 +2,7 @@
 #ifndef DFL_TESTS_SUPPORT_MADE_CREDENTIALS_H_
 #define DFL_TESTS_SUPPORT_MADE_CREDENTIALS_H_
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +35,16 @@ inline std::shared_ptr<const Credentials> MakeCredentials(
                                                          bundle_pem,
                                                          leaf.ToPem(),
                                                          key.ToPem()});
+}
+
+// Writes ca.pem, cert.pem and key.pem into `folder`, which is made. The leaf
+// comes last, as from a person who copies a folder.
+inline void WriteCredentials(const std::string& folder,
+                             const Credentials& credentials) {
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(WritePublic(folder + "/ca.pem", credentials.bundle_pem).ok());
+  ASSERT_TRUE(WritePrivate(folder + "/key.pem", credentials.key_pem).ok());
+  ASSERT_TRUE(WritePublic(folder + "/cert.pem", credentials.chain_pem).ok());
 }
 
 }  // namespace dfl::tls

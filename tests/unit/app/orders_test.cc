@@ -11,10 +11,9 @@
 #include "absl/time/clock.h"
 #include "daemon/records/record_content.h"
 #include "daemon/records/sign_record.h"
-#include "daemon/tls/authority.h"
-#include "daemon/tls/key_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/made_credentials.h"
 #include "tests/support/process.h"
 #include "tests/unit/app/backend_stage.h"
 
@@ -38,28 +37,13 @@ class OrdersTest : public testing::Test {
     settings_.state_dir = folder_.File("state");
     settings_.tls.folder = folder_.File("tls");
     std::filesystem::create_directories(settings_.state_dir);
-    std::filesystem::create_directories(settings_.tls.folder);
-    const tls::Credentials node = Person(tls::Role::kNode, "anna");
-    const std::string& tls = settings_.tls.folder;
-    ASSERT_TRUE(
-        tls::WritePublic(tls + "/ca.pem", authority_.certificate().ToPem())
-            .ok());
-    ASSERT_TRUE(tls::WritePrivate(tls + "/key.pem", node.key.ToPem()).ok());
-    ASSERT_TRUE(
-        tls::WritePublic(tls + "/cert.pem", node.chain[0].ToPem()).ok());
+    tls::WriteCredentials(settings_.tls.folder,
+                          Person(tls::Role::kNode, "anna"));
   }
 
   tls::Credentials Person(tls::Role role, const std::string& name) {
-    tls::Credentials person{{"plant-4", role, name},
-                            {authority_.certificate()},
-                            {},
-                            tls::PrivateKey::Generate(),
-                            {},
-                            {},
-                            {}};
-    person.chain = {*authority_.Issue(person.key, person.identity,
-                                      {absl::Now(), absl::Hours(24 * 365)})};
-    return person;
+    return *tls::MakeCredentials(authority_, {"plant-4", role, name}, {},
+                                 absl::Now(), absl::Hours(24 * 365));
   }
   std::string Sign(RecordKind kind, const std::string& subject,
                    uint64_t counter, const std::string& content) {
@@ -111,8 +95,7 @@ class OrdersTest : public testing::Test {
 
   TemporaryFolder folder_;
   config::NodeSettings settings_;
-  const tls::Authority authority_ =
-      *tls::Authority::Make("plant-4", {absl::Now(), absl::Hours(24 * 365)});
+  const tls::Authority authority_ = tls::MakeAuthority("plant-4", absl::Now());
   const tls::Credentials operator_ = Person(tls::Role::kOperator, "olga");
   simports::SimFiles disk_;
   simports::SimFiles records_disk_;

@@ -10,10 +10,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "daemon/app/event_loop.h"
-#include "daemon/tls/authority.h"
 #include "daemon/tls/key_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/made_credentials.h"
 #include "tests/support/process.h"
 
 namespace dfl::app {
@@ -60,24 +60,13 @@ class SecurityTest : public testing::Test {
     settings_.state_dir = folder_.File("state");
     settings_.tls.folder = folder_.File("tls");
     std::filesystem::create_directories(settings_.state_dir);
-    std::filesystem::create_directories(settings_.tls.folder);
   }
 
-  tls::Authority MakeAuthority() {
-    return *tls::Authority::Make("plant-4",
-                                 {absl::Now(), absl::Hours(24 * 365)});
-  }
-  // The leaf comes last, as from a person who copies a folder.
-  void Write(const tls::Authority& authority, const tls::Validity& validity) {
-    const auto leaf =
-        authority.Issue(key_, {"plant-4", tls::Role::kNode, "box-1"}, validity);
-    ASSERT_TRUE(leaf.ok()) << leaf.status();
-    const std::string& tls = settings_.tls.folder;
-    ASSERT_TRUE(
-        tls::WritePublic(tls + "/ca.pem", authority.certificate().ToPem())
-            .ok());
-    ASSERT_TRUE(tls::WritePrivate(tls + "/key.pem", key_.ToPem()).ok());
-    ASSERT_TRUE(tls::WritePublic(tls + "/cert.pem", leaf->ToPem()).ok());
+  // Valid from `start` on for `lifetime`.
+  void Write(absl::Time start, absl::Duration lifetime) {
+    tls::WriteCredentials(settings_.tls.folder,
+                          *tls::MakeCredentials(authority_, tls::NodeIdentity(),
+                                                {}, start, lifetime));
   }
   absl::StatusOr<std::unique_ptr<Security>> Open() {
     return Security::Open(settings_, loop_, notes_);
@@ -95,14 +84,14 @@ class SecurityTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  const tls::PrivateKey key_ = tls::PrivateKey::Generate();
+  const tls::Authority authority_ = tls::MakeAuthority("plant-4", absl::Now());
   config::NodeSettings settings_;
   Notes notes_;
   EventLoop loop_{"test"};
 };
 
 TEST_F(SecurityTest, GoodFilesAreUsedAtOnce) {
-  Write(MakeAuthority(), {absl::Now(), absl::Hours(24 * 100)});
+  Write(absl::Now(), absl::Hours(24 * 100));
   const auto security = Open();
   ASSERT_TRUE(security.ok()) << security.status();
   EXPECT_EQ((*security)->cluster(), "plant-4");
@@ -124,7 +113,7 @@ TEST_F(SecurityTest, FilesThatAreMissingAreAMistakeOnANetworkOnly) {
 }
 
 TEST_F(SecurityTest, AnotherNetworkThanTheSettingsSayIsAMistake) {
-  Write(MakeAuthority(), {absl::Now(), absl::Hours(24)});
+  Write(absl::Now(), absl::Hours(24));
   settings_.cluster = "plant-5";
   const auto security = Open();
   EXPECT_EQ(security.status().code(), absl::StatusCode::kInvalidArgument);
@@ -133,8 +122,7 @@ TEST_F(SecurityTest, AnotherNetworkThanTheSettingsSayIsAMistake) {
 }
 
 TEST_F(SecurityTest, ACertificateOfTheFutureWaitsForItsTime) {
-  Write(MakeAuthority(),
-        {absl::Now() + tls::kBackdated + absl::Seconds(2), absl::Hours(24)});
+  Write(absl::Now() + tls::kBackdated + absl::Seconds(2), absl::Hours(24));
   const auto security = Open();
   ASSERT_TRUE(security.ok()) << security.status();
   EXPECT_TRUE((*security)->Bundle().empty());
@@ -148,16 +136,22 @@ TEST_F(SecurityTest, ACertificateOfTheFutureWaitsForItsTime) {
 }
 
 TEST_F(SecurityTest, NewFilesAreTakenUpAndWrongOnesAreToldOfOnce) {
-  const tls::Authority authority = MakeAuthority();
-  Write(authority, {absl::Now(), absl::Hours(24 * 100)});
+  const auto credentials = tls::MakeCredentials(
+      authority_, tls::NodeIdentity(), {}, absl::Now(), absl::Hours(24 * 100));
+  tls::WriteCredentials(settings_.tls.folder, *credentials);
   const auto security = Open();
   ASSERT_TRUE(security.ok()) << security.status();
   Watch(**security);
-  Write(authority, {absl::Now(), absl::Hours(24 * 200)});
+  const std::string leaf = settings_.tls.folder + "/cert.pem";
+  ASSERT_TRUE(
+      tls::WritePublic(
+          leaf, tls::IssueTo(authority_, credentials->key, tls::NodeIdentity(),
+                             absl::Now(), absl::Hours(24 * 200))
+                    .ToPem())
+          .ok());
   EXPECT_TRUE(notes_.Says("is in use"));
   EXPECT_GT(Told(**security).certificate_days, 150);
-  ASSERT_TRUE(
-      tls::WritePublic(settings_.tls.folder + "/cert.pem", "no PEM").ok());
+  ASSERT_TRUE(tls::WritePublic(leaf, "no PEM").ok());
   EXPECT_TRUE(notes_.Says("the former files stay in use"));
   EXPECT_GT(Told(**security).certificate_days, 150);
   EXPECT_THAT(Told(**security).warnings, Contains(HasSubstr("cert.pem")));
@@ -165,7 +159,7 @@ TEST_F(SecurityTest, NewFilesAreTakenUpAndWrongOnesAreToldOfOnce) {
 }
 
 TEST_F(SecurityTest, StrangersAreToldOfByReason) {
-  Write(MakeAuthority(), {absl::Now(), absl::Hours(24 * 100)});
+  Write(absl::Now(), absl::Hours(24 * 100));
   const auto security = Open();
   ASSERT_TRUE(security.ok()) << security.status();
   (*security)->network().CountRefusal("no-certificate");

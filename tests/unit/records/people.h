@@ -17,7 +17,7 @@
 #include "daemon/tls/signature.h"
 #include "dfl/record/v1/record.pb.h"
 #include "gtest/gtest.h"
-#include "tests/unit/tls/made_certificates.h"
+#include "tests/support/made_credentials.h"
 
 namespace dfl::records {
 
@@ -26,16 +26,8 @@ namespace pb = ::dfl::record::v1;
 inline tls::Credentials Issue(const tls::Authority& authority, tls::Role role,
                               const std::string& name = "ann",
                               absl::Duration lifetime = absl::Hours(24)) {
-  tls::Credentials credentials{{authority.cluster(), role, name},
-                               {authority.certificate()},
-                               {},
-                               tls::PrivateKey::Generate(),
-                               {},
-                               {},
-                               {}};
-  credentials.chain = {tls::IssueTo(
-      authority, credentials.key, credentials.identity, tls::Now(), lifetime)};
-  return credentials;
+  return *tls::MakeCredentials(authority, {authority.cluster(), role, name}, {},
+                               tls::Now(), lifetime);
 }
 
 // A body as SignRecord makes it, for tests that change it before it is signed.
