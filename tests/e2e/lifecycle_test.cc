@@ -290,7 +290,7 @@ TEST_F(Lifecycle, FileInPlaceOfTheSocketIsLeftAlone) {
 TEST_F(Lifecycle, InsecureIsWarnedOfAndShown) {
   DaemonProcess daemon(Node("a"));
   ASSERT_TRUE(daemon.Start()) << daemon.log();
-  EXPECT_THAT(daemon.log(), HasSubstr("security: insecure is set"));
+  EXPECT_THAT(daemon.log(), HasSubstr("security is off"));
   const auto status = daemon.client().Status();
   ASSERT_TRUE(status.ok()) << status.status();
   EXPECT_TRUE(status->insecure);
