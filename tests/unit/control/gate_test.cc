@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "dfl/control/v1/control.grpc.pb.h"
 #include "tests/support/made_credentials.h"
 #include "tests/unit/control/tls_server_fixture.h"
@@ -55,15 +56,17 @@ class GateTest : public TlsServerTest {
                          std::chrono::seconds(10));
     const grpc::ByteBuffer request(nullptr, 0);
     grpc::ByteBuffer response;
-    grpc::Status result;
-    absl::Notification done;
+    absl::Mutex mutex;
+    std::optional<grpc::Status> result;
+    const absl::MutexLock lock(&mutex);
     stub.UnaryCall(&context, "/dfl.control.v1.ControlService/" + method, {},
                    &request, &response, [&](const grpc::Status& status) {
+                     const absl::MutexLock answered(&mutex);
                      result = status;
-                     done.Notify();
                    });
-    done.WaitForNotification();
-    return result;
+    const auto came = [&] { return result.has_value(); };
+    mutex.Await(absl::Condition(&came));
+    return *result;
   }
 
   static bool Passes(const grpc::Status& status) {
