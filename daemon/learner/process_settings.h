@@ -9,7 +9,7 @@ namespace dfl::learner {
 //   - one thread for OpenBLAS, if it is loaded: LibTorch already splits batches
 //     among its own threads, and the two pools would fight;
 //   - with glibc, that freed memory is kept for the next step and not returned
-//     to the system.
+//     to the system, and that all threads share one arena.
 void SetProcess(int threads);
 
 // Sets the number of threads for the calling thread, since OpenMP keeps one for
