@@ -29,6 +29,7 @@ void AddPeer(CLI::App& app, Chosen& chosen);
 void AddRecord(CLI::App& app, Chosen& chosen);
 void AddModel(CLI::App& app, Chosen& chosen);
 void AddConfig(CLI::App& app, Chosen& chosen);
+void AddData(CLI::App& app, Chosen& chosen);
 void AddCert(CLI::App& app, Chosen& chosen);
 // rotate and retire, below `cert`.
 void AddCertRotation(CLI::App& cert, Chosen& chosen);

@@ -60,6 +60,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddPeer(app, chosen);
   AddRecord(app, chosen);
   AddModel(app, chosen);
+  AddData(app, chosen);
   AddConfig(app, chosen);
   AddCert(app, chosen);
   AddToken(app, chosen);

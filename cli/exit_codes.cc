@@ -42,6 +42,12 @@ const char* Name(ExitCode code) {
       return "conflict";
     case kVersionSkew:
       return "version-skew";
+    case kTrainingFailed:
+      return "training-failed";
+    case kLearnedAlone:
+      return "learned-alone";
+    case kStopped:
+      return "stopped";
     case kOurBug:
       return "bug";
   }
@@ -59,6 +65,11 @@ const char* ExitCodeHelp() {
          "  6   partly done: some targets did it, others did not\n"
          "  7   conflict: the plan was changed by somebody else\n"
          "  8   version skew: the daemon does not know this call\n"
+         "  9   watch --until-finished: training has failed on a node\n"
+         "  10  watch --until-finished: a node learned alone although its plan "
+         "has\n"
+         "      neighbours\n"
+         "  11  watch --until-finished: a node was stopped by hand\n"
          "  70  a bug of dflctl";
 }
 

@@ -16,6 +16,10 @@ enum ExitCode : int {
   kPartlyDone = 6,   // some targets did it, others did not
   kConflict = 7,     // somebody else changed the plan, or plans differ
   kVersionSkew = 8,  // the daemon does not know this call
+  // How a run that was watched has ended; the worst of the targets' counts.
+  kTrainingFailed = 9,  // in phase failed
+  kLearnedAlone = 10,   // not together with its neighbours
+  kStopped = 11,        // by hand
   kOurBug = 70,
 };
 

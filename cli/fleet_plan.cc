@@ -10,12 +10,14 @@
 #include "absl/time/clock.h"
 #include "cli/apply_report.h"
 #include "cli/diff.h"
+#include "cli/fleet_data.h"
 #include "cli/signing.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/console/topology_text.h"
 #include "daemon/core/plan/plan_warnings.h"
 #include "daemon/records/record_content.h"
+#include "daemon/threads/steady_cond_var.h"
 #include "daemon/tls/identity.h"
 
 namespace dfl::cli {
@@ -50,16 +52,22 @@ void SetVersion(uint64_t version, core::CheckedPlan& checked) {
   checked.plan = std::make_shared<const core::RunPlan>(std::move(plan));
 }
 
+void SetData(core::DataSection data, core::CheckedPlan& checked) {
+  core::RunPlan plan = *checked.plan;
+  plan.data = std::move(data);
+  checked.plan = std::make_shared<const core::RunPlan>(std::move(plan));
+}
+
 // Until every target that took the plan says it is in force.
 void WaitInForce(Context& context, absl::Duration timeout, uint64_t version,
                  std::vector<Answer<client::ApplyPlanResult>>& answers) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = SteadyNow() + timeout;
   std::vector<bool> done(answers.size(), false);
   for (size_t i = 0; i < answers.size(); ++i) done[i] = !answers[i].result.ok();
   while (std::find(done.begin(), done.end(), false) != done.end()) {
     const auto states = context.AskAll<client::DaemonStatus>(
         [](client::ControlClient& daemon) { return daemon.Status(); });
-    const bool late = absl::Now() >= deadline;
+    const bool late = SteadyNow() >= deadline;
     for (size_t i = 0; i < states.size(); ++i) {
       if (done[i]) continue;
       const auto& state = states[i].result;
@@ -81,29 +89,89 @@ void WaitInForce(Context& context, absl::Duration timeout, uint64_t version,
   }
 }
 
+absl::StatusOr<core::RunPlan> Read(const Answer<client::PlanDocument>& answer) {
+  return config::ParsePlan(answer.result->yaml,
+                           absl::StrCat("plan of ", answer.target));
+}
+
+// Whether `other` is `plan`, but for what each states of the data, since each
+// was applied by itself. `plan` then states what either does.
+bool MergeInto(core::RunPlan other, core::RunPlan& plan) {
+  const std::optional<core::DataSection> data = Merged(plan.data, other.data);
+  if (!data.has_value()) return false;
+  core::RunPlan mine = plan;
+  mine.data = other.data = {};
+  if (config::WritePlan(mine) != config::WritePlan(other)) return false;
+  plan.data = *data;
+  return true;
+}
+
 // Sets plan and conflict from the answers.
 absl::Status TakeNewest(FleetPlan& fleet) {
   const Answer<client::PlanDocument>* newest = nullptr;
   for (const auto& answer : fleet.answers) {
     if (!answer.result.ok() || answer.result->version == 0) continue;
-    const client::PlanDocument& document = *answer.result;
-    if (newest == nullptr || document.version > newest->result->version) {
+    if (newest == nullptr || answer.result->version > newest->result->version) {
       newest = &answer;
-    } else if (document.version == newest->result->version &&
-               document.yaml != newest->result->yaml) {
-      fleet.conflict = absl::AbortedError(absl::StrCat(
-          newest->target, " and ", answer.target,
-          " hold different plans of version ", document.version,
-          ": somebody changed both at once; see both with `dflctl plan show "
-          "--target ...`, and give one of them to all with `dflctl plan apply "
-          "FILE --replace`"));
     }
   }
   if (newest == nullptr) return absl::OkStatus();
-  DFL_ASSIGN_OR_RETURN(
-      fleet.plan, config::ParsePlan(newest->result->yaml,
-                                    absl::StrCat("plan of ", newest->target)));
+  DFL_ASSIGN_OR_RETURN(fleet.plan, Read(*newest));
+  for (const auto& answer : fleet.answers) {
+    if (!answer.result.ok()) continue;
+    const client::PlanDocument& document = *answer.result;
+    if (document.version != newest->result->version ||
+        document.yaml == newest->result->yaml) {
+      continue;
+    }
+    DFL_ASSIGN_OR_RETURN(core::RunPlan other, Read(answer));
+    fleet.merged = MergeInto(std::move(other), *fleet.plan);
+    if (fleet.merged) continue;
+    fleet.conflict = absl::AbortedError(absl::StrCat(
+        newest->target, " and ", answer.target,
+        " hold different plans of version ", document.version,
+        ": each was changed by itself; see both with `dflctl plan show "
+        "--target ...`, and give one of them to all with `dflctl plan apply "
+        "FILE --replace`"));
+    return absl::OkStatus();
+  }
   return absl::OkStatus();
+}
+
+// Whether `next` may mean something else than the plan in force.
+bool MayMeanElse(const FleetPlan& fleet, const core::RunPlan& next,
+                 bool from_file) {
+  if (!fleet.plan.has_value() || !fleet.conflict.ok() || fleet.merged) {
+    return true;
+  }
+  const core::RunPlan& held = *fleet.plan;
+  const auto same_member = [](const core::MemberSpec& a,
+                              const core::MemberSpec& b) {
+    return a.node == b.node;
+  };
+  return (from_file && IsOpen(next.data)) || !(next.model == held.model) ||
+         !(next.data == held.data) || next.run_id != held.run_id ||
+         !std::equal(next.members.begin(), next.members.end(),
+                     held.members.begin(), held.members.end(), same_member);
+}
+
+// What was fixed for another model is fixed anew.
+void DropFormerModel(const core::RunPlan& held, core::RunPlan& next) {
+  if (next.model == held.model) return;
+  if (next.data == held.data) {
+    next.data = {};
+    next.data = KeepFixed(next, held.data, held.model);
+  } else if (next.data.model == held.data.model) {
+    next.data.model.clear();
+  }
+}
+
+std::vector<std::string> Reached(const FleetPlan& fleet) {
+  std::vector<std::string> targets;
+  for (const auto& answer : fleet.answers) {
+    if (answer.result.ok()) targets.push_back(answer.target);
+  }
+  return targets;
 }
 
 }  // namespace
@@ -146,7 +214,7 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options) {
 
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
                       core::CheckedPlan next, const ApplyOptions& options,
-                      bool ask) {
+                      bool from_file) {
   absl::Duration wait_timeout;
   if (!absl::ParseDuration(options.wait_timeout, &wait_timeout) ||
       wait_timeout <= absl::ZeroDuration()) {
@@ -160,6 +228,14 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
     if (!found.ok()) return context.Fail(found.status());
     signer = *std::move(found);
   }
+  std::map<std::string, absl::Status> refused;
+  if (MayMeanElse(fleet, *next.plan, from_file)) {
+    absl::StatusOr<FleetData> data =
+        FixData(context, *next.plan, Reached(fleet));
+    if (!data.ok()) return context.Fail(data.status());
+    refused = std::move(data->refused);
+    SetData(std::move(data->section), next);
+  }
   const uint64_t held_version =
       fleet.plan.has_value() ? fleet.plan->version : 0;
   // A plan that no target could take up has used its version all the same.
@@ -170,8 +246,8 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   const std::string before =
       fleet.plan.has_value() ? config::WritePlan(*fleet.plan) : "";
   std::string text = config::WritePlan(*next.plan);
-  const bool changed =
-      !fleet.conflict.ok() || text != before || highest > held_version;
+  const bool changed = !fleet.conflict.ok() || fleet.merged || text != before ||
+                       highest > held_version;
   if (changed) {
     SetVersion(highest + 1, next);
     text = config::WritePlan(*next.plan);
@@ -183,7 +259,7 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   for (const std::string& warning : core::PlanWarnings(next)) {
     context.Warn(warning);
   }
-  if (ask && changed && !options.dry_run && !options.yes &&
+  if (from_file && changed && !options.dry_run && !options.yes &&
       !Confirmed(context)) {
     context.Say("nothing was applied");
     return kFailed;
@@ -207,6 +283,8 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
           -> absl::StatusOr<client::ApplyPlanResult> {
         const Answer<client::PlanDocument>& before = *held.at(daemon.target());
         if (!before.result.ok()) return before.result.status();
+        const auto why = refused.find(daemon.target());
+        if (why != refused.end()) return why->second;
         client::ApplyPlanOptions mine = apply;
         mine.expected_version = before.result->version;
         return daemon.ApplyPlan(mine);
@@ -227,6 +305,7 @@ ExitCode EditPlan(Context& context, const ApplyOptions& options,
   const absl::Status edited = edit(next);
   if (absl::IsInvalidArgument(edited)) return context.Usage(edited);
   if (!edited.ok()) return context.Fail(edited);
+  DropFormerModel(*fleet.plan, next);
   absl::StatusOr<core::CheckedPlan> checked = core::CheckPlan(std::move(next));
   if (!checked.ok()) return context.Fail(checked.status());
   return ApplyToFleet(context, fleet, *std::move(checked), options);

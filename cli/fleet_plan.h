@@ -25,8 +25,11 @@ namespace dfl::cli {
 // What the targets hold.
 struct FleetPlan {
   std::vector<Answer<client::PlanDocument>> answers;
-  // Of the highest version; nullopt: nobody holds one.
+  // Of the highest version; nullopt: nobody holds one. Where documents differ
+  // at most in what they state of the data, since each was applied by itself,
+  // it states what either does.
   std::optional<core::RunPlan> plan;
+  bool merged = false;  // no target holds `plan` as it is
   // ABORTED when two documents share the highest version; `plan` is then the
   // first target's.
   absl::Status conflict;
@@ -52,14 +55,17 @@ struct ApplyOptions {
 };
 void AddApplyOptions(CLI::App& command, ApplyOptions& options);
 
-// Shows on stderr what changes from `fleet.plan` to `next`, gives it the next
-// version, and applies it to all targets, or with dry_run has it checked by
-// them. Where the targets are in a secured network, all get one record, which
-// the caller signs. Prints the document with each one's answer. `ask` wants a
-// yes of a person at a terminal first.
+// Where what the data mean may change, has the targets say what theirs are and
+// fixes what `next` leaves open (fleet_data.h). Shows on stderr what changes
+// from `fleet.plan` to `next`, gives it the next version, and applies it to all
+// targets, or with dry_run has it checked by them. Where the targets are in a
+// secured network, all get one record, which the caller signs. Prints the
+// document with each one's answer. `from_file`: a person gave a whole document,
+// so data that are open are fixed also where nothing else changes, and a yes is
+// wanted at a terminal first.
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
                       core::CheckedPlan next, const ApplyOptions& options,
-                      bool ask = false);
+                      bool from_file = false);
 
 // Reads the plan, lets `edit` change it, checks it, and applies it.
 // `edit`'s INVALID_ARGUMENT is a mistake on the command line (exit 2).

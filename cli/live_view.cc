@@ -1,5 +1,6 @@
 #include "cli/live_view.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,10 +30,15 @@ std::string Cut(const std::string& text, int width) {
 }
 
 std::string Progress(const client::NodeStatus& node) {
-  if (node.stop_steps <= 0) return "-";
-  return ProgressBar(
-      static_cast<double>(node.step) / static_cast<double>(node.stop_steps),
-      kBarWidth);
+  // Of the limit that ends the run first.
+  double share = -1;
+  const auto take = [&share](double done, double limit) {
+    if (limit > 0) share = std::max(share, done / limit);
+  };
+  take(static_cast<double>(node.step), static_cast<double>(node.stop_steps));
+  take(static_cast<double>(node.round), static_cast<double>(node.stop_rounds));
+  take(node.epochs, node.stop_epochs);
+  return share < 0 ? "-" : ProgressBar(share, kBarWidth);
 }
 
 std::string Speed(const client::NodeStatus& node) {
@@ -77,9 +83,9 @@ void LiveView::Take(size_t index, const absl::Status& status) {
 }
 
 std::vector<std::string> LiveView::Lines() const {
-  Table table({"NODE", "PHASE", ">STEP", "PROGRESS", ">SPEED", ">LOSS",
-               ">ACCURACY", "ALGORITHM", "TOPOLOGY", "PLAN", ">NEIGHBOURS",
-               ">SENT", ">RECEIVED"});
+  Table table({"NODE", "PHASE", ">STEP", ">ROUND", "PROGRESS", ">SPEED",
+               ">LOSS", ">SCORE", "ALGORITHM", "TOPOLOGY", "PLAN",
+               ">NEIGHBOURS", ">SENT", ">RECEIVED"});
   std::vector<std::string> notes;
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
@@ -89,7 +95,7 @@ std::vector<std::string> LiveView::Lines() const {
       const client::NodeStatus& node = row.status->node;
       std::vector<std::string> cells = StatusRow(*row.status);
       if (!row.error.ok()) cells[1] = "unreachable";
-      cells.insert(cells.begin() + 3, {Progress(node), Speed(node)});
+      cells.insert(cells.begin() + 4, {Progress(node), Speed(node)});
       table.Add(std::move(cells));
       for (std::string& note : StatusNotes(*row.status)) {
         notes.push_back(Printable(note));

@@ -51,13 +51,17 @@ Json Tell(const std::map<std::string, T>& values) {
 #define DFL_TELL_VALUE(name, source) out[#name] = Tell(from.name);
 #define DFL_TELL(name) out[#name] = Tell(from.name);
 
+Json Tell(const std::optional<double>& value) {
+  return value.has_value() ? Json(*value) : Json();
+}
+
 // Null: there is none yet.
 Json Tell(const std::optional<client::Evaluation>& evaluation) {
   if (!evaluation.has_value()) return Json();
   const client::Evaluation& from = *evaluation;
   Json out;
   out["step"] = from.step;
-  DFL_EVALUATION_FIELDS(DFL_TELL_VALUE)
+  DFL_EVALUATION_FIELDS(DFL_TELL_VALUE, DFL_TELL)
   return out;
 }
 
@@ -72,14 +76,14 @@ void TellDaemon(const client::DaemonStatus& from, Json& out) {
 }
 
 void TellNode(const client::NodeStatus& from, Json& out) {
-  DFL_NODE_STATUS_FIELDS(DFL_TELL_VALUE, DFL_TELL, DFL_TELL)
+  DFL_NODE_STATUS_FIELDS(DFL_TELL_VALUE, DFL_TELL, DFL_TELL, DFL_TELL)
 }
 
 }  // namespace
 
 Json ToJsonValue(const client::PeerStatus& from) {
   Json out;
-  DFL_PEER_STATUS_FIELDS(DFL_TELL_VALUE)
+  DFL_PEER_STATUS_FIELDS(DFL_TELL_VALUE, DFL_TELL)
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/console.h"
 
@@ -18,18 +19,6 @@ std::string OrDash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-// "3/4": neighbours that are linked, of all.
-std::string NeighbourText(const client::NodeStatus& node) {
-  int64_t all = 0;
-  int64_t up = 0;
-  for (const client::PeerStatus& peer : node.peers) {
-    if (!peer.neighbour) continue;
-    ++all;
-    if (peer.linked) ++up;
-  }
-  return absl::StrCat(up, "/", all);
-}
-
 // "plant-4 (364 d)": days until the certificate expires. "-": it speaks to
 // nobody over the network.
 std::string NetworkText(const client::DaemonStatus& status) {
@@ -41,11 +30,50 @@ std::string NetworkText(const client::DaemonStatus& status) {
                       " d)");
 }
 
+// Why no models are exchanged with a neighbour; what else is wrong with a peer.
+std::string WhyNotText(const client::PeerStatus& peer) {
+  if (peer.not_mixing.empty()) return peer.last_error;
+  if (peer.last_error.empty() ||
+      absl::StrContains(peer.not_mixing, peer.last_error)) {
+    return peer.not_mixing;
+  }
+  return absl::StrCat(peer.not_mixing, " (", peer.last_error, ")");
+}
+
 }  // namespace
 
 std::string StepText(const client::NodeStatus& node) {
   return node.stop_steps > 0 ? absl::StrCat(node.step, "/", node.stop_steps)
                              : absl::StrCat(node.step);
+}
+
+std::string RoundText(const client::NodeStatus& node) {
+  return node.stop_rounds > 0 ? absl::StrCat(node.round, "/", node.stop_rounds)
+                              : absl::StrCat(node.round);
+}
+
+std::string NeighbourText(const client::NodeStatus& node) {
+  int64_t all = 0;
+  int64_t mixing = 0;
+  for (const client::PeerStatus& peer : node.peers) {
+    if (!peer.neighbour) continue;
+    ++all;
+    if (peer.mixing) ++mixing;
+  }
+  return absl::StrCat(mixing, "/", all);
+}
+
+std::string ScoreText(const client::NodeStatus& node) {
+  if (!node.evaluation.has_value()) return "-";
+  const client::Evaluation& evaluation = *node.evaluation;
+  if (evaluation.accuracy.has_value()) return Fixed(*evaluation.accuracy, 3);
+  if (evaluation.r2.has_value()) {
+    return absl::StrCat("R2 ", Fixed(*evaluation.r2, 3));
+  }
+  if (evaluation.mae.has_value()) {
+    return absl::StrCat("MAE ", Fixed(*evaluation.mae, 4));
+  }
+  return "-";
 }
 
 std::string PlanText(const client::NodeStatus& node) {
@@ -57,19 +85,19 @@ std::string PlanText(const client::NodeStatus& node) {
 }
 
 std::vector<std::string> StatusTitles() {
-  return {"NODE",     "PHASE", ">STEP",       ">LOSS", ">ACCURACY", "ALGORITHM",
-          "TOPOLOGY", "PLAN",  ">NEIGHBOURS", ">SENT", ">RECEIVED", "NETWORK"};
+  return {"NODE",   "PHASE",     ">STEP",    ">ROUND", ">LOSS",
+          ">SCORE", "ALGORITHM", "TOPOLOGY", "PLAN",   ">NEIGHBOURS",
+          ">SENT",  ">RECEIVED", "NETWORK"};
 }
 
 std::vector<std::string> StatusRow(const client::DaemonStatus& status) {
   const client::NodeStatus& node = status.node;
-  const std::string accuracy =
-      node.evaluation.has_value() ? Fixed(node.evaluation->accuracy, 3) : "-";
   return {node.node,
           client::PhaseName(node.phase),
           StepText(node),
-          node.gradients > 0 ? Fixed(node.loss, 4) : "-",
-          accuracy,
+          RoundText(node),
+          node.loss.has_value() ? Fixed(*node.loss, 4) : "-",
+          ScoreText(node),
           OrDash(node.algorithm),
           OrDash(node.topology),
           PlanText(node),
@@ -81,7 +109,7 @@ std::vector<std::string> StatusRow(const client::DaemonStatus& status) {
 
 Table PeerTable(const std::vector<client::PeerStatus>& peers) {
   Table table({"PEER", "ADDRESS", "LINK", ">WEIGHT", "PHASE", ">STEP", ">PLAN",
-               ">SENT", ">RECEIVED", ">MISSED", "LAST ERROR"});
+               ">SENT", ">RECEIVED", ">MISSED", "MIXES", "WHY NOT"});
   for (const client::PeerStatus& peer : peers) {
     const bool heard = peer.phase != client::Phase::kUnknown;
     table.Add({peer.node, OrDash(peer.address), peer.linked ? "up" : "down",
@@ -90,10 +118,32 @@ Table PeerTable(const std::vector<client::PeerStatus>& peers) {
                heard ? absl::StrCat(peer.step) : "-",
                peer.plan_version > 0 ? absl::StrCat(peer.plan_version) : "-",
                HumanBytes(peer.bytes_sent), HumanBytes(peer.bytes_received),
-               absl::StrCat(peer.missed), peer.last_error});
+               absl::StrCat(peer.missed),
+               !peer.neighbour ? "-"
+               : peer.mixing   ? "yes"
+                               : "no",
+               WhyNotText(peer)});
   }
   return table;
 }
+
+namespace {
+
+// What did not happen in training, and in mixing.
+void AddTrainingNotes(const client::NodeStatus& node,
+                      std::vector<std::string>& notes) {
+  const auto add = [&](int64_t count, absl::string_view what) {
+    if (count <= 0) return;
+    notes.push_back(absl::StrCat(node.node, ": ", count, " ", what));
+  };
+  add(node.skipped_batches,
+      "mini-batches gave no gradient and were passed over");
+  add(node.failed_gradients - node.skipped_batches, "gradients failed");
+  add(node.far_models,
+      "models of neighbours were not mixed with, since they lay too far away");
+}
+
+}  // namespace
 
 std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   std::vector<std::string> notes;
@@ -132,11 +182,19 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
         Fixed(imbalance->second, 3),
         " (mass_imbalance): its trackers are not exact"));
   }
+  if (!status.node.alone.empty()) {
+    const bool ended = status.node.phase == client::Phase::kFinished ||
+                       status.node.phase == client::Phase::kFailed;
+    notes.push_back(absl::StrCat(
+        name,
+        ended ? " learned alone: " : " learns alone: ", status.node.alone));
+  }
+  AddTrainingNotes(status.node, notes);
   // Why a node trains or has ended is no warning.
   const client::Phase phase = status.node.phase;
-  const bool hindered = phase == client::Phase::kIdle ||
-                        phase == client::Phase::kJoining ||
-                        phase == client::Phase::kDegraded;
+  const bool hindered =
+      phase == client::Phase::kIdle || phase == client::Phase::kJoining ||
+      phase == client::Phase::kDegraded || phase == client::Phase::kFailed;
   if (hindered && !status.node.phase_reason.empty()) {
     notes.push_back(absl::StrCat(name, " is ",
                                  client::PhaseName(status.node.phase), ": ",

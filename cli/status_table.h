@@ -15,6 +15,13 @@ std::vector<std::string> StatusRow(const client::DaemonStatus& status);
 
 // "1000/4000", "1000".
 std::string StepText(const client::NodeStatus& node);
+// "40/160", or "40" without a limit.
+std::string RoundText(const client::NodeStatus& node);
+// "3/4": neighbours with whom models are exchanged, of all.
+std::string NeighbourText(const client::NodeStatus& node);
+// The accuracy, "0.750", or where there are no classes "R2 0.871" or
+// "MAE 0.1230"; "-": it was not evaluated.
+std::string ScoreText(const client::NodeStatus& node);
 // "2", "2 (3 waits)", "-".
 std::string PlanText(const client::NodeStatus& node);
 

@@ -9,6 +9,47 @@ constexpr absl::Duration kBetweenAttempts = absl::Seconds(1);
 
 }  // namespace
 
+void FeedQueue::Push(FeedItem item) {
+  const absl::MutexLock lock(&mutex_);
+  while (!stopped_ && items_.size() >= kMaxItems) changed_.Wait(&mutex_);
+  if (stopped_) return;
+  items_.push_back(std::move(item));
+  changed_.SignalAll();
+}
+
+std::optional<FeedItem> FeedQueue::Next(absl::Duration wait) {
+  const absl::MutexLock lock(&mutex_);
+  const absl::Time until = SteadyNow() + wait;
+  while (items_.empty()) {
+    const absl::Duration left = until - SteadyNow();
+    if (left <= absl::ZeroDuration()) return std::nullopt;
+    changed_.WaitFor(&mutex_, left);
+  }
+  FeedItem item = std::move(items_.front());
+  items_.pop_front();
+  changed_.SignalAll();
+  return item;
+}
+
+void FeedQueue::Stop() {
+  const absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+  changed_.SignalAll();
+}
+
+bool FeedQueue::stopped() const {
+  const absl::MutexLock lock(&mutex_);
+  return stopped_;
+}
+
+void FeedQueue::AwaitStop(absl::Duration limit) {
+  const absl::MutexLock lock(&mutex_);
+  const absl::Time until = SteadyNow() + limit;
+  while (!stopped_ && SteadyNow() < until) {
+    changed_.WaitFor(&mutex_, until - SteadyNow());
+  }
+}
+
 WatchFeed::WatchFeed(Context& context, absl::Duration interval)
     : context_(context), interval_(interval) {
   for (size_t i = 0; i < context.targets().size(); ++i) {
@@ -17,54 +58,27 @@ WatchFeed::WatchFeed(Context& context, absl::Duration interval)
 }
 
 WatchFeed::~WatchFeed() {
-  {
-    const absl::MutexLock lock(&mutex_);
-    stopped_ = true;
-  }
+  queue_.Stop();
   for (std::thread& thread : threads_) thread.join();
-}
-
-std::optional<FeedItem> WatchFeed::Next(absl::Duration wait) {
-  const absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(
-      absl::Condition(
-          +[](std::deque<FeedItem>* items) { return !items->empty(); },
-          &items_),
-      wait);
-  if (items_.empty()) return std::nullopt;
-  FeedItem item = std::move(items_.front());
-  items_.pop_front();
-  return item;
-}
-
-bool WatchFeed::Stopped() {
-  const absl::MutexLock lock(&mutex_);
-  return stopped_;
-}
-
-void WatchFeed::Push(FeedItem item) {
-  const absl::MutexLock lock(&mutex_);
-  items_.push_back(std::move(item));
 }
 
 void WatchFeed::Run(size_t index) {
   bool answered = false;
-  while (!Stopped()) {
+  while (!queue_.stopped()) {
     const absl::Status status = context_.Client(index).Watch(
         interval_,
         [&](const client::WatchUpdate& update) {
           answered = true;
-          Push({index, update, absl::OkStatus(), false});
+          queue_.Push({index, update, absl::OkStatus(), false});
           return true;
         },
-        [this] { return Stopped(); });
+        [this] { return queue_.stopped(); });
     if (status.ok()) return;
     // Who was there will be back; who never was is an error of the caller.
     const bool given_up = !answered || !absl::IsUnavailable(status);
-    Push({index, std::nullopt, status, given_up});
+    queue_.Push({index, std::nullopt, status, given_up});
     if (given_up) return;
-    const absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(&stopped_), kBetweenAttempts);
+    queue_.AwaitStop(kBetweenAttempts);
   }
 }
 

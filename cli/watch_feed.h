@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "cli/context.h"
+#include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::cli {
 
@@ -26,6 +27,30 @@ struct FeedItem {
   bool given_up = false;
 };
 
+// Items from several threads for one, which may read slowly or not at all: then
+// those who push wait. Thread-safe.
+class FeedQueue {
+ public:
+  static constexpr size_t kMaxItems = 256;
+
+  // Waits for room. What comes after Stop is dropped.
+  void Push(FeedItem item) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next item, or nullopt after `wait`.
+  std::optional<FeedItem> Next(absl::Duration wait) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Nobody waits any more.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for Stop, for `limit` at most.
+  void AwaitStop(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  mutable absl::Mutex mutex_;
+  SteadyCondVar changed_;
+  std::deque<FeedItem> items_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 class WatchFeed {
  public:
   WatchFeed(Context& context, absl::Duration interval);
@@ -34,19 +59,18 @@ class WatchFeed {
   WatchFeed(const WatchFeed&) = delete;
   WatchFeed& operator=(const WatchFeed&) = delete;
 
-  // The next item, or nullopt after `wait`.
-  std::optional<FeedItem> Next(absl::Duration wait);
+  // The next item, or nullopt after `wait`. Whoever asks rarely holds up the
+  // streams; the daemons then leave events out and say how many.
+  std::optional<FeedItem> Next(absl::Duration wait) {
+    return queue_.Next(wait);
+  }
 
  private:
   void Run(size_t index);
-  bool Stopped();
-  void Push(FeedItem item);
 
   Context& context_;
   const absl::Duration interval_;
-  absl::Mutex mutex_;
-  std::deque<FeedItem> items_ ABSL_GUARDED_BY(mutex_);
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  FeedQueue queue_;
   std::vector<std::thread> threads_;
 };
 

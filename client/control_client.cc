@@ -19,6 +19,7 @@
 #include "client/retry.h"
 #include "client/target.h"
 #include "client/tls_channel.h"
+#include "daemon/threads/steady_cond_var.h"
 #include "dfl/control/v1/control.grpc.pb.h"
 #include "proto/grpc_status.h"
 
@@ -82,7 +83,7 @@ class Watchdog {
         context_.TryCancel();
         return;
       }
-      changed_.WaitWithTimeout(&mutex_, kStopPoll);
+      changed_.WaitFor(&mutex_, kStopPoll);
     }
   }
 
@@ -90,7 +91,7 @@ class Watchdog {
   const std::chrono::steady_clock::time_point first_by_;
   const std::function<bool()> stop_requested_;
   absl::Mutex mutex_;
-  absl::CondVar changed_;
+  SteadyCondVar changed_;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<bool> came_{false};
   std::atomic<bool> stopped_{false};
@@ -283,6 +284,15 @@ class GrpcControlClient : public ControlClient {
     return out;
   }
 
+  absl::StatusOr<NodeData> Data(const std::string& yaml) override {
+    pb::GetDataRequest request;
+    request.set_yaml(yaml);
+    pb::GetDataResponse response;
+    absl::Status status = Repeat(&Stub::GetData, request, response);
+    if (!status.ok()) return status;
+    return FromProto(response);
+  }
+
   absl::StatusOr<client::PutRecordResult> PutRecord(
       const std::string& record) override {
     pb::PutRecordRequest request;
@@ -398,17 +408,23 @@ class GrpcControlClient : public ControlClient {
       if (!status.ok()) return status;
       offset += size;
     }
-    return ExportResult{opened.total_bytes(), opened.step()};
+    return ExportResult{opened.total_bytes(), opened.step(),
+                        opened.description()};
   }
 
   absl::StatusOr<client::ImportResult> ImportModel(
       ModelFormat format, int64_t total_bytes,
       std::function<absl::StatusOr<std::string>(int64_t offset,
                                                 int64_t max_bytes)>
-          read) override {
+          read,
+      const ImportOptions& options) override {
     pb::BeginImportRequest begin;
     begin.set_format(ToProto(format));
     begin.set_total_bytes(total_bytes);
+    for (const std::string& pattern : options.only) begin.add_only(pattern);
+    begin.set_init_missing(options.init_missing);
+    begin.set_strip_prefix(options.strip_prefix);
+    begin.set_other_names(options.other_names);
     pb::BeginImportResponse opened;
     absl::Status status = Once(&Stub::BeginImport, begin, opened);
     if (!status.ok()) return status;
@@ -437,7 +453,10 @@ class GrpcControlClient : public ControlClient {
     pb::CommitImportResponse committed;
     status = Once(&Stub::CommitImport, commit, committed);
     if (!status.ok()) return status;
-    return client::ImportResult{committed.parameter_count(), committed.step()};
+    return client::ImportResult{
+        committed.parameter_count(),
+        committed.step(),
+        {committed.notes().begin(), committed.notes().end()}};
   }
 
  private:
@@ -478,13 +497,13 @@ class GrpcControlClient : public ControlClient {
     grpc::ClientContext context;
     context.set_deadline(After(timeout));
     response.Clear();
-    const absl::Time began = absl::Now();
+    const absl::Time began = SteadyNow();
     absl::Status status =
         FromGrpc(((*stub)->*method)(&context, request, &response));
     // The daemon knows our deadline too. Which end notices first is a race, and
     // must not decide what the user reads.
     if (absl::IsDeadlineExceeded(status) &&
-        absl::Now() - began >= timeout * 0.9) {
+        SteadyNow() - began >= timeout * 0.9) {
       return absl::DeadlineExceededError(kOwnDeadline);
     }
     return connection_.Refused(status);
@@ -508,7 +527,7 @@ class GrpcControlClient : public ControlClient {
         [&](absl::Duration left) {
           return Attempt(method, request, response, left);
         },
-        [] { return absl::Now(); },
+        [] { return SteadyNow(); },
         [](absl::Duration wait) { absl::SleepFor(wait); }));
   }
 

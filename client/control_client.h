@@ -101,6 +101,10 @@ class ControlClient {
   virtual absl::StatusOr<ApplyPlanResult> ApplyPlan(
       const ApplyPlanOptions& options) = 0;
 
+  // What the node's data are, and what they say of the data contract under the
+  // plan `yaml`; "": without one.
+  virtual absl::StatusOr<NodeData> Data(const std::string& yaml) = 0;
+
   // Brings a serialised dfl.record.v1.SignedRecord; a plan goes to ApplyPlan.
   // It may be brought again, so it is retried.
   virtual absl::StatusOr<PutRecordResult> PutRecord(
@@ -131,7 +135,8 @@ class ControlClient {
       ModelFormat format, int64_t total_bytes,
       std::function<absl::StatusOr<std::string>(int64_t offset,
                                                 int64_t max_bytes)>
-          read) = 0;
+          read,
+      const ImportOptions& options) = 0;
 };
 
 }  // namespace client

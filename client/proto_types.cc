@@ -55,6 +55,10 @@ const char* KindName(pb::EventKind kind) {
       return "security";
     case pb::EVENT_KIND_RECORD:
       return "record";
+    case pb::EVENT_KIND_DISAGREES:
+      return "disagrees";
+    case pb::EVENT_KIND_LEARNS_ALONE:
+      return "learns-alone";
     case pb::EVENT_KIND_LEARNER_FAILED:
       return "learner-failed";
     default:
@@ -80,6 +84,8 @@ Phase FromProto(pb::Phase phase) {
       return Phase::kStopped;
     case pb::PHASE_DEGRADED:
       return Phase::kDegraded;
+    case pb::PHASE_FAILED:
+      return Phase::kFailed;
     default:
       return Phase::kUnknown;
   }
@@ -108,6 +114,8 @@ void ReadAll(const Field& in, std::map<std::string, T>& out) {
 
 // Every FromProto of a status has an `in` and an `out`.
 #define DFL_READ_VALUE(name, source) Read(in.name(), out.name);
+#define DFL_READ_OPTIONAL(name) \
+  if (in.has_##name()) out.name = in.name();
 #define DFL_READ_MANY(name) ReadAll(in.name(), out.name);
 #define DFL_READ_MAYBE(name) \
   if (in.has_##name()) out.name = FromProto(in.name());
@@ -115,7 +123,7 @@ void ReadAll(const Field& in, std::map<std::string, T>& out) {
 Evaluation FromProto(const pb::Evaluation& in) {
   Evaluation out;
   out.step = in.step();
-  DFL_EVALUATION_FIELDS(DFL_READ_VALUE)
+  DFL_EVALUATION_FIELDS(DFL_READ_VALUE, DFL_READ_OPTIONAL)
   return out;
 }
 
@@ -123,14 +131,15 @@ Evaluation FromProto(const pb::Evaluation& in) {
 
 PeerStatus FromProto(const pb::PeerStatus& in) {
   PeerStatus out;
-  DFL_PEER_STATUS_FIELDS(DFL_READ_VALUE)
+  DFL_PEER_STATUS_FIELDS(DFL_READ_VALUE, DFL_READ_MANY)
   return out;
 }
 
 NodeStatus FromProto(const pb::NodeStatus& in) {
   NodeStatus out;
   DFL_NODE_NAME_FIELDS(DFL_READ_VALUE)
-  DFL_NODE_STATUS_FIELDS(DFL_READ_VALUE, DFL_READ_MANY, DFL_READ_MAYBE)
+  DFL_NODE_STATUS_FIELDS(DFL_READ_VALUE, DFL_READ_MANY, DFL_READ_OPTIONAL,
+                         DFL_READ_MAYBE)
   return out;
 }
 
@@ -143,6 +152,7 @@ DaemonStatus FromProto(const pb::DaemonStatus& in) {
 
 #undef DFL_READ_VALUE
 #undef DFL_READ_MANY
+#undef DFL_READ_OPTIONAL
 #undef DFL_READ_MAYBE
 
 WatchUpdate FromProto(const pb::WatchResponse& in) {
@@ -177,6 +187,53 @@ ModelFacts FromProto(const pb::ModelFacts& in) {
     out.memory_parts.push_back({part.what(), part.bytes()});
   }
   out.memory_limit_bytes = in.memory_limit_bytes();
+  return out;
+}
+
+DataContract FromProto(const pb::DataContract& in) {
+  DataContract out;
+  out.task = in.task();
+  out.classes.assign(in.classes().begin(), in.classes().end());
+  out.features.assign(in.features().begin(), in.features().end());
+  out.shape.assign(in.shape().begin(), in.shape().end());
+  out.input.divide = in.input().divide();
+  out.input.per = in.input().per();
+  out.input.over = in.input().over();
+  out.input.mean.assign(in.input().mean().begin(), in.input().mean().end());
+  out.input.std.assign(in.input().std().begin(), in.input().std().end());
+  out.loss = in.loss();
+  out.model = in.model();
+  return out;
+}
+
+NodeData FromProto(const pb::GetDataResponse& in) {
+  NodeData out;
+  out.node = in.node();
+  out.offer = FromProto(in.offer());
+  out.classes_stated = in.classes_stated();
+  out.class_places.assign(in.class_places().begin(), in.class_places().end());
+  out.shape_is_at_least = in.shape_is_at_least();
+  out.divide_stated = in.divide_stated();
+  out.standardise_stated = in.standardise_stated();
+  const pb::DataMoments& moments = in.moments();
+  out.moments.count = moments.count();
+  out.moments.sums.assign(moments.sums().begin(), moments.sums().end());
+  out.moments.squares.assign(moments.squares().begin(),
+                             moments.squares().end());
+  if (in.has_contract()) out.contract = FromProto(in.contract());
+  out.format = in.format();
+  out.train_rows = in.train_rows();
+  out.test_rows = in.test_rows();
+  for (const pb::ClassCount& count : in.classes()) {
+    out.classes.push_back(
+        {count.name(), count.train_rows(), count.test_rows()});
+  }
+  for (const pb::FeatureRange& range : in.features()) {
+    out.features.push_back({range.name(), range.min(), range.max(),
+                            range.mean(), range.missing()});
+  }
+  out.feature_count = in.feature_count();
+  out.warnings.assign(in.warnings().begin(), in.warnings().end());
   return out;
 }
 

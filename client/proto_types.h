@@ -14,6 +14,8 @@ NodeStatus FromProto(const dfl::control::v1::NodeStatus& in);
 DaemonStatus FromProto(const dfl::control::v1::DaemonStatus& in);
 WatchUpdate FromProto(const dfl::control::v1::WatchResponse& in);
 ModelFacts FromProto(const dfl::control::v1::ModelFacts& in);
+DataContract FromProto(const dfl::control::v1::DataContract& in);
+NodeData FromProto(const dfl::control::v1::GetDataResponse& in);
 RecordInfo FromProto(const dfl::control::v1::RecordInfo& in);
 PeerAddress FromProto(const dfl::control::v1::PeerAddress& in);
 

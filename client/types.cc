@@ -21,6 +21,8 @@ const char* PhaseName(Phase phase) {
       return "stopped";
     case Phase::kDegraded:
       return "degraded";
+    case Phase::kFailed:
+      return "failed";
   }
   return "unknown";
 }

@@ -22,6 +22,7 @@ enum class Phase {
   kFinished = 5,  // the stop rule was met; still answers
   kStopped = 6,   // stopped by hand; still answers
   kDegraded = 7,  // training fails; still mixes and answers
+  kFailed = 8,    // training failed for good; still answers
 };
 // "training", ...
 const char* PhaseName(Phase phase);
@@ -46,8 +47,10 @@ struct Version {
 struct Evaluation {
   int64_t step = 0;
   double loss = 0;
-  double accuracy = 0;  // in [0, 1]
-  double macro_f1 = 0;  // in [0, 1]
+  std::optional<double> accuracy;  // in [0, 1]
+  std::optional<double> macro_f1;  // in [0, 1]
+  std::optional<double> mae;
+  std::optional<double> r2;
   int64_t rows = 0;
 };
 
@@ -67,6 +70,9 @@ struct PeerStatus {
   int64_t models_received = 0;
   int64_t missed = 0;
   int64_t rejected = 0;
+  bool mixing = false;
+  std::string not_mixing;
+  std::vector<std::string> disagrees;
   std::string last_error;
 };
 
@@ -90,7 +96,7 @@ struct NodeStatus {
   std::string format;
 
   std::string model;
-  std::string fingerprint;
+  std::map<std::string, std::string> contract;
   int64_t parameter_count = 0;
   int64_t buffer_count = 0;
   int64_t train_rows = 0;
@@ -98,8 +104,15 @@ struct NodeStatus {
 
   int64_t step = 0;
   int64_t stop_steps = 0;  // 0 = no limit
+  int64_t round = 0;
+  int64_t stop_rounds = 0;
+  double epochs = 0;
+  double stop_epochs = 0;
   int64_t gradients = 0;
-  double loss = 0;
+  int64_t failed_gradients = 0;
+  int64_t skipped_batches = 0;
+  int64_t far_models = 0;
+  std::optional<double> loss;
   std::optional<Evaluation> evaluation;
   double steps_per_second = 0;
   double training_seconds = 0;
@@ -114,6 +127,7 @@ struct NodeStatus {
   int64_t missed = 0;
   std::map<std::string, int64_t> rejected;
 
+  std::string alone;
   std::string last_error;
   std::vector<PeerStatus> peers;  // sorted by name
 };
@@ -200,6 +214,68 @@ struct ApplyPlanResult {
   bool unchanged = false;
 };
 
+// How a raw value becomes an input: (raw / divide - mean) / std.
+struct InputScaling {
+  double divide = 1;
+  std::string per;          // "none", "all", "channel" or "feature"
+  std::string over;         // "node", "network" or "given"
+  std::vector<float> mean;  // none: each node has its own, or there are none
+  std::vector<float> std;
+};
+
+// What the numbers of the data and the model mean.
+struct DataContract {
+  std::string task;                   // "classification" or "regression"
+  std::vector<std::string> classes;   // of class 0, 1, ...; none: regression
+  std::vector<std::string> features;  // in order; none: they have no names
+  std::vector<int64_t> shape;         // of one row
+  InputScaling input;
+  std::string loss;   // "" = no model yet
+  std::string model;  // SHA-256, hex; "" = no model yet
+};
+
+// Sums over a node's training rows, for a standardisation over the network.
+struct DataMoments {
+  int64_t count = 0;  // values in each sum; 0: there are no sums
+  std::vector<double> sums;
+  std::vector<double> squares;  // of the differences from the node's mean
+};
+
+struct ClassCount {
+  std::string name;
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+};
+
+// Of the training rows, raw.
+struct FeatureRange {
+  std::string name;
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  int64_t missing = 0;
+};
+
+// What a node's data are. control.proto has the full meaning of each field.
+struct NodeData {
+  std::string node;
+  DataContract offer;  // by data and settings alone
+  bool classes_stated = false;
+  std::vector<std::string> class_places;
+  bool shape_is_at_least = false;
+  bool divide_stated = false;
+  bool standardise_stated = false;
+  DataMoments moments;
+  std::optional<DataContract> contract;  // in force
+  std::string format;
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+  std::vector<ClassCount> classes;
+  std::vector<FeatureRange> features;  // at most 1,000
+  int64_t feature_count = 0;
+  std::vector<std::string> warnings;
+};
+
 struct PutRecordResult {
   bool unchanged = false;  // the daemon held this very record
 };
@@ -242,11 +318,22 @@ enum class ModelFormat { kSafetensors = 1, kTorchScript = 2 };
 struct ExportResult {
   int64_t total_bytes = 0;
   int64_t step = 0;
+  // What a stranger needs to use the model, as a JSON document.
+  std::string description;
+};
+
+// What of a model file is wanted: as in dfl.control.v1.BeginImportRequest.
+struct ImportOptions {
+  std::vector<std::string> only;  // patterns of the model's names
+  bool init_missing = false;
+  std::string strip_prefix;
+  bool other_names = false;
 };
 
 struct ImportResult {
   int64_t parameter_count = 0;
   int64_t step = 0;
+  std::vector<std::string> notes;  // for people
 };
 
 }  // namespace client

@@ -9,6 +9,8 @@ find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -35,6 +37,9 @@ if(DFL_TORCH)
   add_library(dfl_torch INTERFACE)
   target_include_directories(dfl_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   target_link_libraries(dfl_torch INTERFACE ${TORCH_LIBRARIES})
+  # A false report of g++ 12 about c10::IValue's destructor, once it is inlined.
+  target_compile_options(dfl_torch INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
   # A LibTorch built with the old std::string ABI says so in its flags.
   if(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
     message(FATAL_ERROR "This LibTorch was built with the old libstdc++ ABI; "

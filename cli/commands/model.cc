@@ -3,10 +3,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,9 +23,16 @@
 namespace dfl::cli {
 namespace {
 
-struct FileCommand {
+constexpr char kStdout[] = "-";
+
+struct ExportCommand {
   std::string file;
   std::string format;
+};
+
+struct ImportCommand {
+  std::string file;
+  client::ImportOptions options;
 };
 
 // A line on a terminal's stderr that is drawn over and over, then wiped.
@@ -48,7 +60,7 @@ class ProgressLine {
 };
 
 // By --format, else by the file's name.
-absl::StatusOr<client::ModelFormat> FormatOf(const FileCommand& command) {
+absl::StatusOr<client::ModelFormat> FormatOf(const ExportCommand& command) {
   std::string name = command.format;
   if (name.empty()) {
     name = absl::EndsWith(command.file, ".pt") ? "torchscript" : "safetensors";
@@ -64,43 +76,110 @@ const char* Name(client::ModelFormat format) {
                                                      : "safetensors";
 }
 
-absl::StatusOr<client::ExportResult> ExportTo(Context& context,
-                                              client::ControlClient& daemon,
-                                              client::ModelFormat format,
-                                              const std::string& path) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(path));
+// -, or another name of it such as /dev/stdout: what there is to say goes
+// elsewhere.
+bool IsStdout(const std::string& path) {
+  if (path == kStdout) return true;
+  struct stat there{};
+  struct stat out{};
+  return stat(path.c_str(), &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+         !S_ISREG(out.st_mode) && !S_ISCHR(out.st_mode) &&
+         there.st_dev == out.st_dev && there.st_ino == out.st_ino;
+}
+
+// Writes the model to `append`.
+absl::StatusOr<client::ExportResult> ExportTo(
+    Context& context, client::ControlClient& daemon, client::ModelFormat format,
+    const std::function<absl::Status(absl::string_view)>& append) {
   ProgressLine progress(context);
   int64_t done = 0;
+  return daemon.ExportModel(format, [&](absl::string_view data, int64_t total) {
+    done += static_cast<int64_t>(data.size());
+    progress.Draw(done, total);
+    return append(data);
+  });
+}
+
+absl::StatusOr<client::ExportResult> ExportToStdout(
+    Context& context, client::ControlClient& daemon,
+    client::ModelFormat format) {
+  std::ostream& out = context.io().out;
+  if (context.io().out_is_terminal) {
+    return absl::InvalidArgumentError(
+        "-: stdout is a terminal, and a model is no text; send it to a file or "
+        "a pipe");
+  }
+  return ExportTo(context, daemon, format, [&out](absl::string_view data) {
+    out.write(data.data(), static_cast<std::streamsize>(data.size()));
+    out.flush();
+    return out.good() ? absl::OkStatus()
+                      : absl::UnavailableError("-: stdout takes no more");
+  });
+}
+
+// The text of `path`, replaced as a whole.
+absl::Status WriteText(const std::string& path, const std::string& text) {
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
+                       AtomicFile::Create(path));
+  DFL_RETURN_IF_ERROR(file->Append(text));
+  return file->Commit();
+}
+
+// Sets `description` to the file that has the description; "": none.
+absl::StatusOr<client::ExportResult> ExportToFile(Context& context,
+                                                  client::ControlClient& daemon,
+                                                  client::ModelFormat format,
+                                                  const std::string& path,
+                                                  std::string& description) {
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                       OutputFile::Open(path));
   DFL_ASSIGN_OR_RETURN(
       const client::ExportResult result,
-      daemon.ExportModel(format, [&](absl::string_view data, int64_t total) {
-        done += static_cast<int64_t>(data.size());
-        progress.Draw(done, total);
-        return file->Append(data);
-      }));
+      ExportTo(context, daemon, format,
+               [&file](absl::string_view data) { return file->Append(data); }));
+  // A TorchScript file has no place for it. What it describes comes first.
+  const bool beside =
+      format == client::ModelFormat::kTorchScript && file->atomic();
   DFL_RETURN_IF_ERROR(file->Commit());
+  if (!beside) return result;
+  description = absl::StrCat(path, ".json");
+  DFL_RETURN_IF_ERROR(
+      WriteText(description, absl::StrCat(result.description, "\n")));
   return result;
 }
 
-ExitCode Export(Context& context, const FileCommand& command) {
+ExitCode Export(Context& context, const ExportCommand& command) {
   const absl::StatusOr<client::ModelFormat> format = FormatOf(command);
   if (!format.ok()) return context.Usage(format.status());
   const absl::StatusOr<client::ControlClient*> daemon = context.OneTarget();
   if (!daemon.ok()) return context.Usage(daemon.status());
+  if (IsStdout(command.file)) {
+    const absl::StatusOr<client::ExportResult> result =
+        ExportToStdout(context, **daemon, *format);
+    if (!result.ok()) return context.Fail(result.status());
+    context.Say(absl::StrCat(HumanBytes(result->total_bytes),
+                             ", the model of step ", result->step));
+    return kOk;
+  }
+  std::string description;
   const absl::StatusOr<client::ExportResult> result =
-      ExportTo(context, **daemon, *format, command.file);
+      ExportToFile(context, **daemon, *format, command.file, description);
   if (!result.ok()) return context.Fail(result.status());
-  context.Print(Json{{"target", (*daemon)->target()},
-                     {"file", command.file},
-                     {"format", Name(*format)},
-                     {"bytes", result->total_bytes},
-                     {"step", result->step}},
-                [&] {
-                  return absl::StrCat(
-                      command.file, ": ", HumanBytes(result->total_bytes),
-                      ", the model of step ", result->step, "\n");
-                });
+  Json json{{"target", (*daemon)->target()},
+            {"file", command.file},
+            {"format", Name(*format)},
+            {"bytes", result->total_bytes},
+            {"step", result->step}};
+  if (!description.empty()) json["description"] = description;
+  context.Print(json, [&] {
+    return absl::StrCat(command.file, ": ", HumanBytes(result->total_bytes),
+                        ", the model of step ", result->step,
+                        description.empty() ? ""
+                                            : absl::StrCat("; ", description,
+                                                           " says what "
+                                                           "its numbers mean"),
+                        "\n");
+  });
   return kOk;
 }
 
@@ -152,7 +231,29 @@ class InputFile {
   int64_t size_ = 0;
 };
 
-ExitCode Import(Context& context, const FileCommand& command) {
+// What the targets say beside success, each once for all that say the same.
+void SayNotes(Context& context,
+              const std::vector<Answer<client::ImportResult>>& answers) {
+  std::vector<std::pair<std::string, std::string>> notes;  // text, targets
+  for (const auto& answer : answers) {
+    if (!answer.result.ok()) continue;
+    for (const std::string& note : answer.result->notes) {
+      const auto same = std::find_if(
+          notes.begin(), notes.end(),
+          [&note](const auto& told) { return told.first == note; });
+      if (same == notes.end()) {
+        notes.emplace_back(note, answer.target);
+      } else {
+        absl::StrAppend(&same->second, ", ", answer.target);
+      }
+    }
+  }
+  for (const auto& [note, targets] : notes) {
+    context.Say(absl::StrCat(targets, ": ", note));
+  }
+}
+
+ExitCode Import(Context& context, const ImportCommand& command) {
   const auto file = InputFile::Open(command.file);
   if (!file.ok()) return context.Fail(file.status());
   // One after the other: the progress line is one, and so is the disk.
@@ -160,20 +261,23 @@ ExitCode Import(Context& context, const FileCommand& command) {
   for (size_t i = 0; i < context.targets().size(); ++i) {
     ProgressLine progress(context);
     client::ControlClient& daemon = context.Client(i);
-    answers.push_back(
-        {daemon.target(),
-         daemon.ImportModel(client::ModelFormat::kSafetensors, (*file)->size(),
-                            [&](int64_t offset, int64_t max_bytes) {
-                              progress.Draw(offset, (*file)->size());
-                              return (*file)->Read(offset, max_bytes);
-                            })});
+    answers.push_back({daemon.target(),
+                       daemon.ImportModel(
+                           client::ModelFormat::kSafetensors, (*file)->size(),
+                           [&](int64_t offset, int64_t max_bytes) {
+                             progress.Draw(offset, (*file)->size());
+                             return (*file)->Read(offset, max_bytes);
+                           },
+                           command.options)});
   }
+  SayNotes(context, answers);
   context.Print(Context::TargetsJson<client::ImportResult>(
                     answers,
                     [&](const client::ImportResult& result, Json& entry) {
                       entry["file"] = command.file;
                       entry["parameter_count"] = result.parameter_count;
                       entry["step"] = result.step;
+                      entry["notes"] = result.notes;
                     }),
                 [&] {
                   std::string out;
@@ -196,12 +300,17 @@ void AddModel(CLI::App& app, Chosen& chosen) {
                               "export model.safetensors");
   noun->require_subcommand(1);
 
-  auto out = std::make_shared<FileCommand>();
-  CLI::App* command =
-      AddCommand(*noun, "export",
-                 "Write a copy of it to a file, which appears when complete",
-                 "gateway-07.safetensors --target gateway-07:7601");
-  command->add_option("FILE", out->file, "Replaced when it is there")
+  auto out = std::make_shared<ExportCommand>();
+  CLI::App* command = AddCommand(
+      *noun, "export",
+      "Write a copy of it to a file, which appears when complete, or to - for "
+      "stdout, a FIFO or a device. Class names, features and scaling are in "
+      "the "
+      "metadata of a safetensors file, and in FILE.json beside a .pt",
+      "gateway-07.safetensors --target gateway-07:7601");
+  command
+      ->add_option("FILE", out->file,
+                   "A plain file is replaced and keeps its mode; - is stdout")
       ->required();
   command->add_option("--format", out->format,
                       "safetensors, or torchscript for a torchscript model; "
@@ -210,12 +319,31 @@ void AddModel(CLI::App& app, Chosen& chosen) {
     chosen = [out](Context& context) { return Export(context, *out); };
   });
 
-  auto in = std::make_shared<FileCommand>();
-  command = AddCommand(*noun, "import",
-                       "Replace its parameters by those of a safetensors file",
-                       "model.safetensors --all gateways");
+  auto in = std::make_shared<ImportCommand>();
+  command = AddCommand(
+      *noun, "import",
+      "Replace its parameters by those of a safetensors file. Tensors that the "
+      "node does not train are skipped, F16, BF16 and F64 are converted, and "
+      "both is told. A backbone alone, for another head: --only 'backbone.*'",
+      "model.safetensors --all gateways");
   command->add_option("FILE", in->file, "safetensors, same names and shapes")
       ->required();
+  command
+      ->add_option("--only", in->options.only,
+                   "Take the tensors whose names are of this pattern, with * "
+                   "and ?; the others keep the node's values. Can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  command->add_flag("--init-missing", in->options.init_missing,
+                    "What the file does not have keeps the node's values");
+  command
+      ->add_option("--strip-prefix", in->options.strip_prefix,
+                   "What the file's names begin with and the model's do not, "
+                   "such as module.")
+      ->type_name("TEXT");
+  command->add_flag("--force", in->options.other_names,
+                    "Take it although it names classes or features otherwise "
+                    "than the node");
   command->callback([&chosen, in] {
     chosen = [in](Context& context) { return Import(context, *in); };
   });

@@ -1,17 +1,18 @@
 // dflctl plan validate|show|apply.
+#include <algorithm>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "cli/commands.h"
+#include "cli/fleet_data.h"
 #include "cli/fleet_plan.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
+#include "daemon/config/run_identity.h"
 #include "daemon/console/topology_text.h"
 #include "daemon/core/plan/plan_warnings.h"
 
@@ -92,13 +93,21 @@ ExitCode Show(Context& context) {
   return context.Conclude(fleet.answers);
 }
 
-uint64_t Draw() {
-  std::random_device source;
-  return (static_cast<uint64_t>(source()) << 32) | source();
+// Of the run that follows all runs that targets are in.
+uint64_t NextCounter(const FleetPlan& fleet) {
+  uint64_t counter = 1;
+  for (const auto& answer : fleet.answers) {
+    if (!answer.result.ok()) continue;
+    counter =
+        std::max(counter, config::NextRunCounter(
+                              {answer.result->run_id, answer.result->version}));
+  }
+  return counter;
 }
 
-// The identity that the document gets: that of the run that is there, or a new
-// one, minted here so that all targets get the same document.
+// The identity that the document gets: that of the run that is there, or one
+// that follows from the document, so that all nodes that are given it are in
+// one run.
 absl::Status Identify(const FleetPlan& fleet, bool new_run,
                       core::RunPlan& plan) {
   if (fleet.plan.has_value() && !new_run) {
@@ -123,13 +132,13 @@ absl::Status Identify(const FleetPlan& fleet, bool new_run,
     }
     plan.run_id = held.run_id;
     plan.seed = held.seed;
+    if (fleet.conflict.ok()) {
+      plan.data = KeepFixed(plan, held.data, held.model);
+    }
     return absl::OkStatus();
   }
-  if (new_run || plan.run_id.empty()) {
-    plan.run_id = absl::StrFormat("%016x", Draw());
-  }
-  // Short enough to be typed again.
-  if (plan.seed == 0) plan.seed = Draw() % 999'999'999 + 1;
+  if (new_run) plan.run_id.clear();
+  config::IdentifyNewRun(new_run ? NextCounter(fleet) : 1, plan);
   return absl::OkStatus();
 }
 
@@ -148,12 +157,13 @@ ExitCode Apply(Context& context, const ApplyCommand& command) {
   absl::StatusOr<core::CheckedPlan> plan = ReadPlanFile(context, command.file);
   if (!plan.ok()) return context.Fail(plan.status());
   FleetPlan fleet;
-  const ExitCode read = ReadFleetPlan(context, fleet, command.replace);
+  const ExitCode read =
+      ReadFleetPlan(context, fleet, command.replace || command.new_run);
   if (read != kOk) return read;
   plan = Identified(fleet, command.new_run, *std::move(plan));
   if (!plan.ok()) return context.Fail(plan.status());
   return ApplyToFleet(context, fleet, *std::move(plan), command.options,
-                      /*ask=*/true);
+                      /*from_file=*/true);
 }
 
 }  // namespace

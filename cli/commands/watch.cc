@@ -1,5 +1,7 @@
 // dflctl watch: status as it changes, until Ctrl-C or until all have ended.
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,13 +31,24 @@ std::string PlainLine(const client::DaemonStatus& status) {
   const client::NodeStatus& node = status.node;
   std::string line =
       absl::StrCat(node.node, " ", client::PhaseName(node.phase), " step ",
-                   StepText(node), " loss ", Fixed(node.loss, 4));
+                   StepText(node), " round ", RoundText(node), " loss ",
+                   node.loss.has_value() ? Fixed(*node.loss, 4) : "-");
   if (node.evaluation.has_value()) {
-    absl::StrAppend(&line, " accuracy ", Fixed(node.evaluation->accuracy, 4));
+    const client::Evaluation& scores = *node.evaluation;
+    const auto add = [&line](const char* name,
+                             const std::optional<double>& score) {
+      if (score.has_value()) {
+        absl::StrAppend(&line, " ", name, " ", Fixed(*score, 4));
+      }
+    };
+    add("accuracy", scores.accuracy);
+    add("MAE", scores.mae);
+    add("R2", scores.r2);
   }
-  absl::StrAppend(&line, " plan ", PlanText(node), " sent ",
-                  HumanBytes(node.bytes_sent), " received ",
-                  HumanBytes(node.bytes_received));
+  absl::StrAppend(&line, " plan ", PlanText(node), " neighbours ",
+                  NeighbourText(node), " sent ", HumanBytes(node.bytes_sent),
+                  " received ", HumanBytes(node.bytes_received),
+                  node.alone.empty() ? "" : " ALONE");
   return Printable(line);
 }
 
@@ -74,7 +87,44 @@ void PrintItem(Context& context, const std::string& target,
 }
 
 bool HasEnded(client::Phase phase) {
-  return phase == client::Phase::kFinished || phase == client::Phase::kStopped;
+  return phase == client::Phase::kFinished ||
+         phase == client::Phase::kStopped || phase == client::Phase::kFailed;
+}
+
+// How the run of a node that has ended did so.
+ExitCode EndOf(const client::NodeStatus& node) {
+  if (node.phase == client::Phase::kFailed) return kTrainingFailed;
+  if (node.phase == client::Phase::kStopped) return kStopped;
+  return node.alone.empty() ? kOk : kLearnedAlone;
+}
+
+// The worst comes first.
+int RankOf(ExitCode end) {
+  switch (end) {
+    case kTrainingFailed:
+      return 3;
+    case kStopped:
+      return 2;
+    case kLearnedAlone:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+// Says on stderr how the runs have ended that did not end well.
+ExitCode ConcludeRuns(Context& context,
+                      const std::map<size_t, client::NodeStatus>& ended) {
+  ExitCode worst = kOk;
+  for (const auto& [index, node] : ended) {
+    const ExitCode end = EndOf(node);
+    if (RankOf(end) > RankOf(worst)) worst = end;
+    if (end == kOk) continue;
+    context.Say(
+        Printable(absl::StrCat(node.node, " ", client::PhaseName(node.phase),
+                               ": ", node.phase_reason)));
+  }
+  return worst;
 }
 
 ExitCode Watch(Context& context, const WatchCommand& command) {
@@ -93,6 +143,7 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
   }
   std::vector<int64_t> updates(count, 0);
   std::set<size_t> over;
+  std::map<size_t, client::NodeStatus> ended;
   {
     const InterruptScope interrupt;
     std::unique_ptr<LiveView> view;
@@ -114,6 +165,7 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
         if (command.until_finished &&
             HasEnded(item->update->status.node.phase)) {
           over.insert(i);
+          ended[i] = item->update->status.node;
         }
       } else {
         if (view != nullptr) view->Take(i, item->status);
@@ -131,7 +183,9 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
       }
     }
   }
-  return context.ConcludeAll(ends);
+  const ExitCode asked = context.ConcludeAll(ends);
+  const ExitCode run = ConcludeRuns(context, ended);
+  return asked != kOk ? asked : run;
 }
 
 }  // namespace
@@ -147,7 +201,8 @@ void AddWatch(CLI::App& app, Chosen& chosen) {
   command->add_option("--count", watch->count,
                       "End after this many updates of each target");
   command->add_flag("--until-finished", watch->until_finished,
-                    "End when every node has finished or was stopped");
+                    "End when every run has ended; 0 when all have finished "
+                    "together with their neighbours, see the exit codes");
   command->callback([&chosen, watch] {
     chosen = [watch](Context& context) { return Watch(context, *watch); };
   });

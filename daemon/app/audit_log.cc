@@ -61,16 +61,16 @@ void AuditLog::Write(const control::AuditRecord& record, absl::Time now) {
 }
 
 void AuditLog::WriteRefusals(const std::map<std::string, int64_t>& totals,
-                             absl::Time now) {
+                             absl::Time now, absl::Time steady) {
   absl::MutexLock lock(&mutex_);
-  if (totals == told_ || now - told_at_ < kRefusalsPeriod) return;
+  if (totals == told_ || steady - told_at_ < kRefusalsPeriod) return;
   Json more = Json::object();
   for (const auto& [reason, total] : totals) {
     const int64_t since = total - told_[reason];
     if (since > 0) more[reason] = since;
   }
   told_ = totals;
-  told_at_ = now;
+  told_at_ = steady;
   Append(Line({{"time", TimeText(now)},
                {"who", "strangers"},
                {"role", control::Name(control::Role::kNone)},

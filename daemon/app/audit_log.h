@@ -42,9 +42,11 @@ class AuditLog {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A line of the connections that were refused since the last such line, by
-  // reason, at most once a minute. `totals` counts since the daemon started.
+  // reason, at most once a minute by `steady`, a clock that never steps. `now`
+  // is what the line says. `totals` counts since the daemon started.
   void WriteRefusals(const std::map<std::string, int64_t>& totals,
-                     absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+                     absl::Time now, absl::Time steady)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   AuditLog(std::string path,

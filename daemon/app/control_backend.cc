@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/app/model_files.h"
 #include "daemon/app/node_orders.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
@@ -18,10 +17,18 @@ using control::TrainAction;
 using runtime::DesiredPhase;
 using runtime::RunKeeper;
 
+// How long the answer to an order waits for the disk. A busy one may take ten
+// seconds to sync a file.
+constexpr absl::Duration kDiskPatience = absl::Seconds(1);
+
 absl::Status TakesNoRecords() {
   return absl::FailedPreconditionError(
       "this node is insecure and takes no signed records; set `security: tls` "
       "and give it a certificate");
+}
+
+absl::Status GoingDown() {
+  return absl::UnavailableError("the daemon is shutting down");
 }
 
 }  // namespace
@@ -38,20 +45,37 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
       started_(loop.Now()),
       keeper_(std::move(keeper)),
       plans_(options_.self, options_.limits, loop, node, learners, keeper_, log,
-             options_.steps, [this] { Publish(); }),
+             options_.steps, [this] { OnPlanSet(); }),
       addresses_(options_.peers, loop, node, keeper_),
+      models_(loop, node, learners, plans_),
       setup_(loop, "dfld-setup") {
+  if (!options_.publish.path.empty()) {
+    publisher_ = std::make_unique<Publisher>(options_.publish, loop, node,
+                                             models_, events, log);
+  }
   const absl::MutexLock lock(&mutex_);
   status_.node = options_.self;
 }
 
-ControlBackend::~ControlBackend() { setup_.Stop(); }
+ControlBackend::~ControlBackend() {
+  setup_.Stop();
+  std::unique_ptr<Publisher> publisher;
+  loop_.RunAndWait([&] { publisher = std::move(publisher_); });
+  publisher.reset();  // waits for a file, which the loop must not
+  // What the node or the loop keeps for later finds nobody here. A loop that
+  // has ended runs nothing any more.
+  loop_.RunAndWait([this] {
+    if (options_.orders != nullptr) options_.orders->Disconnect();
+    models_.End();
+  });
+}
 
 // ---------------------------------------------------------------- reading ----
 
 void ControlBackend::Publish() {
   runtime::NodeStatus status = node_.Status();
   addresses_.Refresh();
+  if (publisher_ != nullptr) publisher_->Look(status);
   if (status.plan_version != noted_in_force_) {
     noted_in_force_ = status.plan_version;
     setup_.Run(
@@ -87,9 +111,11 @@ control::DaemonStatus ControlBackend::Status() {
   }
   if (options_.security != nullptr) options_.security->Tell(status);
   if (options_.orders != nullptr) options_.orders->Tell(status);
+  if (publisher_ != nullptr) publisher_->Tell(status);
   status.memory_bytes = plans_.need_bytes();
   status.memory_limit_bytes = options_.limits.memory.bytes;
   const absl::MutexLock lock(&mutex_);
+  if (!stored_fault_.empty()) status.warnings.push_back(stored_fault_);
   status.node = status_;
   return status;
 }
@@ -126,12 +152,55 @@ void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
   if (!options.record.empty() && options_.orders == nullptr) {
     return done(TakesNoRecords());
   }
+  if (plans_waiting_.fetch_add(1) >= kMaxPlans) {
+    plans_waiting_.fetch_sub(1);
+    return done(absl::ResourceExhaustedError(
+        absl::StrCat(kMaxPlans,
+                     " plans wait for their turn on this node; try "
+                     "again when they are through")));
+  }
   setup_.Run(
       [this, options = std::move(options), done = std::move(done)] {
-        done(options.record.empty() ? plans_.Apply(options, "plan")
-                                    : options_.orders->ApplyPlan(options));
+        const auto result = TakePlan(options);
+        plans_waiting_.fetch_sub(1);
+        done(result);
       },
       [] {});
+}
+
+absl::StatusOr<control::ApplyPlanResult> ControlBackend::TakePlan(
+    const control::ApplyPlanOptions& options) {
+  if (options.begin && !options.begin()) {
+    return absl::CancelledError("nobody waits for this plan any more");
+  }
+  return options.record.empty() ? plans_.Apply(options, "plan")
+                                : options_.orders->ApplyPlan(options);
+}
+
+void ControlBackend::OnPlanSet() {
+  bool start = false;
+  if (node_.plan() != nullptr) {
+    const absl::MutexLock lock(&mutex_);
+    stored_fault_.clear();
+    start = node_.plan()->run_id == owed_run_;
+    owed_run_.clear();
+  }
+  if (start) {
+    const absl::Status started = node_.Start();
+    log_.Keep(started.ok() ? config::LogLevel::kInfo : config::LogLevel::kError,
+              "plan",
+              absl::StrCat("training was wanted before the plan could not be "
+                           "taken up: ",
+                           started.ok() ? "it goes on" : started.message()));
+  }
+  Publish();
+}
+
+void ControlBackend::GetData(std::string yaml,
+                             control::Done<control::NodeData> done) {
+  setup_.Run([this, yaml = std::move(yaml),
+              done = std::move(done)] { done(plans_.Data(yaml)); },
+             [] {});
 }
 
 void ControlBackend::PutRecord(std::string record, control::Caller,
@@ -150,9 +219,20 @@ absl::Status ControlBackend::Restore() {
   if (keeper_.known()->text.empty()) {
     return keeper_.Do([](RunKeeper& keeper) { return keeper.Save(); });
   }
-  DFL_RETURN_IF_ERROR(plans_.TakeUpStored());
   const DesiredPhase wanted =
       keeper_.Do([](RunKeeper& keeper) { return keeper.desired_phase(); });
+  const absl::Status taken = plans_.TakeUpStored();
+  if (!taken.ok()) {
+    const absl::MutexLock lock(&mutex_);
+    stored_fault_ =
+        absl::StrCat("the stored plan is not taken up: ", taken.message(),
+                     "; mend that and apply the plan again (dflctl plan show), "
+                     "or start dfld anew");
+    if (wanted == DesiredPhase::kTraining) {
+      owed_run_ = keeper_.known()->run_id;
+    }
+    return taken;
+  }
   return wanted == DesiredPhase::kTraining ? StartNode() : absl::OkStatus();
 }
 
@@ -183,19 +263,31 @@ absl::Status ControlBackend::StartNode() {
     status = node_.Start();
     Publish();
   });
-  return ran ? status : absl::UnavailableError("the daemon is shutting down");
+  return ran ? status : GoingDown();
 }
 
-void ControlBackend::Train(TrainAction action,
+void ControlBackend::Train(TrainAction action, control::Begin begin,
                            control::Done<ports::Phase> done) {
-  loop_.Post([this, action, done = std::move(done)] {
+  loop_.Post([this, action, begin = std::move(begin), done = std::move(done)] {
+    if (begin && !begin()) {
+      return done(absl::CancelledError("nobody waits for this order any more"));
+    }
     const NodeOrder order = Give(node_, action);
     if (!order.status.ok()) {
       done(order.status);
       return;
     }
     Publish();
-    // Answered to when it is on disk, or could not be written.
+    // Answered to when it is on disk, or could not be written; where a busy disk
+    // takes long, before: the node obeys already.
+    auto answer = std::make_shared<control::Done<ports::Phase>>(done);
+    loop_.After(kDiskPatience, [answer, phase = order.phase, &log = log_] {
+      if (*answer == nullptr) return;
+      log.Warning("store",
+                  "the disk is slow: an order is obeyed and answered before it "
+                  "is written down");
+      std::exchange(*answer, nullptr)(phase);
+    });
     auto saved = std::make_shared<absl::Status>();
     setup_.Run(
         [this, wanted = order.wanted, run = node_.plan()->run_id, saved] {
@@ -203,7 +295,9 @@ void ControlBackend::Train(TrainAction action,
               [&](RunKeeper& keeper) { return keeper.Want(wanted, run); });
           if (!saved->ok()) log_.Error("store", saved->message());
         },
-        [done, phase = order.phase, saved] {
+        [answer, phase = order.phase, saved] {
+          if (*answer == nullptr) return;  // a fault is in the log
+          const auto done = std::exchange(*answer, nullptr);
           if (saved->ok()) return done(phase);
           done(Annotate(*saved,
                         "the node obeys, but will not know of it after a "
@@ -224,81 +318,6 @@ absl::Status ControlBackend::AddPeer(const std::string& address) {
 
 absl::Status ControlBackend::RemovePeer(const std::string& address) {
   return addresses_.Remove(address);
-}
-
-// ------------------------------------------------------------ model files ----
-
-void ControlBackend::BeginExport(
-    control::ModelFileFormat format,
-    control::Done<std::unique_ptr<control::ModelSource>> done) {
-  loop_.Post([this, format, done = std::move(done)] {
-    node_.CopyModel([this, format,
-                     done](absl::StatusOr<runtime::SnapshotPtr> snapshot) {
-      if (!snapshot.ok()) {
-        done(snapshot.status());
-        return;
-      }
-      if (format == control::ModelFileFormat::kSafetensors) {
-        done(MakeSafetensorsSource(*node_.model(), *snapshot,
-                                   node_.plan()->run_id));
-        return;
-      }
-      // LibTorch writes the file, on its thread.
-      auto file = std::make_shared<absl::StatusOr<std::string>>(std::string());
-      plans_.trainer()->RunWithLearner(
-          [this, snapshot, file](ports::Learner& learner) {
-            std::string bytes;
-            const absl::Status written = learners_.ExportTorchScript(
-                learner, (*snapshot)->parameters, (*snapshot)->buffers,
-                [&bytes](absl::string_view piece) {
-                  bytes.append(piece.data(), piece.size());
-                  return absl::OkStatus();
-                });
-            if (written.ok()) {
-              *file = std::move(bytes);
-            } else {
-              *file = written;
-            }
-          },
-          [snapshot, file, done] {
-            if (!file->ok()) {
-              done(file->status());
-            } else {
-              done(MakeBytesSource(*std::move(*file), (*snapshot)->step));
-            }
-          });
-    });
-  });
-}
-
-absl::StatusOr<std::unique_ptr<control::ModelSink>> ControlBackend::BeginImport(
-    control::ModelFileFormat format, int64_t total_bytes) {
-  if (format != control::ModelFileFormat::kSafetensors) {
-    return absl::InvalidArgumentError(
-        "only safetensors files can be imported; a TorchScript model is named "
-        "in the plan (model.path)");
-  }
-  const std::optional<ports::ModelInfo> model = plans_.model();
-  if (!model) {
-    return absl::FailedPreconditionError(
-        "there is no run plan yet, so no model to import into; apply one "
-        "first: dflctl plan apply FILE");
-  }
-  return MakeSafetensorsSink(
-      *model, total_bytes,
-      [this](std::shared_ptr<const runtime::Snapshot> model,
-             control::Done<control::ImportResult> done) {
-        loop_.Post([this, model = std::move(model), done = std::move(done)] {
-          const int64_t count = static_cast<int64_t>(model->parameters.size());
-          node_.ReplaceModel(model, [this, count, done](absl::Status status) {
-            if (!status.ok()) {
-              done(status);
-              return;
-            }
-            done(control::ImportResult{count, node_.Status().step});
-          });
-        });
-      });
 }
 
 }  // namespace dfl::app

@@ -6,10 +6,12 @@
 #ifndef DFL_APP_CONTROL_BACKEND_H_
 #define DFL_APP_CONTROL_BACKEND_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -20,6 +22,8 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/models/model_transfers.h"
+#include "daemon/app/models/publisher.h"
 #include "daemon/app/plan_taker.h"
 #include "daemon/app/shared_keeper.h"
 #include "daemon/app/worker.h"
@@ -41,6 +45,7 @@ struct BackendOptions {
   Orders* orders = nullptr;
   PlanLimits limits;
   PlanSteps steps;
+  config::PublishSettings publish;
   std::vector<config::EffectiveSetting> settings;
   std::vector<std::string> peer_addresses;  // bound
   std::vector<std::string> peers;           // dialled, from the settings
@@ -57,8 +62,9 @@ class ControlBackend final : public control::Backend {
   // Takes up where the last daemon on this state directory stopped: its plan,
   // and training if it was wanted. Without a plan it only counts the start.
   // Blocks until the learner is built; before the control server starts.
-  // Errors: as ApplyPlan; the daemon may go on without a plan. Without a plan:
-  // as Files.
+  // Errors: as ApplyPlan; the daemon may go on without a plan, and the status
+  // warns of it. The same plan can be applied again, and then training goes on
+  // that was wanted. Without a plan: as Files.
   absl::Status Restore();
 
   // A plan from the settings, when none was stored. Blocks.
@@ -80,23 +86,36 @@ class ControlBackend final : public control::Backend {
   control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
   void ApplyPlan(control::ApplyPlanOptions options,
                  control::Done<control::ApplyPlanResult> done) override;
+  void GetData(std::string yaml,
+               control::Done<control::NodeData> done) override;
   void PutRecord(std::string record, control::Caller caller,
                  control::Done<control::PutRecordResult> done) override;
   std::vector<control::RecordInfo> ListRecords() override;
-  void Train(control::TrainAction action,
+  void Train(control::TrainAction action, control::Begin begin,
              control::Done<ports::Phase> done) override;
   std::vector<control::PeerAddress> Peers() override;
   absl::Status AddPeer(const std::string& address) override;
   absl::Status RemovePeer(const std::string& address) override;
   std::vector<control::Setting> Settings() override;
-  void BeginExport(
-      control::ModelFileFormat format,
-      control::Done<std::unique_ptr<control::ModelSource>> done) override;
+  void BeginExport(control::ModelFileFormat format,
+                   ModelTransfers::SourceDone done) override {
+    models_.BeginExport(format, std::move(done));
+  }
   absl::StatusOr<std::unique_ptr<control::ModelSink>> BeginImport(
-      control::ModelFileFormat format, int64_t total_bytes) override;
+      const control::ImportRequest& request) override {
+    return models_.BeginImport(request);
+  }
 
  private:
+  // Plans that may wait for their turn, the one that is taken included.
+  static constexpr int kMaxPlans = 8;
+
   absl::Status StartNode();
+  // The node has been given a plan, or refused one. On the loop.
+  void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);
+  // On the setup thread.
+  absl::StatusOr<control::ApplyPlanResult> TakePlan(
+      const control::ApplyPlanOptions& options);
 
   const BackendOptions options_;
   EventLoop& loop_;
@@ -108,12 +127,19 @@ class ControlBackend final : public control::Backend {
   SharedKeeper keeper_;
   PlanTaker plans_;
   AddressBook addresses_;
+  ModelTransfers models_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
+  std::atomic<int> plans_waiting_{0};
 
   absl::Mutex mutex_;
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
+  // Why the stored plan is not taken up; "": it is, or there is none. The run
+  // that it was to train goes on once it is.
+  std::string stored_fault_ ABSL_GUARDED_BY(mutex_);
+  std::string owed_run_ ABSL_GUARDED_BY(mutex_);
 
-  Worker setup_;  // last: stopped first
+  std::unique_ptr<Publisher> publisher_;  // null: the model is not published
+  Worker setup_;                          // last: stopped first
 };
 
 }  // namespace dfl::app

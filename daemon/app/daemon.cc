@@ -12,7 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "daemon/app/data_command.h"
 #include "daemon/app/join_command.h"
 #include "daemon/app/security.h"
 #include "daemon/app/service_manager.h"
@@ -70,6 +72,50 @@ sigset_t BlockSignals() {
   return set;
 }
 
+const char* NameOf(int signal) {
+  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+}
+
+// Ends the process by a signal that comes while it starts: reading data and
+// building a model take long, and nothing is lost, for state is on disk.
+class StartGuard {
+ public:
+  StartGuard(sigset_t signals, Logger& log)
+      : thread_([this, signals, &log] {
+          int got = 0;
+          do {
+            sigwait(&signals, &got);
+          } while (got == SIGHUP && !done_.load());
+          if (done_.load()) {
+            got_ = got;
+            return;
+          }
+          log.Warning("shutdown", absl::StrCat(NameOf(got),
+                                               " while starting: ending at "
+                                               "once"));
+          signal(got, SIG_DFL);
+          pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+          raise(got);
+        }) {}
+  ~StartGuard() { End(); }
+  StartGuard(const StartGuard&) = delete;
+  StartGuard& operator=(const StartGuard&) = delete;
+
+  // The start is over. Returns the signal that came with its end; 0: none.
+  int End() {
+    if (!thread_.joinable()) return 0;
+    done_.store(true);
+    pthread_kill(thread_.native_handle(), SIGHUP);
+    thread_.join();
+    return got_ == SIGHUP ? 0 : got_;
+  }
+
+ private:
+  std::atomic<bool> done_{false};
+  int got_ = 0;  // written before the thread ends
+  std::thread thread_;
+};
+
 // Ends the process when taking down hangs, e.g. in a very long gradient.
 class ShutdownGuard {
  public:
@@ -78,9 +124,14 @@ class ShutdownGuard {
           timespec wait = absl::ToTimespec(kShutdownLimit);
           const int got = sigtimedwait(&signals, nullptr, &wait);
           if (done_.load()) return;
-          log.Warning("shutdown", got > 0 ? "second signal: ending at once"
-                                          : "not done in time: ending at once");
-          _exit(got > 0 ? kExitFailure : kExitOk);
+          log.Error(
+              "shutdown",
+              absl::StrCat(
+                  got > 0 ? std::string("second signal")
+                          : absl::StrCat("not done after ",
+                                         absl::FormatDuration(kShutdownLimit)),
+                  " while waiting for ", stage_.load(), ": ending at once"));
+          _exit(kExitFailure);
         }) {}
   ~ShutdownGuard() {
     done_.store(true);
@@ -88,8 +139,12 @@ class ShutdownGuard {
     thread_.join();
   }
 
+  // What is waited for from here on; a literal.
+  void At(const char* stage) { stage_.store(stage); }
+
  private:
   std::atomic<bool> done_{false};
+  std::atomic<const char*> stage_{"the ready file"};
   std::thread thread_;
 };
 
@@ -98,26 +153,25 @@ class ShutdownGuard {
 int RunDaemon(DaemonOptions options) {
   const sigset_t signals = BlockSignals();
   Tree tree(options.loaded.settings);
-  const absl::Status built = Build(options, tree);
+  StartGuard start(signals, tree.log);
+  absl::Status built = Build(options, tree);
+  int signal = start.End();
+  if (built.ok()) built = TellReady(options, tree);
   if (!built.ok()) {
     PrintError(built);
-    TakeDown(tree);
+    TakeDown(tree, [](const char*) {});
     return ExitCodeOf(built);
   }
-  NotifyReady();
-
-  int signal = 0;
-  do {
-    sigwait(&signals, &signal);
-  } while (signal == SIGHUP);  // nothing to reload yet, and no reason to die
-  tree.log.Info("shutdown", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  // SIGHUP: nothing to reload yet, and no reason to die.
+  while (signal == 0 || signal == SIGHUP) sigwait(&signals, &signal);
+  tree.log.Keep(config::LogLevel::kInfo, "shutdown", NameOf(signal));
   NotifyStopping();
   ShutdownGuard guard(signals, tree.log);
   if (!options.ready_file.empty()) {
     std::error_code error;
     std::filesystem::remove(options.ready_file, error);
   }
-  TakeDown(tree);
+  TakeDown(tree, [&guard](const char* stage) { guard.At(stage); });
   return kExitOk;
 }
 
@@ -126,6 +180,7 @@ int DaemonMain(int argc, char** argv,
                    const config::NodeSettings&)>
                    open_learners) {
   if (IsJoinCommand(argc, argv)) return JoinMain(argc, argv);
+  if (IsDataCommand(argc, argv)) return DataMain(argc, argv);
   const auto environment = config::ProcessEnvironment();
   auto line = config::ParseDaemonCommandLine(argc, argv, environment);
   if (!line.ok()) {
@@ -146,6 +201,11 @@ int DaemonMain(int argc, char** argv,
     return kExitConfig;
   }
   if (line->check) {
+    const absl::Status checked = CheckData(loaded->settings, open_learners);
+    if (!checked.ok()) {
+      PrintError(checked);
+      return ExitCodeOf(checked);
+    }
     std::cout << "the configuration is valid\n";
     return kExitOk;
   }

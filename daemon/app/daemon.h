@@ -30,8 +30,10 @@ struct DaemonOptions {
       open_learners;
 };
 
-// Runs until SIGTERM or SIGINT. Everything is stopped within 10 s; a second
-// signal ends the process at once, which is safe: state is on disk already.
+// Runs until SIGTERM or SIGINT. Everything is stopped within 10 s; what takes
+// longer is named in the log, and the process ends with kExitFailure. A second
+// signal ends the process at once, which is safe: state is on disk already. So
+// does a signal while it starts, as that signal would by default.
 // Returns the exit code; errors are on stderr.
 int RunDaemon(DaemonOptions options);
 

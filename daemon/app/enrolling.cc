@@ -67,6 +67,7 @@ Enrolling::~Enrolling() {
   {
     absl::MutexLock lock(&mutex_);
     ending_ = true;
+    changed_.SignalAll();
   }
   thread_.join();
 }
@@ -95,7 +96,11 @@ void Enrolling::Run() {
     }
     told = text;
     absl::MutexLock lock(&mutex_);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&ending_), wait)) return;
+    const absl::Time until = SteadyNow() + wait;
+    while (!ending_ && SteadyNow() < until) {
+      changed_.WaitFor(&mutex_, until - SteadyNow());
+    }
+    if (ending_) return;
     wait = std::min(2 * wait, pace_.longest);
   }
 }

@@ -18,6 +18,7 @@
 #include "daemon/enrol/issuer.h"
 #include "daemon/enrol/join_token.h"
 #include "daemon/enrol/joining.h"
+#include "daemon/threads/steady_cond_var.h"
 #include "daemon/tls/credentials.h"
 
 namespace dfl::app {
@@ -63,6 +64,7 @@ class Enrolling {
   const EnrolNote note_;
   const Pace pace_;
   absl::Mutex mutex_;
+  SteadyCondVar changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -24,8 +24,8 @@ class EventHub::Handle final : public control::Subscription {
   const int64_t id_;
 };
 
-EventHub::EventHub(const ports::Loop& clock, Logger& log)
-    : clock_(clock), log_(log) {}
+EventHub::EventHub(Logger& log, std::function<absl::Time()> wall)
+    : log_(log), wall_(std::move(wall)) {}
 
 std::unique_ptr<control::Subscription> EventHub::Subscribe(
     std::function<void(const control::TimedEvent&)> on_event) {
@@ -37,7 +37,7 @@ std::unique_ptr<control::Subscription> EventHub::Subscribe(
 
 void EventHub::Report(const ports::NodeEvent& event) {
   Log(event);
-  const control::TimedEvent timed{clock_.Now(), event};
+  const control::TimedEvent timed{wall_(), event};
   absl::MutexLock lock(&mutex_);
   for (const auto& [id, subscriber] : subscribers_) subscriber(timed);
 }
@@ -49,34 +49,37 @@ struct Line {
   Level level = Level::kInfo;
   const char* event = "";
   std::string text;
+  // Of a change that must leave a record, however many there are.
+  bool kept = false;
 };
 
 struct Describe {
   Line operator()(const ports::PhaseChanged& e) const {
     return {Level::kInfo, "phase",
             absl::StrCat(ports::PhaseName(e.from), " -> ",
-                         ports::PhaseName(e.to), ": ", e.reason)};
+                         ports::PhaseName(e.to), ": ", e.reason),
+            true};
   }
   Line operator()(const ports::PlanAdopted& e) const {
     return {Level::kInfo, "plan",
             absl::StrCat("plan version ", e.version, " in force from step ",
-                         e.step)};
+                         e.step),
+            true};
   }
   Line operator()(const ports::StateTaken& e) const {
     return {
         Level::kInfo, "joined",
-        absl::StrCat("took the model of ", e.from.name(), " at step ", e.step)};
+        absl::StrCat("took the model of ", e.from.name(), " at step ", e.step),
+        true};
   }
   Line operator()(const ports::StepFinished& e) const {
     return {Level::kDebug, "step",
-            absl::StrFormat("step %d, loss %.4f", e.step, e.loss)};
+            e.loss.has_value()
+                ? absl::StrFormat("step %d, loss %.4f", e.step, *e.loss)
+                : absl::StrCat("step ", e.step)};
   }
   Line operator()(const ports::Evaluated& e) const {
-    return {Level::kInfo, "evaluated",
-            absl::StrFormat(
-                "step %d: loss %.4f, accuracy %.4f, macro F1 %.4f on %d rows",
-                e.step, e.result.loss, e.result.accuracy, e.result.macro_f1,
-                e.result.rows)};
+    return {Level::kInfo, "evaluated", ports::EvaluatedText(e)};
   }
   Line operator()(const ports::LinkUp& e) const {
     return {Level::kInfo, "link-up",
@@ -107,13 +110,26 @@ struct Describe {
             absl::StrCat("step ", e.step, ": ", e.status.message())};
   }
   Line operator()(const ports::SecurityNote& e) const {
-    return {e.warning ? Level::kWarning : Level::kInfo, "security", e.text};
+    return {e.warning ? Level::kWarning : Level::kInfo, "security", e.text,
+            !e.warning};
   }
   Line operator()(const ports::RecordCame& e) const {
     return {e.taken ? Level::kInfo : Level::kWarning, "record",
             e.from.name().empty()
                 ? e.text
-                : absl::StrCat("from ", e.from.name(), ": ", e.text)};
+                : absl::StrCat("from ", e.from.name(), ": ", e.text),
+            e.taken};
+  }
+  Line operator()(const ports::Disagrees& e) const {
+    return {Level::kWarning, "disagrees",
+            absl::StrCat(e.peer.name(), " is not mixed with: ", e.text)};
+  }
+  Line operator()(const ports::LearnsAlone& e) const {
+    if (e.why.empty()) {
+      return {Level::kInfo, "together", "models are exchanged again"};
+    }
+    return {Level::kWarning, "alone",
+            absl::StrCat("this node learns alone: ", e.why)};
   }
 };
 
@@ -121,6 +137,7 @@ struct Describe {
 
 void EventHub::Log(const ports::NodeEvent& event) {
   const Line line = std::visit(Describe(), event);
+  if (line.kept) return log_.Keep(line.level, line.event, line.text);
   log_.Write(line.level, line.event, line.text);
 }
 

@@ -9,18 +9,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "daemon/app/logger.h"
 #include "daemon/control/backend.h"
 #include "daemon/ports/events.h"
-#include "daemon/ports/loop.h"
 
 namespace dfl::app {
 
 // Thread-safe.
 class EventHub final : public ports::EventSink {
  public:
-  // Both must outlive it.
-  EventHub(const ports::Loop& clock, Logger& log);
+  // `log` must outlive it. `wall` stamps the events that watchers get.
+  explicit EventHub(Logger& log, std::function<absl::Time()> wall = absl::Now);
 
   void Report(const ports::NodeEvent& event) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -34,8 +35,8 @@ class EventHub final : public ports::EventSink {
 
   void Log(const ports::NodeEvent& event);
 
-  const ports::Loop& clock_;
   Logger& log_;
+  const std::function<absl::Time()> wall_;
   absl::Mutex mutex_;
   int64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<int64_t, std::function<void(const control::TimedEvent&)>>

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <chrono>  // NOLINT(build/c++11): the steady clock
 #include <memory>
 
 #include "absl/synchronization/notification.h"
@@ -11,18 +10,9 @@
 #include "daemon/base/check.h"
 
 namespace dfl::app {
-namespace {
-
-int64_t SteadyNanos() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 EventLoop::EventLoop(const std::string& name)
-    : time_base_(absl::Now()), steady_base_nanos_(SteadyNanos()) {
+    : time_base_(absl::Now()), steady_base_(SteadyNow()) {
   absl::Notification started;
   thread_ = std::thread([this, name, &started] {
     thread_id_ = std::this_thread::get_id();
@@ -33,13 +23,15 @@ EventLoop::EventLoop(const std::string& name)
 }
 
 absl::Time EventLoop::Now() const {
-  return time_base_ + absl::Nanoseconds(SteadyNanos() - steady_base_nanos_);
+  return time_base_ + (SteadyNow() - steady_base_);
 }
 
 void EventLoop::Post(std::function<void()> task) {
   absl::MutexLock lock(&mutex_);
   // A refused task dies with the argument, after the lock is gone.
-  if (!stopping_) posted_.push_back(std::move(task));
+  if (stopping_) return;
+  posted_.push_back(std::move(task));
+  changed_.Signal();
 }
 
 ports::TimerId EventLoop::After(absl::Duration delay,
@@ -91,6 +83,7 @@ void EventLoop::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
+    changed_.Signal();
   }
   if (thread_.joinable()) thread_.join();
   std::vector<std::function<void()>> posted;
@@ -123,18 +116,25 @@ void EventLoop::RunDueTimers() {
   }
 }
 
+void EventLoop::WaitForWork() {
+  while (!Ready()) {
+    if (timers_.empty()) {
+      changed_.Wait(&mutex_);
+      continue;
+    }
+    const absl::Duration left = timers_.begin()->first.first - Now();
+    if (left <= absl::ZeroDuration()) return;
+    changed_.WaitFor(&mutex_, left);
+  }
+}
+
 void EventLoop::ThreadMain(const std::string& name) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
   std::vector<std::function<void()>> batch;
   while (true) {
     {
       absl::MutexLock lock(&mutex_);
-      const auto ready = absl::Condition(this, &EventLoop::Ready);
-      if (timers_.empty()) {
-        mutex_.Await(ready);
-      } else {
-        mutex_.AwaitWithTimeout(ready, timers_.begin()->first.first - Now());
-      }
+      WaitForWork();
       if (stopping_) return;
       batch.swap(posted_);
     }

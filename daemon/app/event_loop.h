@@ -1,5 +1,6 @@
 // ports::Loop on a thread of its own: tasks in the order posted, timers by
-// time. The clock is the machine's steady one, mapped once to absl::Time.
+// time. The clock is the machine's steady one, mapped once to absl::Time; a
+// wall clock that is set moves no timer.
 #ifndef DFL_APP_EVENT_LOOP_H_
 #define DFL_APP_EVENT_LOOP_H_
 
@@ -16,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "daemon/ports/loop.h"
+#include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::app {
 
@@ -50,7 +52,9 @@ class EventLoop final : public ports::Loop {
  private:
   using TimerKey = std::pair<absl::Time, ports::TimerId>;
 
-  void ThreadMain(const std::string& name);
+  void ThreadMain(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns when there is something to do.
+  void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Ready() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !posted_.empty();
   }
@@ -58,10 +62,11 @@ class EventLoop final : public ports::Loop {
   bool Stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const absl::Time time_base_;
-  const int64_t steady_base_nanos_;
+  const absl::Time steady_base_;
   std::atomic<int64_t> turns_{0};
 
   mutable absl::Mutex mutex_;
+  SteadyCondVar changed_;
   std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

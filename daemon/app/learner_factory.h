@@ -3,6 +3,7 @@
 #ifndef DFL_APP_LEARNER_FACTORY_H_
 #define DFL_APP_LEARNER_FACTORY_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,21 +13,41 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "daemon/control/backend.h"
+#include "daemon/core/contract/data_contract.h"
+#include "daemon/core/contract/data_offer.h"
+#include "daemon/core/contract/data_section.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
 
 namespace dfl::app {
 
-// Thread-compatible.
+// Thread-compatible. Offer, Build and Report are called on the setup thread.
 class LearnerFactory {
  public:
   virtual ~LearnerFactory() = default;
 
-  // A learner for `spec` on this node's rows.
+  // What this node's data and settings say of the data contract, under a plan
+  // that states `section`: what the settings leave to a default, the section
+  // may say. `spec` gives loss and model; null: there is no plan, and both are
+  // "". No rows are read again and no model is built.
+  // Errors: as Build, for the spec alone and its file.
+  virtual absl::StatusOr<core::DataOffer> Offer(
+      const core::ModelSpec* spec, const core::DataSection& section) = 0;
+
+  // The rows and where they come from, for people and programs.
+  virtual control::DataReport Report() = 0;
+
+  // A learner for `spec` on this node's rows, brought into the form of
+  // `contract`: labels have its numbers, columns its order, raw values its
+  // scaling. `contract` was resolved from an Offer; it is the contract of the
+  // learner's model, and says how many classes there are. A model from a file
+  // is tried with batches of `batch_size` rows.
   // Errors: what a user must mend: INVALID_ARGUMENT, NOT_FOUND, ...; the text
   // names the place, the value found and what is allowed.
   virtual absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
-      const core::ModelSpec& spec) = 0;
+      const core::ModelSpec& spec, const core::DataContract& contract,
+      int64_t batch_size) = 0;
 
   // The model as a TorchScript file, piece by piece into `sink`; on the
   // training thread.
@@ -35,6 +56,10 @@ class LearnerFactory {
       ports::Learner& learner, absl::Span<const float> parameters,
       absl::Span<const float> buffers,
       const std::function<absl::Status(absl::string_view)>& sink) = 0;
+
+  // `contract`, with this node's own numbers where each node has its own. Any
+  // thread.
+  virtual core::InputScaling Scaling(core::InputScaling contract) const = 0;
 
   // "torch 1.13.1", for `dflctl version`.
   virtual std::vector<std::string> Libraries() const = 0;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "daemon/base/one_line.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
@@ -30,11 +30,17 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+std::string LeftOutText(int64_t count, absl::string_view last) {
+  return absl::StrCat(count, " more like this were left out, at last: ", last);
+}
+
 }  // namespace
 
-Logger::Logger(const config::LogSettings& settings, std::string node)
+Logger::Logger(const config::LogSettings& settings, std::string node,
+               LogClocks clocks)
     : settings_(settings),
       node_(std::move(node)),
+      clocks_(std::move(clocks)),
       logger_(std::make_shared<spdlog::logger>(
           "dfld", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
   logger_->set_level(ToSpdlog(settings.level));
@@ -44,18 +50,18 @@ Logger::Logger(const config::LogSettings& settings, std::string node)
   logger_->flush_on(spdlog::level::debug);
 }
 
-Logger::~Logger() = default;
+Logger::~Logger() { TellLeftOutBy(absl::InfiniteFuture()); }
 
 void Logger::Emit(LogLevel level, absl::string_view event,
                   absl::string_view text) {
   if (settings_.format == config::LogFormat::kText) {
     logger_->log(ToSpdlog(level), "{}",
-                 absl::StrCat("[", node_, "] ", event, ": ", text));
+                 absl::StrCat("[", node_, "] ", event, ": ", OneLine(text)));
     return;
   }
   nlohmann::ordered_json line;
   line["time"] =
-      absl::FormatTime(absl::RFC3339_full, absl::Now(), absl::UTCTimeZone());
+      absl::FormatTime(absl::RFC3339_full, clocks_.wall(), absl::UTCTimeZone());
   line["level"] = config::ToString(level);
   line["node"] = node_;
   line["event"] = std::string(event);
@@ -69,25 +75,48 @@ void Logger::Emit(LogLevel level, absl::string_view event,
 void Logger::Write(LogLevel level, absl::string_view event,
                    absl::string_view text) {
   if (!logger_->should_log(ToSpdlog(level))) return;
-  int64_t left_out = 0;
+  Window before;
   if (level != LogLevel::kDebug) {
     absl::MutexLock lock(&mutex_);
     Window& window = windows_[std::string(event)];
-    const absl::Time now = absl::Now();
+    const absl::Time now = clocks_.steady();
     if (now - window.start > kWindow) {
-      left_out = window.left_out;
-      window = Window{now, 0, 0};
+      before = std::exchange(window, Window());
+      window.start = now;
     }
     if (window.written >= kLinesPerWindow) {
       ++window.left_out;
+      window.level = level;
+      window.last = std::string(text);
       return;
     }
     ++window.written;
   }
-  if (left_out > 0) {
-    Emit(level, event, absl::StrCat(left_out, " more like this were left out"));
+  if (before.left_out > 0) {
+    Emit(before.level, event, LeftOutText(before.left_out, before.last));
   }
   Emit(level, event, text);
+}
+
+void Logger::Keep(LogLevel level, absl::string_view event,
+                  absl::string_view text) {
+  if (logger_->should_log(ToSpdlog(level))) Emit(level, event, text);
+}
+
+void Logger::TellLeftOut() { TellLeftOutBy(clocks_.steady()); }
+
+void Logger::TellLeftOutBy(absl::Time now) {
+  std::map<std::string, Window> over;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [event, window] : windows_) {
+      if (window.left_out == 0 || now - window.start <= kWindow) continue;
+      over.emplace(event, std::exchange(window, Window{}));
+    }
+  }
+  for (const auto& [event, window] : over) {
+    Emit(window.level, event, LeftOutText(window.left_out, window.last));
+  }
 }
 
 }  // namespace dfl::app

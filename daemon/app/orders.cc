@@ -89,6 +89,13 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
   });
 }
 
+void Orders::Disconnect() {
+  node_ = nullptr;
+  plans_ = nullptr;
+  keeper_ = nullptr;
+  setup_ = nullptr;
+}
+
 void Orders::Recheck() {
   Publish();  // what lost against another record is in the history alone
   const int64_t generation = security_.network().generation();
@@ -177,16 +184,19 @@ void Orders::TakePlan(const Record& record) {
   control::ApplyPlanOptions options;
   options.yaml = std::string(record.content());
   auto fault = std::make_shared<std::string>();
+  const uint64_t turn = ++plan_turn_;
   setup_->Run(
-      [this, options, counter = record.id.counter, author = record.author,
-       fault] {
-        const auto applied = plans_->ApplySigned(options, counter, author,
-                                                 PlanTaker::Order::kByRecord);
+      [this, plans = plans_, turn, options, counter = record.id.counter,
+       author = record.author, fault] {
+        if (turn != plan_turn_) return;  // a newer one waits
+        const auto applied = plans->ApplySigned(options, counter, author,
+                                                PlanTaker::Order::kByRecord);
         if (applied.ok()) return;
         *fault = absl::StrCat("plan version ", counter, " of ", author,
                               " is not taken up: ", applied.status().message());
       },
-      [this, fault] {
+      [this, turn, fault] {
+        if (turn != plan_turn_) return;
         SetPlanFault(*fault);
         if (!fault->empty()) {
           events_.Report(ports::RecordCame{false, NodeId(), *fault});
@@ -217,8 +227,8 @@ void Orders::ObeyPhase() {
   }
   auto saved = std::make_shared<absl::Status>();
   setup_->Run(
-      [this, wanted = *wanted, mark, saved] {
-        *saved = keeper_->Do([&](runtime::RunKeeper& keeper) {
+      [keeper = keeper_, wanted = *wanted, mark, saved] {
+        *saved = keeper->Do([&](runtime::RunKeeper& keeper) {
           return keeper.Obey(wanted.phase, wanted.run_id, mark);
         });
       },

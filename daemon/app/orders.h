@@ -10,6 +10,7 @@
 #ifndef DFL_APP_ORDERS_H_
 #define DFL_APP_ORDERS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -54,6 +55,9 @@ class Orders final : public runtime::RecordListener {
   void Connect(runtime::Node& node, PlanTaker& plans, SharedKeeper& keeper,
                Worker& setup);
 
+  // Nothing is given to them any more. On the loop.
+  void Disconnect();
+
   // Authorities may have changed: records are judged anew. On the loop, each
   // period.
   void Recheck();
@@ -90,6 +94,8 @@ class Orders final : public runtime::RecordListener {
   PlanTaker* plans_ = nullptr;
   SharedKeeper* keeper_ = nullptr;
   Worker* setup_ = nullptr;
+  // Counts plans that wait to be taken: only the newest of them is.
+  std::atomic<uint64_t> plan_turn_{0};
   // On the loop.
   uint64_t obeyed_ = 0;  // MarkOf the last phase that was obeyed; 0: none
   int64_t judged_generation_ = -1;  // of NetworkSecurity

@@ -22,7 +22,7 @@ absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
                                             const MemoryLimit& limit) {
   control::ModelFacts facts;
   facts.kind = model.kind;
-  facts.fingerprint = model.fingerprint;
+  facts.fingerprint = model.contract.model;
   facts.parameter_count = model.parameter_count;
   facts.buffer_count = model.buffer_count;
   facts.dtypes = {"float32"};

@@ -3,11 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "daemon/app/plan_facts.h"
-#include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/run_identity.h"
+#include "daemon/core/contract/agreement.h"
 #include "daemon/core/plan/plan_warnings.h"
 
 namespace dfl::app {
@@ -15,15 +14,6 @@ namespace {
 
 using runtime::KeptPlan;
 using runtime::RunKeeper;
-
-// A name and a seed for a run that has none yet.
-void MintRun(core::RunPlan& plan) {
-  Rng rng(absl::ToUnixNanos(absl::Now()) ^ DeriveSeed(1, plan.model.kind));
-  if (plan.run_id.empty()) {
-    plan.run_id = absl::StrFormat("run-%012x", rng.Next() >> 16);
-  }
-  if (plan.seed == 0) plan.seed = 1 + rng.Below(1'000'000'000);
-}
 
 // A plan that was signed stands as it is.
 absl::Status CheckComplete(const core::RunPlan& plan, uint64_t counter) {
@@ -67,13 +57,15 @@ absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
                                                   const Source& source,
                                                   uint64_t version) const {
   absl::Status complete;
+  const std::shared_ptr<const KeptPlan> known = keeper_.known();
   absl::StatusOr<core::CheckedPlan> checked =
       steps_.parse(yaml, source.name, [&](core::RunPlan& plan) {
         if (source.counter != 0) {
           complete = CheckComplete(plan, source.counter);
         }
         if (plan.version == 0) plan.version = version;
-        MintRun(plan);
+        config::IdentifyRun(config::ContinuedRun{known->run_id, known->version},
+                            plan);
       });
   DFL_RETURN_IF_ERROR(complete);
   return checked;
@@ -124,6 +116,29 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
   return result;
 }
 
+absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
+  control::NodeData data;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (built_.has_value()) data.contract = built_->contract;
+  }
+  if (yaml.empty()) {
+    data.report = learners_.Report();
+    DFL_ASSIGN_OR_RETURN(data.offer, learners_.Offer(nullptr, {}));
+    DFL_RETURN_IF_ERROR(core::CheckNames(data.offer));
+    if (data.contract.has_value()) {
+      data.offer.loss = data.contract->loss;
+      data.offer.model = data.contract->model;
+    }
+    return data;
+  }
+  DFL_ASSIGN_OR_RETURN(const core::RunPlan plan,
+                       config::ParsePlan(yaml, "plan"));
+  DFL_ASSIGN_OR_RETURN(data.offer, learners_.Offer(&plan.model, plan.data));
+  DFL_RETURN_IF_ERROR(core::CheckNames(data.offer));
+  return data;
+}
+
 absl::Status PlanTaker::TakeUpStored() {
   const std::shared_ptr<const KeptPlan> known = keeper_.known();
   DFL_ASSIGN_OR_RETURN(
@@ -149,18 +164,7 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(
     core::CheckedPlan checked) {
   Prepared prepared;
   DFL_ASSIGN_OR_RETURN(prepared.plan, steps_.derive(std::move(checked), self_));
-  const core::ModelSpec& spec = prepared.plan.plan().model;
-  bool fits = false;
-  {
-    const absl::MutexLock lock(&mutex_);
-    fits = built_.has_value() && built_->spec == spec;
-    if (fits) prepared.built = *built_;
-  }
-  if (!fits) {
-    DFL_ASSIGN_OR_RETURN(prepared.learner, BuildLearner(spec));
-    prepared.built = {spec, prepared.learner->model(),
-                      prepared.learner->data()};
-  }
+  DFL_RETURN_IF_ERROR(FindLearner(prepared));
   DFL_ASSIGN_OR_RETURN(
       prepared.need,
       runtime::NeedOf(prepared.plan, prepared.built.model, prepared.built.data,
@@ -168,10 +172,48 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(
   return prepared;
 }
 
+absl::Status PlanTaker::FindLearner(Prepared& prepared) {
+  const core::RunPlan& plan = prepared.plan.plan();
+  std::optional<Built> built;
+  {
+    const absl::MutexLock lock(&mutex_);
+    built = built_;
+  }
+  const bool same_spec = built.has_value() && built->spec == plan.model;
+  if (!same_spec || built->section != plan.data) {
+    DFL_ASSIGN_OR_RETURN(const core::DataOffer offer,
+                         learners_.Offer(&plan.model, plan.data));
+    DFL_ASSIGN_OR_RETURN(core::DataContract contract,
+                         core::Resolve(plan.data, plan.model.classes, offer));
+    if (same_spec && built->contract == contract) {
+      built->section = plan.data;  // the same in other words
+    } else {
+      DFL_ASSIGN_OR_RETURN(prepared.learner, BuildLearner(plan, contract));
+      built = {plan.model, plan.data, std::move(contract),
+               prepared.learner->model(), prepared.learner->data()};
+    }
+  }
+  prepared.built = *std::move(built);
+  if (prepared.plan.checked.algorithm->predicts &&
+      prepared.built.contract.task == core::Task::kRegression) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data: the task is a regression, and algorithm.name is ",
+        plan.algorithm.name, ", which compares predicted classes"));
+  }
+  // A learner that stays was tried with another batch size.
+  if (plan.batch_size < prepared.built.model.min_batch_rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_size: ", plan.batch_size,
+                     ", but the model normalises by the batch; allowed: ",
+                     prepared.built.model.min_batch_rows, " or more"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<ports::Learner>> PlanTaker::BuildLearner(
-    const core::ModelSpec& spec) {
+    const core::RunPlan& plan, const core::DataContract& contract) {
   DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::Learner> learner,
-                       learners_.Build(spec));
+                       learners_.Build(plan.model, contract, plan.batch_size));
   const ports::ModelInfo& model = learner->model();
   const auto bytes =
       static_cast<uint64_t>(4 * (model.parameter_count + model.buffer_count));
@@ -180,6 +222,9 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> PlanTaker::BuildLearner(
         absl::StrCat("model: ", model.kind, " takes ", bytes,
                      " bytes; this node's limits.max_model_bytes allows ",
                      limits_.max_model_bytes));
+  }
+  for (const std::string& warning : model.warnings) {
+    log_.Warning("model", warning);
   }
   return learner;
 }
@@ -213,8 +258,9 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
 }
 
 void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {
-  log_.Info("plan-applied", absl::StrCat("version ", plan.version, " of ",
-                                         plan.run_id, " by ", who));
+  log_.Keep(
+      config::LogLevel::kInfo, "plan-applied",
+      absl::StrCat("version ", plan.version, " of ", plan.run_id, " by ", who));
 }
 
 std::optional<ports::ModelInfo> PlanTaker::model() {

@@ -85,6 +85,10 @@ class PlanTaker {
     return Take(options, {"the signed plan", order, counter, author});
   }
 
+  // As control::Backend::GetData.
+  absl::StatusOr<control::NodeData> Data(const std::string& yaml)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Takes up the plan that is known from before this start, under its own
   // version, though it may need more memory than is allowed today.
   // Errors: as Apply; the plan stays known.
@@ -101,6 +105,8 @@ class PlanTaker {
   // What the present learner was built for, and what it is.
   struct Built {
     core::ModelSpec spec;
+    core::DataSection section;
+    core::DataContract contract;
     ports::ModelInfo model;
     ports::DataInfo data;
   };
@@ -131,9 +137,13 @@ class PlanTaker {
   // Errors: as Derive and BuildLearner.
   absl::StatusOr<Prepared> Prepare(core::CheckedPlan checked)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The learner that the plan needs, in `prepared`: the present one where model
+  // and contract stay as they are.
+  // Errors: as LearnerFactory::Offer, core::Resolve and BuildLearner.
+  absl::Status FindLearner(Prepared& prepared) ABSL_LOCKS_EXCLUDED(mutex_);
   // Errors: as LearnerFactory::Build; INVALID_ARGUMENT beyond max_model_bytes.
   absl::StatusOr<std::unique_ptr<ports::Learner>> BuildLearner(
-      const core::ModelSpec& spec);
+      const core::RunPlan& plan, const core::DataContract& contract);
   // Whether a plan may need so much: within the limit, or no more than the plan
   // that is taken.
   // Errors: as CheckMemory.

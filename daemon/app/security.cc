@@ -197,7 +197,7 @@ void Security::TakeIn(const tls::CredentialFiles& files) {
                               paths_.certificate));
     }
   }
-  TellRefusals(now);
+  TellRefusals(loop_.Now());
   recheck_();
 }
 

@@ -1,13 +1,21 @@
 #include "daemon/app/torch_learner_factory.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "daemon/app/cpu_quota.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/node_contract.h"
 #include "daemon/config/node_data.h"
+#include "daemon/data/report.h"
 #include "daemon/learner/torch_learner.h"
 
 namespace dfl::app {
@@ -15,17 +23,81 @@ namespace {
 
 constexpr char kSection[] = "data";
 
+control::DataReport ToControl(const data::DataReport& from,
+                              absl::string_view format) {
+  constexpr size_t kMostFeatures = 1000;
+  control::DataReport report;
+  report.format = std::string(format);
+  report.train_rows = from.train.rows;
+  report.test_rows = from.test.has_value() ? from.test->rows : 0;
+  const auto count = [](const data::SetReport& set, size_t i) {
+    return i < set.class_counts.size() ? set.class_counts[i] : 0;
+  };
+  for (size_t i = 0; i < from.classes.size(); ++i) {
+    report.classes.push_back(
+        {from.classes[i], count(from.train, i),
+         from.test.has_value() ? count(*from.test, i) : 0});
+  }
+  report.feature_count = static_cast<int64_t>(from.features.size());
+  for (size_t i = 0; i < std::min(from.features.size(), kMostFeatures); ++i) {
+    const data::FeatureReport& feature = from.features[i];
+    report.features.push_back({feature.name, feature.least, feature.most,
+                               feature.mean, feature.missing});
+  }
+  report.warnings = from.warnings;
+  return report;
+}
+
 class TorchLearnerFactory final : public LearnerFactory {
  public:
-  TorchLearnerFactory(config::NodeData data, learner::LearnerOptions options)
-      : data_(std::move(data)), options_(std::move(options)) {}
+  TorchLearnerFactory(config::NodeData data, config::DataSettings settings,
+                      learner::LearnerOptions options)
+      : data_(std::move(data)),
+        settings_(std::move(settings)),
+        options_(std::move(options)) {}
+
+  absl::StatusOr<core::DataOffer> Offer(
+      const core::ModelSpec* spec, const core::DataSection& section) override {
+    core::DataOffer offer = config::MakeOffer(data_, settings_, section);
+    if (spec == nullptr) return offer;
+    DFL_ASSIGN_OR_RETURN(
+        learner::ModelIdentity identity,
+        learner::IdentifyModel(*spec, offer.task, offer.shape));
+    offer.loss = std::move(identity.loss);
+    offer.model = std::move(identity.model);
+    return offer;
+  }
+
+  control::DataReport Report() override {
+    if (!report_.has_value()) {
+      report_ = ToControl(
+          data::Describe(data_.train, data_.test ? &*data_.test : nullptr,
+                         data_.standardizer),
+          data::FormatName(settings_.common.format));
+    }
+    return *report_;
+  }
 
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
-      const core::ModelSpec& spec) override {
-    learner::LearnerData data(data_.train);
-    if (data_.test) data.test = *data_.test;
-    data.standardizer = data_.standardizer;
-    return learner::CreateTorchLearner(spec, std::move(data), options_);
+      const core::ModelSpec& spec, const core::DataContract& contract,
+      int64_t batch_size) override {
+    DFL_ASSIGN_OR_RETURN(config::NodeData rows,
+                         config::ConformTo(contract, data_));
+    learner::LearnerData data(rows.train);
+    if (rows.test.has_value()) data.test = *rows.test;
+    data.standardizer = rows.standardizer;
+    data.contract = contract;
+    core::ModelSpec resolved = spec;
+    resolved.classes = static_cast<int64_t>(contract.classes.size());
+    learner::LearnerOptions options = options_;
+    options.batch_size = batch_size;
+    DFL_ASSIGN_OR_RETURN(
+        std::unique_ptr<ports::Learner> learner,
+        learner::CreateTorchLearner(resolved, std::move(data), options));
+    const absl::MutexLock lock(&mutex_);
+    built_input_ = contract.input;
+    built_scaling_ = rows.standardizer;
+    return learner;
   }
 
   absl::Status ExportTorchScript(
@@ -42,13 +114,29 @@ class TorchLearnerFactory final : public LearnerFactory {
     return exporter->ExportTorchScript(parameters, buffers, sink);
   }
 
+  core::InputScaling Scaling(core::InputScaling contract) const override {
+    const absl::MutexLock lock(&mutex_);
+    if (contract.mean.empty() && contract == built_input_) {
+      contract.mean = built_scaling_.mean();
+      contract.std = built_scaling_.std();
+    }
+    return contract;
+  }
+
   std::vector<std::string> Libraries() const override {
     return {absl::StrCat("torch ", learner::TorchVersion())};
   }
 
  private:
   const config::NodeData data_;
+  const config::DataSettings settings_;
   const learner::LearnerOptions options_;
+  std::optional<control::DataReport> report_;  // once somebody has asked
+
+  mutable absl::Mutex mutex_;
+  // Of the learner that was built last.
+  core::InputScaling built_input_ ABSL_GUARDED_BY(mutex_);
+  data::Standardizer built_scaling_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -71,7 +159,7 @@ absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenTorchLearnerFactory(
   options.threads = static_cast<int>(
       settings.compute.threads > 0 ? settings.compute.threads : CpuQuota());
   options.data_seed = DeriveSeed(data.partition.seed, settings.name);
-  return std::make_unique<TorchLearnerFactory>(std::move(part),
+  return std::make_unique<TorchLearnerFactory>(std::move(part), data,
                                                std::move(options));
 }
 

@@ -72,10 +72,14 @@ absl::Status WriteReadyFile(const std::string& path,
 void StartTicking(Tree& tree) {
   tree.tick = [&tree] {
     tree.backend->Publish();
+    tree.log.TellLeftOut();
     const runtime::NodeStatus status = tree.backend->Status().node;
     NotifyAlive(absl::StrCat(
         ports::PhaseName(status.phase), ", step ", status.step,
-        status.stop_steps > 0 ? absl::StrCat(" of ", status.stop_steps) : ""));
+        status.stop_steps > 0 ? absl::StrCat(" of ", status.stop_steps) : "",
+        ", round ", status.round,
+        status.stop_rounds > 0 ? absl::StrCat(" of ", status.stop_rounds)
+                               : ""));
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
   tree.loop.Post([&tree] { tree.tick(); });
@@ -159,7 +163,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
 }
 
 void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
-                  const std::vector<std::string>& bound, Tree& tree) {
+                  Tree& tree) {
   const config::NodeSettings& settings = options.loaded.settings;
   BackendOptions backend;
   backend.self = NodeId(settings.name);
@@ -168,8 +172,9 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.orders = tree.orders.get();
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
+  backend.publish = settings.publish;
   backend.settings = options.loaded.effective;
-  backend.peer_addresses = bound;
+  backend.peer_addresses = tree.bound;
   backend.peers = settings.peers;
   tree.backend = std::make_unique<ControlBackend>(
       std::move(backend), tree.loop, tree.node->node(), *tree.learners,
@@ -180,7 +185,8 @@ absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
   DFL_ASSIGN_OR_RETURN(
       tree.audit, AuditLog::Open(settings.state_dir + "/audit.log",
                                  [&tree](const absl::Status& failed) {
-                                   tree.log.Error("audit", failed.message());
+                                   tree.log.Keep(config::LogLevel::kError,
+                                                 "audit", failed.message());
                                  }));
   return absl::OkStatus();
 }
@@ -194,7 +200,8 @@ void WatchSecurity(Tree& tree) {
       const absl::Time now = absl::Now();
       tree.orders->Recheck();
       tree.transport->RecheckPeers(now);
-      tree.audit->WriteRefusals(tree.security->network().refusals(), now);
+      tree.audit->WriteRefusals(tree.security->network().refusals(), now,
+                                tree.loop.Now());
     });
   });
 }
@@ -229,8 +236,8 @@ absl::Status ServeControl(const config::NodeSettings& settings, Tree& tree) {
   }
   control.audit = [&tree](const control::AuditRecord& record) {
     tree.audit->Write(record, absl::Now());
-    tree.log.Info(
-        "audit",
+    tree.log.Keep(
+        config::LogLevel::kInfo, "audit",
         absl::StrCat(record.caller.name, " (",
                      control::Name(record.caller.role), "): ", record.what,
                      ": ",
@@ -259,6 +266,9 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
     return absl::InvalidArgumentError(learners.status().message());
   }
   DFL_ASSIGN_OR_RETURN(tree.learners, std::move(learners));
+  for (const std::string& warning : tree.learners->Report().warnings) {
+    tree.log.Warning("data", warning);
+  }
   DFL_ASSIGN_OR_RETURN(tree.files,
                        store::DiskFiles::OpenFolder(settings.state_dir));
   runtime::RunKeeper keeper(*tree.files, tree.codec, settings.name);
@@ -269,13 +279,13 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   DFL_RETURN_IF_ERROR(OpenAuditLog(settings, tree));
   DFL_RETURN_IF_ERROR(BuildSecurity(settings, tree));
   DFL_RETURN_IF_ERROR(BuildNode(settings, keeper.starts(), tree));
-  std::vector<std::string> bound;
   if (!settings.peer.listen.empty()) {
-    DFL_ASSIGN_OR_RETURN(bound, tree.transport->Listen(settings.peer.listen));
+    DFL_ASSIGN_OR_RETURN(tree.bound,
+                         tree.transport->Listen(settings.peer.listen));
   }
-  const std::string advertised = AdvertisedAddress(settings, bound);
-  tree.loop.RunAndWait([&] { tree.transport->SetAdvertised(advertised); });
-  BuildBackend(options, std::move(keeper), bound, tree);
+  tree.advertised = AdvertisedAddress(settings, tree.bound);
+  tree.loop.RunAndWait([&] { tree.transport->SetAdvertised(tree.advertised); });
+  BuildBackend(options, std::move(keeper), tree);
   tree.loop.RunAndWait([&] {
     for (const std::string& peer : settings.peers) {
       (void)tree.node->links().AddAddress(peer);
@@ -285,31 +295,39 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
-  DFL_RETURN_IF_ERROR(ServeControl(settings, tree));
+  return ServeControl(settings, tree);
+}
 
+absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
+  const std::vector<std::string>& bound = tree.bound;
   tree.log.Info(
       "listening",
       absl::StrCat(
           "peers at ",
           bound.empty() ? "(dials out only)" : absl::StrJoin(bound, ", "),
-          advertised.empty() ? "" : absl::StrCat(" (as ", advertised, ")"),
+          tree.advertised.empty() ? ""
+                                  : absl::StrCat(" (as ", tree.advertised, ")"),
           "; control at ", absl::StrJoin(tree.control->addresses(), ", ")));
   if (!options.ready_file.empty()) {
     nlohmann::ordered_json ready;
-    ready["node"] = settings.name;
+    ready["node"] = options.loaded.settings.name;
     ready["pid"] = getpid();
     ready["peer"] = bound;
-    ready["advertised"] = advertised;
+    ready["advertised"] = tree.advertised;
     ready["control"] = tree.control->addresses();
     DFL_RETURN_IF_ERROR(WriteReadyFile(options.ready_file, ready));
   }
+  NotifyReady();
   return absl::OkStatus();
 }
 
-void TakeDown(Tree& tree) {
+void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
+  at("the way to a certificate");
   tree.enrolling.reset();
   tree.issuer.reset();
+  at("calls on control");
   tree.control.reset();
+  at("the node's loop");
   if (tree.backend) {
     tree.loop.RunAndWait([&tree] {
       if (tree.security) tree.security->Stop();
@@ -317,10 +335,15 @@ void TakeDown(Tree& tree) {
       tree.tick = [] {};
     });
   }
+  at("a plan that is being taken over, or the disk");
   tree.backend.reset();
+  at("the node: a gradient, an evaluation or an export under way");
   tree.loop.RunAndWait([&tree] { tree.node.reset(); });
+  at("the encoding of a model");
   if (tree.worker) tree.worker->Stop();
+  at("the node's loop");
   tree.loop.Stop();
+  at("the connections to peers");
   tree.node.reset();
   tree.transport.reset();
 }

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "daemon/app/audit_log.h"
@@ -31,9 +33,7 @@ namespace dfl::app {
 // In the order in which it is built.
 struct Tree {
   explicit Tree(const config::NodeSettings& settings)
-      : log(settings.log, settings.name),
-        loop("dfld-node"),
-        events(loop, log) {}
+      : log(settings.log, settings.name), loop("dfld-node"), events(log) {}
 
   Logger log;
   std::unique_ptr<store::DiskFiles> files;
@@ -44,6 +44,8 @@ struct Tree {
   std::unique_ptr<Security> security;
   std::unique_ptr<Orders> orders;
   std::unique_ptr<exchange::GrpcTransport> transport;
+  std::vector<std::string> bound;  // addresses for peers
+  std::string advertised;          // the one told to them; may be ""
   std::unique_ptr<Worker> worker;
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<LearnerFactory> learners;
@@ -58,8 +60,12 @@ struct Tree {
 // Builds everything; `tree` is as far as it came when that fails.
 absl::Status Build(const DaemonOptions& options, Tree& tree);
 
-// In reverse order of building. The node and the trainer end on the loop.
-void TakeDown(Tree& tree);
+// Says that all is built: to the log, to the ready file and to systemd.
+absl::Status TellReady(const DaemonOptions& options, Tree& tree);
+
+// In reverse order of building. The node and the trainer end on the loop. Calls
+// `at` with what it is about to wait for, before each wait.
+void TakeDown(Tree& tree, const std::function<void(const char*)>& at);
 
 }  // namespace dfl::app
 

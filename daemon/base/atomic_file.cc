@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,20 +39,122 @@ absl::Status FileError(absl::string_view path, absl::string_view doing) {
   }
 }
 
+namespace {
+
+// Of the kernel's own limit.
+constexpr int kMaxLinks = 40;
+
+const char* KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+absl::Status NoPlainFile(absl::string_view path, mode_t mode) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": is ", KindOf(mode),
+                   " and would be replaced; give the path of a plain file"));
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A place where the kernel shows what a process has open.
+bool IsOfProcess(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> folder(
+      realpath(FolderOf(path).c_str(), nullptr), &std::free);
+  return folder != nullptr && std::strncmp(folder.get(), "/proc/", 6) == 0;
+}
+
+// Where `path` leads: through links, to a name that may be free.
+struct Place {
+  std::string path;
+  bool exists = false;
+  bool is_of_process = false;  // one that stands for an open file
+  struct stat info = {};       // of the file, if it exists
+};
+
+absl::StatusOr<Place> Follow(const std::string& path) {
+  Place place;
+  place.path = path;
+  for (int links = 0; links < kMaxLinks; ++links) {
+    if (lstat(place.path.c_str(), &place.info) != 0) {
+      if (errno != ENOENT) return FileError(path, "look at it");
+      return place;
+    }
+    place.exists = true;
+    if (!S_ISLNK(place.info.st_mode)) return place;
+    place.is_of_process = IsOfProcess(place.path);
+    if (place.is_of_process) {
+      if (stat(place.path.c_str(), &place.info) != 0) {
+        return FileError(path, "look at it");
+      }
+      return place;
+    }
+    std::string to(4096, '\0');
+    const ssize_t size = readlink(place.path.c_str(), to.data(), to.size());
+    if (size <= 0) return FileError(path, "follow the link");
+    to.resize(static_cast<size_t>(size));
+    place.path =
+        to[0] == '/' ? to : absl::StrCat(FolderOf(place.path), "/", to);
+    place.exists = false;
+  }
+  errno = ELOOP;
+  return FileError(path, "follow the links");
+}
+
+// Gives a file the rights of the one it replaces, but never to a group that
+// could not be kept.
+void TakeRights(int fd, const struct stat& of) {
+  mode_t mode = of.st_mode & 0777;
+  struct stat own = {};
+  if (fchown(fd, of.st_uid, of.st_gid) != 0 &&
+      fchown(fd, static_cast<uid_t>(-1), of.st_gid) != 0 &&
+      (fstat(fd, &own) != 0 || own.st_gid != of.st_gid)) {
+    mode &= ~static_cast<mode_t>(0070);
+  }
+  (void)fchmod(fd, mode);
+}
+
+absl::Status WriteAll(int fd, const std::string& path, absl::string_view data) {
+  while (!data.empty()) {
+    const ssize_t wrote = write(fd, data.data(), data.size());
+    if (wrote >= 0) {
+      data.remove_prefix(static_cast<size_t>(wrote));
+    } else if (errno != EINTR) {
+      return FileError(path, "write");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
     : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(
     std::string path) {
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  DFL_ASSIGN_OR_RETURN(Place place, Follow(path));
+  if (place.exists && (!S_ISREG(place.info.st_mode) || place.is_of_process)) {
+    return NoPlainFile(path, place.info.st_mode);
+  }
+  std::string temporary = absl::StrCat(place.path, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return FileError(path, "write");
-  // mkostemp makes it for its owner alone; what is made here is a plain file.
-  const mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd, 0666 & ~mask);
+  if (place.exists) {
+    TakeRights(fd, place.info);
+  } else {
+    // mkostemp makes it for its owner alone; what is made here is a plain file.
+    const mode_t mask = umask(0);
+    umask(mask);
+    (void)fchmod(fd, 0666 & ~mask);
+  }
   return std::unique_ptr<AtomicFile>(
-      new AtomicFile(std::move(path), std::move(temporary), fd));
+      new AtomicFile(std::move(place.path), std::move(temporary), fd));
 }
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::CreatePrivate(
@@ -70,14 +173,7 @@ AtomicFile::~AtomicFile() {
 }
 
 absl::Status AtomicFile::Append(absl::string_view data) {
-  while (status_.ok() && !data.empty()) {
-    const ssize_t wrote = write(fd_, data.data(), data.size());
-    if (wrote >= 0) {
-      data.remove_prefix(static_cast<size_t>(wrote));
-    } else if (errno != EINTR) {
-      status_ = FileError(path_, "write");
-    }
-  }
+  if (status_.ok()) status_ = WriteAll(fd_, path_, data);
   return status_;
 }
 
@@ -90,6 +186,45 @@ absl::Status AtomicFile::Commit() {
   close(fd_);
   fd_ = -1;
   return absl::OkStatus();
+}
+
+OutputFile::OutputFile(std::string path, std::unique_ptr<AtomicFile> file,
+                       int fd)
+    : path_(std::move(path)), file_(std::move(file)), fd_(fd) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(std::string path) {
+  DFL_ASSIGN_OR_RETURN(const Place place, Follow(path));
+  const mode_t mode = place.info.st_mode;
+  if (!place.exists || (S_ISREG(mode) && !place.is_of_process)) {
+    DFL_ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file,
+                         AtomicFile::Create(path));
+    return std::unique_ptr<OutputFile>(
+        new OutputFile(std::move(path), std::move(file), -1));
+  }
+  if (S_ISDIR(mode) || S_ISSOCK(mode) || S_ISBLK(mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is ", KindOf(mode),
+        "; allowed: a plain file, a FIFO, a character device, or - for "
+        "stdout"));
+  }
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) return FileError(path, "write");
+  return std::unique_ptr<OutputFile>(
+      new OutputFile(std::move(path), nullptr, fd));
+}
+
+absl::Status OutputFile::Append(absl::string_view data) {
+  return file_ != nullptr ? file_->Append(data) : WriteAll(fd_, path_, data);
+}
+
+absl::Status OutputFile::Commit() {
+  if (file_ != nullptr) return file_->Commit();
+  const int fd = std::exchange(fd_, -1);
+  return close(fd) == 0 ? absl::OkStatus() : FileError(path_, "write");
 }
 
 }  // namespace dfl

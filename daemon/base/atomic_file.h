@@ -1,4 +1,5 @@
-// A file that appears under its name only when it is complete.
+// A file that appears under its name only when it is complete, and outputs that
+// are no plain files.
 #ifndef DFL_BASE_ATOMIC_FILE_H_
 #define DFL_BASE_ATOMIC_FILE_H_
 
@@ -18,12 +19,16 @@ absl::Status FileError(absl::string_view path, absl::string_view doing);
 
 class AtomicFile {
  public:
-  // Makes a temporary file of a free name beside `path`; it gets the rights of
-  // a plain file.
-  // Errors: as FileError.
+  // Makes a temporary file of a free name beside `path`, or beside the file
+  // that `path` links to. It gets mode, owner and group of the file that it
+  // will replace, as far as this process may give them, and never more rights;
+  // a new one gets those of a plain file.
+  // Errors: as FileError; INVALID_ARGUMENT when `path` is there and no plain
+  // file: it would be replaced.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(std::string path);
   // The same under a name that the caller chooses, in the same folder, readable
-  // by its owner alone. What an interrupted write left there is overwritten.
+  // by its owner alone. What an interrupted write left there is overwritten,
+  // and so is whatever `path` is.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> CreatePrivate(
       std::string path, std::string temporary);
   // Removes the temporary file unless it was committed.
@@ -43,6 +48,33 @@ class AtomicFile {
   const std::string temporary_;
   int fd_;
   absl::Status status_;
+};
+
+// Where a person wants a result: an AtomicFile for what is a plain file or not
+// there yet; a FIFO, a terminal, /dev/null or another character device, and a
+// descriptor of this process (/dev/stdout), are written to as they are.
+class OutputFile {
+ public:
+  // A FIFO waits for its reader.
+  // Errors: as AtomicFile::Create; INVALID_ARGUMENT for a folder, a socket and
+  // a block device.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Open(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Whether it appears only when it is complete.
+  bool atomic() const { return file_ != nullptr; }
+  // Errors: as FileError.
+  absl::Status Append(absl::string_view data);
+  absl::Status Commit();
+
+ private:
+  OutputFile(std::string path, std::unique_ptr<AtomicFile> file, int fd);
+
+  const std::string path_;
+  const std::unique_ptr<AtomicFile> file_;  // null: fd_
+  int fd_;
 };
 
 }  // namespace dfl

@@ -168,6 +168,9 @@ std::string DaemonHelp() {
       "       dfld join TOKEN --at HOST:PORT   gets this node's certificate; "
       "see\n"
       "                                        dfld join --help\n"
+      "       dfld data FILE...                guesses the settings that read "
+      "these\n"
+      "                                        files; see dfld data --help\n"
       "\n"
       "  --config FILE      settings; default ",
       kDefaultConfigFile,
@@ -180,7 +183,10 @@ std::string DaemonHelp() {
       " if it is there (DFLD_CONF_D)\n"
       "  --ready-file FILE  write the bound addresses there once listening\n"
       "                     (DFLD_READY_FILE)\n"
-      "  --check            check the configuration, then exit\n"
+      "  --check            check the configuration, read the data and say "
+      "what was\n"
+      "                     understood; with run.plan, try the model; then "
+      "exit\n"
       "  --help, --version\n"
       "\n"
       "Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.\n"

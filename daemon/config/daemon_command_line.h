@@ -4,7 +4,8 @@
 //   dfld [--config FILE] [--conf-d DIR] [--ready-file FILE] [--check]
 //        [--help] [--version] [--KEY=VALUE | --KEY VALUE]...
 //
-// dfld join is a command of its own: daemon/app/join_command.h.
+// dfld join and dfld data are commands of their own: daemon/app/join_command.h,
+// data_command.h.
 #ifndef DFL_CONFIG_DAEMON_COMMAND_LINE_H_
 #define DFL_CONFIG_DAEMON_COMMAND_LINE_H_
 

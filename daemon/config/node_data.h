@@ -17,12 +17,15 @@ namespace dfl::config {
 // All rows of the files. Copies share them.
 struct DataFiles {
   data::DatasetView train;
-  std::optional<data::DatasetView> test;  // its classes numbered as train's
+  // Classes are numbered and columns ordered as train's.
+  std::optional<data::DatasetView> test;
 };
 
-// Reads both sets and checks them. Blocks on the disk.
-// Errors: as data::Load; `section` ("data") is the path of the settings, for
-// errors: "data.train.paths: ...".
+// Reads both sets, matches the test set's columns with the training set's by
+// name, and numbers the classes of both together. Blocks on the disk.
+// Errors: as data::Load; INVALID_ARGUMENT where the sets do not fit together.
+// `section` ("data") is the path of the settings, for errors:
+// "data.train.paths: ...".
 absl::StatusOr<DataFiles> ReadDataFiles(const DataSettings& settings,
                                         absl::string_view section);
 

@@ -342,6 +342,8 @@ data::DataSpec DataSettings::TestSpec() const {
   data::DataSpec spec = common;
   spec.paths = test_paths;
   spec.rows = test_rows;
+  if (!test_features_key.empty()) spec.features_key = test_features_key;
+  if (!test_labels_key.empty()) spec.labels_key = test_labels_key;
   return spec;
 }
 

@@ -81,13 +81,15 @@ struct EnrolSettings {
   std::string listen;  // host:port
 };
 
-// How features are shifted and scaled, after bytes were divided by 255. The
-// numbers come from here, from a file, or from this node's own training rows;
-// at most one of the three is set. Without any nothing is scaled.
+// How features are shifted and scaled, after the division of data.divide. The
+// numbers come from here, from a file, or from training rows; at most one of
+// the three is set. Without any nothing is scaled.
 struct StandardiseSettings {
   enum class Per { kNone, kAll, kChannel, kFeature };
+  enum class Over { kNode, kNetwork };
 
-  Per per = Per::kNone;  // of the node's own rows
+  Per per = Per::kNone;  // of the rows of `over`
+  Over over = Over::kNode;
   // One number for all, for each channel, or for each feature. Both have the
   // same length.
   std::vector<float> mean;
@@ -102,6 +104,9 @@ struct DataSettings {
   int64_t train_rows = 0;  // that the training files must hold; 0: any
   std::vector<std::string> test_paths;  // empty: nothing to evaluate on
   int64_t test_rows = 0;
+  // npz: "" as common's.
+  std::string test_features_key;
+  std::string test_labels_key;
   StandardiseSettings standardise;
   // Which of the training rows are this node's.
   data::PartitionSpec partition;
@@ -116,6 +121,17 @@ struct ComputeSettings {
   int64_t threads = 0;
   // Bytes that a plan may need; 0: as many as cgroup and machine have.
   uint64_t memory_limit = 0;
+};
+
+// The model as a file for programs on this box.
+struct PublishSettings {
+  enum class When { kSteps, kBest };
+  enum class Format { kByName, kSafetensors, kTorchScript };
+
+  std::string path;  // "": it is not published
+  When when = When::kSteps;
+  int64_t every_steps = 1000;       // with kSteps; the last step as well
+  Format format = Format::kByName;  // .pt is TorchScript
 };
 
 struct LimitSettings {
@@ -155,6 +171,7 @@ struct NodeSettings {
   ControlSettings control;
   DataSettings data;
   ComputeSettings compute;
+  PublishSettings publish;
   LimitSettings limits;
   LogSettings log;
   RunSettings run;

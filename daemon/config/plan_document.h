@@ -42,6 +42,8 @@ class PlanWriter {
     absl::StrAppend(&out_, std::string(2 * static_cast<size_t>(depth), ' '),
                     "- ", value, "\n");
   }
+  // What another writer took down.
+  void Lines(absl::string_view text) { absl::StrAppend(&out_, text); }
   std::string Take() { return std::move(out_); }
 
  private:

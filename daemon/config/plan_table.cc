@@ -93,6 +93,85 @@ PlanKey Integers(std::string key, Place<std::vector<int64_t>> place,
       });
 }
 
+PlanKey Numbers(std::string key, Place<std::vector<double>> place,
+                std::string allowed) {
+  return Value(
+      std::move(key), place, Written::kUnlessDefault,
+      [allowed = std::move(allowed)](
+          YamlReader& yaml, const YamlNode& section, const std::string& path,
+          const std::string& own, std::vector<double>& out) {
+        yaml.Numbers(section, path, own, allowed, out);
+      },
+      [](const std::vector<double>& values) {
+        return absl::StrCat("[",
+                            absl::StrJoin(values, ", ",
+                                          [](std::string* text, double value) {
+                                            text->append(WriteNumber(value));
+                                          }),
+                            "]");
+      });
+}
+
+// A key that may be left open. `read` is as that of Value.
+template <typename T, typename Read, typename Text>
+PlanKey Maybe(std::string key, Place<std::optional<T>> place, Read read,
+              Text text) {
+  return Value(
+      std::move(key), place, Written::kUnlessDefault,
+      [read](YamlReader& yaml, const YamlNode& section, const std::string& path,
+             const std::string& own, std::optional<T>& out) {
+        if (section.Find(own) == nullptr) return;
+        T value{};
+        std::invoke(read, yaml, section, path, own, value);
+        out = std::move(value);
+      },
+      [text](const std::optional<T>& value) { return text(*value); });
+}
+
+// The same of a few words, each with its name.
+template <typename T>
+PlanKey MaybeWord(std::string key, Place<std::optional<T>> place,
+                  std::vector<T> values, absl::string_view (*name)(T)) {
+  std::vector<std::string> names;
+  for (const T value : values) names.emplace_back(name(value));
+  return Maybe<T>(
+      std::move(key), place,
+      [values = std::move(values), name, allowed = Either(names)](
+          YamlReader& yaml, const YamlNode& section, const std::string& path,
+          const std::string& own, T& out) {
+        yaml.Scalar(
+            section, path, own,
+            [&](absl::string_view text) -> std::optional<T> {
+              for (const T value : values) {
+                if (text == name(value)) return value;
+              }
+              return std::nullopt;
+            },
+            allowed, out);
+      },
+      [name](T value) { return std::string(name(value)); });
+}
+
+PlanKey MaybeTexts(std::string key,
+                   Place<std::optional<std::vector<std::string>>> place) {
+  return Maybe<std::vector<std::string>>(
+      std::move(key), place, &YamlReader::Texts,
+      [](const std::vector<std::string>& texts) { return WriteList(texts); });
+}
+
+PlanKey Floats(std::string key, Place<std::vector<float>> place) {
+  return Value(std::move(key), place, Written::kUnlessDefault,
+               &YamlReader::Floats, [](const std::vector<float>& values) {
+                 return absl::StrCat(
+                     "[",
+                     absl::StrJoin(values, ", ",
+                                   [](std::string* out, float value) {
+                                     out->append(WriteNumber(value));
+                                   }),
+                     "]");
+               });
+}
+
 // One of a few words. `read` returns nullopt, or an error, for any other text.
 template <typename T, typename Read, typename Text>
 PlanKey Word(std::string key, Place<T> place, Written written, Read read,
@@ -166,7 +245,7 @@ PlanKey Model() {
            Written::kAlways),
        Integer(
            "classes", [](RunPlan& p) -> auto& { return p.model.classes; },
-           Written::kAlways),
+           Written::kUnlessDefault),
        Integers(
            "input", [](RunPlan& p) -> auto& { return p.model.input; },
            "a list of integers such as [1, 28, 28]"),
@@ -183,7 +262,61 @@ PlanKey Model() {
            "loss", [](RunPlan& p) -> auto& { return p.model.loss; },
            Written::kUnlessDefault),
        Number(
+           "huber_delta",
+           [](RunPlan& p) -> auto& { return p.model.huber_delta; },
+           Written::kUnlessDefault),
+       Numbers(
+           "class_weights",
+           [](RunPlan& p) -> auto& { return p.model.class_weights; },
+           "a list of numbers such as [1, 2.5], one for each class"),
+       Number(
            "l2", [](RunPlan& p) -> auto& { return p.model.l2; },
+           Written::kUnlessDefault)});
+}
+
+// What is open is not written, and a section without keys neither.
+PlanKey Data() {
+  using core::InputScaling;
+  using Per = InputScaling::Per;
+  using Over = InputScaling::Over;
+  return Section(
+      "data",
+      {MaybeWord<core::Task>(
+           "task", [](RunPlan& p) -> auto& { return p.data.task; },
+           {core::Task::kClassification, core::Task::kRegression},
+           core::TaskName),
+       MaybeTexts("classes",
+                  [](RunPlan& p) -> auto& { return p.data.classes; }),
+       MaybeTexts("features",
+                  [](RunPlan& p) -> auto& { return p.data.features; }),
+       Maybe<std::vector<int64_t>>(
+           "shape", [](RunPlan& p) -> auto& { return p.data.shape; },
+           [](YamlReader& yaml, const YamlNode& section,
+              const std::string& path, const std::string& key,
+              std::vector<int64_t>& out) {
+             yaml.Integers(section, path, key,
+                           "a list of integers such as [1, 28, 28]", out);
+           },
+           [](const std::vector<int64_t>& shape) {
+             return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+           }),
+       Maybe<double>(
+           "divide", [](RunPlan& p) -> auto& { return p.data.divide; },
+           &YamlReader::Number,
+           [](double value) { return WriteNumber(value); }),
+       Section(
+           "standardise",
+           {MaybeWord<Per>(
+                "per", [](RunPlan& p) -> auto& { return p.data.per; },
+                {Per::kNone, Per::kAll, Per::kChannel, Per::kFeature},
+                core::PerName),
+            MaybeWord<Over>(
+                "over", [](RunPlan& p) -> auto& { return p.data.over; },
+                {Over::kNode, Over::kNetwork, Over::kGiven}, core::OverName),
+            Floats("mean", [](RunPlan& p) -> auto& { return p.data.mean; }),
+            Floats("std", [](RunPlan& p) -> auto& { return p.data.std; })}),
+       Text(
+           "model", [](RunPlan& p) -> auto& { return p.data.model; },
            Written::kUnlessDefault)});
 }
 
@@ -217,6 +350,69 @@ PlanKey Algorithm() {
                     PlanWriter& out) {
                    WriteKnobs(plan.algorithm.knobs, depth, key, out);
                  })});
+}
+
+PlanKey Schedule() {
+  return Section(
+      "schedule",
+      {Text(
+           "kind",
+           [](RunPlan& p) -> auto& { return p.optimizer.schedule.kind; },
+           Written::kUnlessDefault),
+       Integer(
+           "warmup",
+           [](RunPlan& p) -> auto& { return p.optimizer.schedule.warmup; },
+           Written::kUnlessDefault),
+       Integer(
+           "length",
+           [](RunPlan& p) -> auto& { return p.optimizer.schedule.length; },
+           Written::kUnlessDefault),
+       Number(
+           "floor",
+           [](RunPlan& p) -> auto& { return p.optimizer.schedule.floor; },
+           Written::kUnlessDefault),
+       Integer(
+           "every",
+           [](RunPlan& p) -> auto& { return p.optimizer.schedule.every; },
+           Written::kUnlessDefault),
+       Number(
+           "factor",
+           [](RunPlan& p) -> auto& { return p.optimizer.schedule.factor; },
+           Written::kUnlessDefault)});
+}
+
+PlanKey Optimizer() {
+  return Section(
+      "optimizer",
+      {Text(
+           "name", [](RunPlan& p) -> auto& { return p.optimizer.name; },
+           Written::kUnlessDefault),
+       Number(
+           "momentum", [](RunPlan& p) -> auto& { return p.optimizer.momentum; },
+           Written::kUnlessDefault),
+       Number(
+           "beta1", [](RunPlan& p) -> auto& { return p.optimizer.beta1; },
+           Written::kUnlessDefault),
+       Number(
+           "beta2", [](RunPlan& p) -> auto& { return p.optimizer.beta2; },
+           Written::kUnlessDefault),
+       Number(
+           "epsilon", [](RunPlan& p) -> auto& { return p.optimizer.epsilon; },
+           Written::kUnlessDefault),
+       Number(
+           "weight_decay",
+           [](RunPlan& p) -> auto& { return p.optimizer.weight_decay; },
+           Written::kUnlessDefault),
+       Number(
+           "clip_norm",
+           [](RunPlan& p) -> auto& { return p.optimizer.clip_norm; },
+           Written::kUnlessDefault),
+       Word<bool>(
+           "fresh_each_round",
+           [](RunPlan& p) -> auto& { return p.optimizer.fresh_each_round; },
+           Written::kUnlessDefault, ReadFlag, "on or off",
+           [](bool on) { return on ? "on" : "off"; }),
+       Schedule()});
 }
 
 PlanKey Topology() {
@@ -301,6 +497,12 @@ PlanKey Stop() {
       {Integer(
            "steps", [](RunPlan& p) -> auto& { return p.stop.steps; },
            Written::kAlways),
+       Integer(
+           "rounds", [](RunPlan& p) -> auto& { return p.stop.rounds; },
+           Written::kUnlessDefault),
+       Number(
+           "epochs", [](RunPlan& p) -> auto& { return p.stop.epochs; },
+           Written::kUnlessDefault),
        Duration(
            "time", [](RunPlan& p) -> auto& { return p.stop.time; },
            Written::kUnlessDefault),
@@ -336,10 +538,12 @@ absl::Span<const PlanKey> PlanTable() {
           Written::kUnlessDefault),
       Own("members", ReadMembers, WriteMembers),
       Model(),
+      Data(),
       Integer(
           "batch_size", [](RunPlan& p) -> auto& { return p.batch_size; },
           Written::kAlways),
       Algorithm(),
+      Optimizer(),
       Topology(),
       Codec(),
       Evaluation(),

@@ -39,6 +39,7 @@ void ReadKeys(absl::Span<const PlanKey> keys, const YamlNode& section,
   }
 }
 
+// A section of which there is nothing to write is left out.
 void WriteKeys(absl::Span<const PlanKey> keys, const core::RunPlan& plan,
                int depth, PlanWriter& out) {
   for (const PlanKey& key : keys) {
@@ -46,8 +47,12 @@ void WriteKeys(absl::Span<const PlanKey> keys, const core::RunPlan& plan,
       key.write(plan, depth, out);
       continue;
     }
+    PlanWriter inner;
+    WriteKeys(key.keys, plan, depth + 1, inner);
+    const std::string text = inner.Take();
+    if (text.empty()) continue;
     out.Line(depth, key.key, "");
-    WriteKeys(key.keys, plan, depth + 1, out);
+    out.Lines(text);
   }
 }
 

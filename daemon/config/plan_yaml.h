@@ -6,6 +6,10 @@
 //   members                [name, ...] or [{name: ..., rows: ...}, ...]
 //   model                  {kind, classes, input, hidden, dropout, path, loss,
 //                           l2}
+//   data                   {task, classes: [...], features: [...], shape,
+//                           divide, standardise: {per, over, mean, std},
+//                           model}: the data contract; what is open the first
+//                          apply fixes
 //   batch_size
 //   algorithm              {name, knobs: {knob: value}}
 //   topology               {kind, edge_probability, degree, radius,

@@ -28,6 +28,14 @@ void SettingsChecks::Run() {
                                "; allowed: ", FindSetting("name")->allowed,
                                "; set name"));
   }
+  if (settings_.publish.when == PublishSettings::When::kBest &&
+      settings_.data.test_paths.empty() &&
+      broken_.count("data.test.paths") == 0) {
+    mistakes_.Add(absl::StrCat(
+        Origin("model.publish.when"),
+        ": model.publish.when: found best; allowed: steps, for there are no "
+        "data.test.paths to evaluate on"));
+  }
   const data::PartitionSpec& partition = settings_.data.partition;
   if (broken_.count("data.partition.index") == 0 &&
       broken_.count("data.partition.count") == 0 &&
@@ -72,6 +80,14 @@ void SettingsChecks::CheckStandardise() {
         ": found ", standardise.std.size(), " numbers; allowed: as many as in ",
         shown_("data.standardise.mean"), ", ", standardise.mean.size(), " (",
         Origin("data.standardise.mean"), ")"));
+  }
+  if (standardise.over == StandardiseSettings::Over::kNetwork &&
+      standardise.per == StandardiseSettings::Per::kNone) {
+    mistakes_.Add(absl::StrCat(
+        Origin("data.standardise.over"), ": ", shown_("data.standardise.over"),
+        ": found network; allowed: beside ", shown_("data.standardise.per"),
+        ": all, channel or feature, which is none (",
+        Origin("data.standardise.per"), ")"));
   }
   std::vector<std::string> given;
   if (standardise.per != StandardiseSettings::Per::kNone) {

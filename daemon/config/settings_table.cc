@@ -11,6 +11,7 @@
 #include "daemon/base/host_port.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/data_table.h"
 #include "daemon/config/setting_makers.h"
 #include "daemon/config/values.h"
 #include "daemon/tls/identity.h"
@@ -82,8 +83,6 @@ absl::Status Device(absl::string_view text) {
   }
   return NotAllowed();
 }
-
-constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
 
 std::vector<Setting> NodeTable() {
   std::vector<Setting> table;
@@ -240,233 +239,36 @@ std::vector<Setting> PlaneTable() {
   return table;
 }
 
-std::vector<Setting> DataTable() {
-  using data::Format;
-  using data::Header;
-  using data::Task;
+std::vector<Setting> PublishTable() {
+  using When = PublishSettings::When;
+  using Format = PublishSettings::Format;
   std::vector<Setting> table;
-  table.push_back(Choice<Format>(
-      "data.format",
-      [](NodeSettings& s) -> Format& { return s.data.common.format; },
-      {{"idx", Format::kIdx},
-       {"cifar10", Format::kCifar10},
-       {"libsvm", Format::kLibsvm},
-       {"csv", Format::kCsv},
-       {"npz", Format::kNpz},
-       {"npy", Format::kNpy}},
-      "What the data files are. idx (MNIST's) and npy take two paths, first "
-      "the features, then the labels; npz takes one; the others take one or "
-      "more, which are joined. Files may be gzipped."));
-  table.push_back(Choice<Task>(
-      "data.task", [](NodeSettings& s) -> Task& { return s.data.common.task; },
-      {{"classification", Task::kClassification},
-       {"regression", Task::kRegression}},
-      "Whether labels are classes or numbers. Regression reads libsvm, csv, "
-      "npz and npy."));
-  table.push_back(Integer(
-      "data.classes",
-      [](NodeSettings& s) -> int64_t& { return s.data.common.classes; }, 0,
-      65536, "",
-      "Number of classes; 0: as many as the training files show. Set it where "
-      "this node's files may lack a class."));
-  table.push_back(TextList(
-      "data.label_values",
-      [](NodeSettings& s) -> std::vector<std::string>& {
-        return s.data.common.label_values;
-      },
-      "labels as the files spell them", AnyText,
-      "csv, libsvm: how class 0, 1, ... are spelt. Empty: integers stand for "
-      "themselves, other spellings are numbered in sorted order."));
-  table.push_back(Integer(
-      "data.features",
-      [](NodeSettings& s) -> int64_t& { return s.data.common.features; }, 0,
-      kMany, "",
-      "Numbers in one row; 0: as the files say. libsvm needs it where the last "
-      "features may be absent."));
-  table.push_back(IntegerList(
-      "data.shape",
-      [](NodeSettings& s) -> std::vector<int64_t>& {
-        return s.data.common.shape;
-      },
-      "integers of at least 1, such as [1, 28, 28]",
-      "Shape of one row; empty: as the format says."));
   table.push_back(Text(
-      "data.label_column",
-      [](NodeSettings& s) -> std::string& {
-        return s.data.common.label_column;
-      },
-      "a column's name, or its index from 0; -1: the last", NotEmpty,
-      "csv: the column that holds the label."));
-  table.push_back(TextList(
-      "data.drop_columns",
-      [](NodeSettings& s) -> std::vector<std::string>& {
-        return s.data.common.drop_columns;
-      },
-      "names or indices of columns", NotEmpty,
-      "csv: columns that are no features."));
-  table.push_back(Choice<Header>(
-      "data.header",
-      [](NodeSettings& s) -> Header& { return s.data.common.header; },
-      {{"auto", Header::kAuto},
-       {"yes", Header::kYes},
-       {"no", Header::kNo},
-       {"skip", Header::kSkip}},
-      "csv: whether the first line holds names. auto: if a feature in it is "
-      "not a number; skip: pass over it unread."));
-  Setting delimiter = Named("data.delimiter", "", "one character, or tab",
-                            "csv: what stands between two columns.");
-  delimiter.set = [](const RawValue& value, NodeSettings& settings) {
-    if (value.is_list) return NotAllowed();
-    if (value.text == "tab") {
-      settings.data.common.delimiter = '\t';
-      return absl::OkStatus();
-    }
-    if (value.text.size() != 1) return NotAllowed();
-    settings.data.common.delimiter = value.text[0];
-    return absl::OkStatus();
-  };
-  delimiter.get = [](const NodeSettings& settings) -> std::string {
-    const char c = settings.data.common.delimiter;
-    return c == '\t' ? "tab" : WriteText(std::string(1, c));
-  };
-  table.push_back(std::move(delimiter));
-  table.push_back(Text(
-      "data.features_key",
-      [](NodeSettings& s) -> std::string& {
-        return s.data.common.features_key;
-      },
-      "a name", NotEmpty, "npz: the array of features."));
-  table.push_back(Text(
-      "data.labels_key",
-      [](NodeSettings& s) -> std::string& { return s.data.common.labels_key; },
-      "a name", NotEmpty, "npz: the array of labels."));
-  table.push_back(Size(
-      "data.max_bytes",
-      [](NodeSettings& s) -> uint64_t& { return s.data.common.max_bytes; },
-      4096, "A data set that takes more memory than this is refused."));
-  table.push_back(TextList(
-      "data.train.paths",
-      [](NodeSettings& s) -> std::vector<std::string>& {
-        return s.data.train_paths;
-      },
-      "paths, as many as data.format takes", NotEmpty,
-      "Files to train on. A node cannot start without."));
-  table.push_back(Integer(
-      "data.train.rows",
-      [](NodeSettings& s) -> int64_t& { return s.data.train_rows; }, 0, kMany,
-      "rows",
-      "Rows that the training files must hold, so that a cut file is noticed; "
-      "0: any number."));
-  table.push_back(TextList(
-      "data.test.paths",
-      [](NodeSettings& s) -> std::vector<std::string>& {
-        return s.data.test_paths;
-      },
-      "paths, as many as data.format takes", NotEmpty,
-      "Files to evaluate on; empty: the node does not evaluate."));
-  table.push_back(Integer(
-      "data.test.rows",
-      [](NodeSettings& s) -> int64_t& { return s.data.test_rows; }, 0, kMany,
-      "rows", "Rows that the test files must hold; 0: any number."));
-  return table;
-}
-
-std::vector<Setting> StandardiseTable() {
-  using Per = StandardiseSettings::Per;
-  std::vector<Setting> table;
-  table.push_back(Choice<Per>(
-      "data.standardise.per",
-      [](NodeSettings& s) -> Per& { return s.data.standardise.per; },
-      {{"none", Per::kNone},
-       {"all", Per::kAll},
-       {"channel", Per::kChannel},
-       {"feature", Per::kFeature}},
-      "Take mean and deviation from this node's own training rows: one pair "
-      "for "
-      "all values, one a channel of images or one a feature. Nodes with "
-      "different rows then scale differently; give numbers below to have them "
-      "agree."));
-  table.push_back(NumberList(
-      "data.standardise.mean",
-      [](NodeSettings& s) -> std::vector<float>& {
-        return s.data.standardise.mean;
-      },
-      "numbers: one, one a channel or one a feature", false,
-      "What is subtracted, in the units after bytes became [0, 1]."));
-  table.push_back(NumberList(
-      "data.standardise.std",
-      [](NodeSettings& s) -> std::vector<float>& {
-        return s.data.standardise.std;
-      },
-      "numbers of at least 0, as many as data.standardise.mean; 0 counts as 1",
-      true, "What is divided by."));
-  table.push_back(Text(
-      "data.standardise.file",
-      [](NodeSettings& s) -> std::string& { return s.data.standardise.file; },
+      "model.publish.path",
+      [](NodeSettings& s) -> std::string& { return s.publish.path; },
       "a path, or \"\" for none", AnyText,
-      "CSV with the columns mean and std and one line a feature, the same file "
-      "on all nodes."));
-  return table;
-}
-
-std::vector<Setting> PartitionTable() {
-  std::vector<Setting> table;
-  table.push_back(Choice<std::string>(
-      "data.partition.kind",
-      [](NodeSettings& s) -> std::string& { return s.data.partition.kind; },
-      {{"none", "none"},
-       {"iid", "iid"},
-       {"quantity", "quantity"},
-       {"dirichlet", "dirichlet"},
-       {"classes", "classes"},
-       {"explicit", "explicit"}},
-      "For experiments in which all nodes have the same files: which rows are "
-      "this node's. none: all; iid: an equal random part; quantity: random "
-      "parts of sizes Dir(theta); dirichlet: each class split by Dir(theta); "
-      "classes: rows of a few classes only; explicit: sizes and ratios."));
+      "Where the model is written while the node trains. A reader finds a "
+      "whole "
+      "model at any time."));
+  table.push_back(Choice<When>(
+      "model.publish.when",
+      [](NodeSettings& s) -> When& { return s.publish.when; },
+      {{"steps", When::kSteps}, {"best", When::kBest}},
+      "steps: every so many steps, and at the run's end. best: whenever it "
+      "evaluates better than ever in this run, which takes data.test."));
   table.push_back(Integer(
-      "data.partition.count",
-      [](NodeSettings& s) -> int64_t& { return s.data.partition.count; }, 1,
-      100000, "parts",
-      "Parts the rows are split into, the same on all nodes."));
-  table.push_back(Integer(
-      "data.partition.index",
-      [](NodeSettings& s) -> int64_t& { return s.data.partition.index; }, 0,
-      99999, "", "This node's part, from 0; below data.partition.count."));
-  table.push_back(Seed(
-      "data.partition.seed",
-      [](NodeSettings& s) -> uint64_t& { return s.data.partition.seed; },
-      "Seed of the split, the same on all nodes."));
-  table.push_back(Positive(
-      "data.partition.theta",
-      [](NodeSettings& s) -> double& { return s.data.partition.theta; },
-      "dirichlet, quantity: concentration; the smaller, the more the parts "
-      "differ."));
-  table.push_back(Integer(
-      "data.partition.classes_per_node",
-      [](NodeSettings& s) -> int64_t& {
-        return s.data.partition.classes_per_node;
-      },
-      1, 65536, "classes", "classes: how many classes a part holds."));
-  table.push_back(NumberList(
-      "data.partition.sizes",
-      [](NodeSettings& s) -> std::vector<double>& {
-        return s.data.partition.sizes;
-      },
-      "numbers of at least 0, as many as data.partition.count, their sum at "
-      "most 1",
-      true,
-      "explicit: which share of all rows each part has, the same list on all "
-      "nodes, such as [0.1, 0.1, 0.2, 0.4]."));
-  table.push_back(RatioList(
-      "data.partition.ratios",
-      [](NodeSettings& s) -> std::vector<std::vector<double>>& {
-        return s.data.partition.ratios;
-      },
-      "as many as data.partition.count, each a number of at least 0 for every "
-      "class, or [] for the mixture of all rows",
-      "explicit: how the classes are mixed in each part, the same list on all "
-      "nodes, such as [\"1:99\", \"99:1\", \"3:7\", \"6:4\"]."));
+      "model.publish.every_steps",
+      [](NodeSettings& s) -> int64_t& { return s.publish.every_steps; }, 1,
+      std::numeric_limits<int64_t>::max(), "steps", "With when: steps."));
+  table.push_back(Choice<Format>(
+      "model.publish.format",
+      [](NodeSettings& s) -> Format& { return s.publish.format; },
+      {{"auto", Format::kByName},
+       {"safetensors", Format::kSafetensors},
+       {"torchscript", Format::kTorchScript}},
+      "auto: torchscript for a path that ends in .pt, else safetensors. "
+      "torchscript is for models of kind torchscript; what its numbers mean is "
+      "in PATH.json, with safetensors in the file."));
   return table;
 }
 
@@ -533,7 +335,7 @@ const std::vector<Setting>& Table() {
   static const std::vector<Setting>& table = *[] {
     auto* all = new std::vector<Setting>();
     for (auto part : {NodeTable, PlaneTable, DataTable, StandardiseTable,
-                      PartitionTable, RestTable}) {
+                      PartitionTable, PublishTable, RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;
@@ -558,9 +360,11 @@ absl::Span<const SettingSection> SettingSections() {
           {"data.train", "Training files."},
           {"data.test", "Test files."},
           {"data.standardise",
-           "How features are shifted and scaled; bytes are first divided by "
-           "255. One of per, mean with std, and file, or none of them."},
+           "How features are shifted and scaled after data.divide. One of "
+           "per, mean with std, and file, or none of them."},
           {"data.partition", "A share of common files, for experiments."},
+          {"model", "The model on this box; what it is, the run plan says."},
+          {"model.publish", "The model as a file, for programs on this box."},
           {"compute", "Processor, threads and memory of the training."},
           {"limits", "Bounds on what others may make this node do."},
           {"log", "What is written to stderr."},

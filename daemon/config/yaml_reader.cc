@@ -1,8 +1,10 @@
 #include "daemon/config/yaml_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/core/algorithm/knobs.h"
@@ -113,20 +115,65 @@ void YamlReader::Duration(const YamlNode& section, absl::string_view path,
          "a duration with its unit, such as 500ms, 2s or 1h30m", out);
 }
 
-void YamlReader::Integers(const YamlNode& section, absl::string_view path,
-                          absl::string_view key, absl::string_view allowed,
-                          std::vector<int64_t>& out) {
-  std::vector<int64_t> numbers;
+template <typename T, typename Read>
+void YamlReader::Values(const YamlNode& section, absl::string_view path,
+                        absl::string_view key, absl::string_view allowed,
+                        Read read, std::vector<T>& out) {
+  std::vector<T> values;
   List(section, path, key, allowed,
        [&](const YamlNode& node, const std::string& element) {
-         const std::optional<int64_t> number =
-             node.kind == YamlNode::Kind::kScalar ? ReadInteger(node.text)
-                                                  : std::nullopt;
-         if (!number.has_value()) {
+         const std::optional<T> value = node.kind == YamlNode::Kind::kScalar
+                                            ? read(node.text)
+                                            : std::nullopt;
+         if (!value.has_value()) {
            Wrong(node, element, allowed);
            return;
          }
-         numbers.push_back(*number);
+         values.push_back(*value);
+       });
+  if (section.Find(key) != nullptr) out = std::move(values);
+}
+
+void YamlReader::Integers(const YamlNode& section, absl::string_view path,
+                          absl::string_view key, absl::string_view allowed,
+                          std::vector<int64_t>& out) {
+  Values(section, path, key, allowed, ReadInteger, out);
+}
+
+void YamlReader::Numbers(const YamlNode& section, absl::string_view path,
+                         absl::string_view key, absl::string_view allowed,
+                         std::vector<double>& out) {
+  Values(section, path, key, allowed, ReadNumber, out);
+}
+
+void YamlReader::Texts(const YamlNode& section, absl::string_view path,
+                       absl::string_view key, std::vector<std::string>& out) {
+  constexpr absl::string_view kAllowed = "a list of texts such as [cat, dog]";
+  std::vector<std::string> texts;
+  List(section, path, key, kAllowed,
+       [&](const YamlNode& node, const std::string& element) {
+         if (node.kind != YamlNode::Kind::kScalar) {
+           Wrong(node, element, kAllowed);
+           return;
+         }
+         texts.push_back(node.text);
+       });
+  if (section.Find(key) != nullptr) out = std::move(texts);
+}
+
+void YamlReader::Floats(const YamlNode& section, absl::string_view path,
+                        absl::string_view key, std::vector<float>& out) {
+  constexpr absl::string_view kAllowed = "a list of numbers such as [0.5, 2]";
+  std::vector<float> numbers;
+  List(section, path, key, kAllowed,
+       [&](const YamlNode& node, const std::string& element) {
+         float number = 0;
+         if (node.kind != YamlNode::Kind::kScalar ||
+             !absl::SimpleAtof(node.text, &number) || !std::isfinite(number)) {
+           Wrong(node, element, kAllowed);
+           return;
+         }
+         numbers.push_back(number);
        });
   if (section.Find(key) != nullptr) out = std::move(numbers);
 }

@@ -73,6 +73,13 @@ class YamlReader {
   void Integers(const YamlNode& section, absl::string_view path,
                 absl::string_view key, absl::string_view allowed,
                 std::vector<int64_t>& out);
+  void Numbers(const YamlNode& section, absl::string_view path,
+               absl::string_view key, absl::string_view allowed,
+               std::vector<double>& out);
+  void Texts(const YamlNode& section, absl::string_view path,
+             absl::string_view key, std::vector<std::string>& out);
+  void Floats(const YamlNode& section, absl::string_view path,
+              absl::string_view key, std::vector<float>& out);
   // `read` returns nullopt for a value that is not allowed.
   template <typename T, typename Reader>
   void Scalar(const YamlNode& section, absl::string_view path,
@@ -111,6 +118,12 @@ class YamlReader {
   std::optional<NodeId> Name(const YamlNode& node, absl::string_view path);
 
  private:
+  // A list of scalars, each read by `read`.
+  template <typename T, typename Read>
+  void Values(const YamlNode& section, absl::string_view path,
+              absl::string_view key, absl::string_view allowed, Read read,
+              std::vector<T>& out);
+
   const std::string file_;
   std::map<std::string, int> lines_;  // of each path
   Mistakes mistakes_;

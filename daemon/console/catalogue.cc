@@ -110,6 +110,17 @@ std::string EdgeText(const core::EdgeCost& edge) {
                             absl::StrJoin(kept, ", "));
 }
 
+// What the plan's section `optimizer` may name.
+std::string OptimizerText(const core::AlgorithmInfo& info) {
+  if (!info.own_step.empty()) return "none: " + info.own_step;
+  std::string text = "sgd, momentum, adam or adamw";
+  if (info.optimizer_needs_local_form) text += ", with form: local";
+  if (!info.optimizer_replaces.empty()) {
+    absl::StrAppend(&text, ", in place of ", info.optimizer_replaces);
+  }
+  return text;
+}
+
 // What an entry says of itself, by key.
 std::vector<std::pair<std::string, std::string>> LinesOf(
     const core::AlgorithmInfo& info) {
@@ -122,7 +133,9 @@ std::vector<std::pair<std::string, std::string>> LinesOf(
       {"memory", absl::StrCat(info.extra_vectors,
                               " vectors beside parameters and gradient")},
       {"edges", EdgeText(info.edge)},
+      {"pace", info.pace},
       {"cost", info.cost}};
+  lines.emplace_back("optimizer", OptimizerText(info));
   if (info.dense_only) {
     lines.emplace_back("messages", "dense only: " + info.why_dense);
   }
@@ -243,6 +256,8 @@ Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
               {"lock_step", info.lock_step},
               {"auxiliary", info.auxiliary},
               {"gradient_estimate", info.gradient_estimate},
+              {"optimizer", info.own_step.empty()},
+              {"own_step", info.own_step},
               {"extra_vectors", info.extra_vectors},
               {"edge",
                {{"given", info.edge.given},
@@ -250,6 +265,7 @@ Json AlgorithmJson(const core::AlgorithmInfo& info, const core::RunPlan* plan) {
                 {"sent", info.edge.sent},
                 {"waiting", info.edge.waiting},
                 {"parcel", info.edge.parcel}}},
+              {"pace", info.pace},
               {"cost", info.cost},
               {"knobs", std::move(knobs)}};
 }
@@ -299,7 +315,9 @@ std::string CatalogueMarkdown() {
       "show NAME`\n"
       "print, for every algorithm. It is written from the code. Where an "
       "algorithm\n"
-      "departs from its paper, and why, is in [papers](papers/README.md).\n\n"
+      "departs from its paper, and why, is in [papers](papers/README.md).\n"
+      "[rounds](rounds.md) explains what a step, a round and an iteration "
+      "are.\n\n"
       "| algorithm | what it does |\n| --- | --- |\n";
   for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
     absl::StrAppend(&out, "| [", info.name, "](#", Anchor(info.name), ") | ",

@@ -28,6 +28,21 @@ Reactor* Answers::NowAudited(const Call& call, std::string what,
 std::shared_ptr<PendingCalls::Call> Answers::Later(const Call& call,
                                                    Reactor* reactor,
                                                    std::string what) {
+  const auto kind = what.empty() ? PendingCalls::Kind::kQuestion
+                                 : PendingCalls::Kind::kChange;
+  return Add(call, reactor, kind, std::move(what));
+}
+
+std::shared_ptr<PendingCalls::Call> Answers::LaterOrder(const Call& call,
+                                                        Reactor* reactor,
+                                                        std::string what) {
+  return Add(call, reactor, PendingCalls::Kind::kOrder, std::move(what));
+}
+
+std::shared_ptr<PendingCalls::Call> Answers::Add(const Call& call,
+                                                 Reactor* reactor,
+                                                 PendingCalls::Kind kind,
+                                                 std::string what) {
   const absl::Duration left = absl::FromChrono(
       call.context->deadline() - std::chrono::system_clock::now());
   std::function<void(const absl::Status&)> on_finish;
@@ -37,7 +52,7 @@ std::shared_ptr<PendingCalls::Call> Answers::Later(const Call& call,
       options_.audit({caller, what, status});
     };
   }
-  return pending_.Add(reactor, std::min(left, options_.max_call_time),
+  return pending_.Add(reactor, std::min(left, options_.max_call_time), kind,
                       std::move(on_finish));
 }
 

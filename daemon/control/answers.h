@@ -40,11 +40,19 @@ class Answers {
   // audited.
   std::shared_ptr<PendingCalls::Call> Later(const Call& call, Reactor* reactor,
                                             std::string what);
+  // The same for an order whose carrying out asks PendingCalls::Call::Begin.
+  std::shared_ptr<PendingCalls::Call> LaterOrder(const Call& call,
+                                                 Reactor* reactor,
+                                                 std::string what);
 
   // Fails what is pending, and all that comes later, with UNAVAILABLE.
   void Close();
 
  private:
+  std::shared_ptr<PendingCalls::Call> Add(const Call& call, Reactor* reactor,
+                                          PendingCalls::Kind kind,
+                                          std::string what);
+
   const ControlServerOptions& options_;
   PendingCalls pending_;
 };

@@ -29,6 +29,8 @@
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/control/caller.h"
+#include "daemon/core/contract/data_contract.h"
+#include "daemon/core/contract/data_offer.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/memory_need.h"
@@ -38,6 +40,11 @@ namespace dfl::control {
 
 template <typename T>
 using Done = std::function<void(absl::StatusOr<T>)>;
+
+// Asked once, right before an order is carried out. False: its caller gave up
+// or was told that time is over, so the order must not happen any more. Empty:
+// always true.
+using Begin = std::function<bool()>;
 
 struct VersionInfo {
   std::string version;                // of the program, "0.1.0"
@@ -83,6 +90,7 @@ struct ApplyPlanOptions {
   bool dry_run = false;
   // For the log.
   Caller caller;
+  Begin begin;
 };
 
 // What a plan means for this node's model.
@@ -110,6 +118,38 @@ struct ApplyPlanResult {
   std::vector<std::string> warnings;
   std::optional<ModelFacts> facts;  // dry runs
   bool unchanged = false;           // the node held this very document
+};
+
+// One class of the data, and one feature of the training rows, raw.
+struct ClassCount {
+  std::string name;
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+};
+struct FeatureRange {
+  std::string name;  // "": it has none
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  int64_t missing = 0;  // rows without a value
+};
+
+// What a node's files hold.
+struct DataReport {
+  std::string format;  // "csv"; "": not told
+  int64_t train_rows = 0;
+  int64_t test_rows = 0;
+  std::vector<ClassCount> classes;     // none: regression
+  std::vector<FeatureRange> features;  // the first 1,000
+  int64_t feature_count = 0;
+  std::vector<std::string> warnings;  // what a person should look at
+};
+
+// The answer to GetData.
+struct NodeData {
+  core::DataOffer offer;
+  std::optional<core::DataContract> contract;  // in force; none: no plan
+  DataReport report;
 };
 
 struct PutRecordResult {
@@ -154,15 +194,30 @@ class ModelSource {
   virtual int64_t total_bytes() const = 0;
   // Finished steps of the model in it.
   virtual int64_t step() const = 0;
+  // What a stranger needs to use the model, as a JSON document. A safetensors
+  // file holds the same in its metadata.
+  virtual std::string description() const = 0;
   // min(max_bytes, total_bytes() - offset) bytes from `offset`, which is in
   // [0, total_bytes()]; max_bytes <= 1 MiB.
   virtual absl::StatusOr<std::string> Read(int64_t offset,
                                            int64_t max_bytes) = 0;
 };
 
+// A model file that is announced, and what of it is wanted: as in
+// dfl.control.v1.BeginImportRequest.
+struct ImportRequest {
+  ModelFileFormat format = ModelFileFormat::kSafetensors;
+  int64_t total_bytes = 0;
+  std::vector<std::string> only;
+  bool init_missing = false;
+  std::string strip_prefix;
+  bool other_names = false;
+};
+
 struct ImportResult {
-  int64_t parameter_count = 0;
+  int64_t parameter_count = 0;  // taken over
   int64_t step = 0;
+  std::vector<std::string> notes = {};  // for people
 };
 
 // A model file being written. One call at a time, from any thread. If it is
@@ -219,8 +274,17 @@ class Backend {
   //                        holds another document of this version or a later
   //                        one.
   //   FAILED_PRECONDITION  the change is not possible while the run goes on.
+  //   RESOURCE_EXHAUSTED   too many plans wait for their turn.
+  //   CANCELLED            `begin` said no.
   virtual void ApplyPlan(ApplyPlanOptions options,
                          Done<ApplyPlanResult> done) = 0;
+
+  // What the node's data say of the data contract under the plan `yaml`, which
+  // changes nothing. With "", under no plan: loss and model are then those in
+  // force, and the answer has a report.
+  // Errors: INVALID_ARGUMENT for a plan or a model that this node cannot take;
+  // NOT_FOUND, PERMISSION_DENIED, ... for the model's file.
+  virtual void GetData(std::string yaml, Done<NodeData> done) = 0;
 
   // Checks a serialised dfl.record.v1.SignedRecord, obeys it and passes it on.
   // The author counts; the caller only brings it.
@@ -237,9 +301,12 @@ class Backend {
   // Those that count, and the newest of the others, by kind and counter.
   virtual std::vector<RecordInfo> ListRecords() = 0;
 
-  // Calls `done` with the phase after the order.
-  // Errors: FAILED_PRECONDITION names the phase it is in, or the missing plan.
-  virtual void Train(TrainAction action, Done<ports::Phase> done) = 0;
+  // Calls `done` with the phase after the order, once it is on disk.
+  // Errors: FAILED_PRECONDITION names the phase it is in, or the missing plan;
+  // CANCELLED when `begin` said no; an error of the disk, and then the node
+  // obeys until it is started again.
+  virtual void Train(TrainAction action, Begin begin,
+                     Done<ports::Phase> done) = 0;
 
   // Addresses dialled, sorted.
   virtual std::vector<PeerAddress> Peers() = 0;
@@ -260,10 +327,9 @@ class Backend {
   virtual void BeginExport(ModelFileFormat format,
                            Done<std::unique_ptr<ModelSource>> done) = 0;
 
-  // Errors: as BeginExport; RESOURCE_EXHAUSTED when `total_bytes` cannot be
-  // the size of this model.
+  // Errors: as BeginExport. The sink tells what does not fit.
   virtual absl::StatusOr<std::unique_ptr<ModelSink>> BeginImport(
-      ModelFileFormat format, int64_t total_bytes) = 0;
+      const ImportRequest& request) = 0;
 };
 
 }  // namespace dfl::control

@@ -45,9 +45,7 @@ struct Writer {
   void operator()(const ports::Evaluated& e) const {
     out.set_kind(pb::EVENT_KIND_EVALUATED);
     out.set_step(e.step);
-    out.set_text(absl::StrFormat(
-        "step %d: loss %.4f, accuracy %.4f, macro F1 %.4f on %d rows", e.step,
-        e.result.loss, e.result.accuracy, e.result.macro_f1, e.result.rows));
+    out.set_text(ports::EvaluatedText(e));
   }
   void operator()(const ports::LinkUp& e) const {
     out.set_kind(pb::EVENT_KIND_LINK_UP);
@@ -95,6 +93,17 @@ struct Writer {
     out.set_kind(pb::EVENT_KIND_RECORD);
     out.set_peer(e.from.name());
     out.set_text(e.text);
+  }
+  void operator()(const ports::Disagrees& e) const {
+    out.set_kind(pb::EVENT_KIND_DISAGREES);
+    out.set_peer(e.peer.name());
+    out.set_text(absl::StrCat(e.peer.name(), " is not mixed with: ", e.text));
+  }
+  void operator()(const ports::LearnsAlone& e) const {
+    out.set_kind(pb::EVENT_KIND_LEARNS_ALONE);
+    out.set_text(e.why.empty()
+                     ? "models are exchanged again"
+                     : absl::StrCat("the node learns alone: ", e.why));
   }
 };
 

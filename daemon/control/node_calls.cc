@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/control/data_proto.h"
 #include "daemon/control/status_proto.h"
 #include "dfl/record/v1/record.pb.h"
 
@@ -182,7 +183,9 @@ Reactor* NodeCalls::ApplyPlan(const Call& call,
   options.dry_run = request->dry_run();
   options.caller = call.caller;
   Reactor* reactor = call.context->DefaultReactor();
-  auto later = answers_.Later(call, reactor, request->dry_run() ? "" : what);
+  auto later = request->dry_run() ? answers_.Later(call, reactor, "")
+                                  : answers_.LaterOrder(call, reactor, what);
+  options.begin = [later] { return later->Begin(); };
   backend_.ApplyPlan(std::move(options),
                      [later, response](absl::StatusOr<ApplyPlanResult> result) {
                        if (!later->Take()) return;
@@ -202,6 +205,32 @@ Reactor* NodeCalls::ApplyPlan(const Call& call,
   return reactor;
 }
 
+Reactor* NodeCalls::GetData(const Call& call, const pb::GetDataRequest* request,
+                            pb::GetDataResponse* response) {
+  if (!request->yaml().empty()) {
+    if (call.caller.role < Role::kOperator) {
+      return Answers::Now(
+          call, absl::PermissionDeniedError(absl::StrCat(
+                    "you are ", call.caller.role == Role::kNone ? "" : "a ",
+                    Name(call.caller.role),
+                    ", and only an operator may have a node look at a plan's "
+                    "model; ask without a plan")));
+    }
+    const absl::Status checked = CheckPlanText(request->yaml());
+    if (!checked.ok()) return Answers::Now(call, checked);
+  }
+  Reactor* reactor = call.context->DefaultReactor();
+  auto later = answers_.Later(call, reactor, "");
+  response->set_node(backend_.Version().node.name());
+  backend_.GetData(request->yaml(),
+                   [later, response](absl::StatusOr<NodeData> data) {
+                     if (!later->Take()) return;
+                     if (data.ok()) ToProto(*data, *response);
+                     later->Finish(data.status());
+                   });
+  return reactor;
+}
+
 Reactor* NodeCalls::Train(const Call& call, const pb::TrainRequest* request,
                           pb::TrainResponse* response) {
   const std::optional<TrainAction> action = FromProto(request->action());
@@ -214,13 +243,14 @@ Reactor* NodeCalls::Train(const Call& call, const pb::TrainRequest* request,
   }
   Reactor* reactor = call.context->DefaultReactor();
   auto later =
-      answers_.Later(call, reactor, absl::StrCat("train ", Name(*action)));
-  backend_.Train(*action,
-                 [later, response](absl::StatusOr<ports::Phase> phase) {
-                   if (!later->Take()) return;
-                   if (phase.ok()) response->set_phase(ToProto(*phase));
-                   later->Finish(phase.status());
-                 });
+      answers_.LaterOrder(call, reactor, absl::StrCat("train ", Name(*action)));
+  backend_.Train(
+      *action, [later] { return later->Begin(); },
+      [later, response](absl::StatusOr<ports::Phase> phase) {
+        if (!later->Take()) return;
+        if (phase.ok()) response->set_phase(ToProto(*phase));
+        later->Finish(phase.status());
+      });
   return reactor;
 }
 

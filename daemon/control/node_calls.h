@@ -25,6 +25,8 @@ class NodeCalls {
                    dfl::control::v1::GetPlanResponse*);
   Reactor* ApplyPlan(const Call&, const dfl::control::v1::ApplyPlanRequest*,
                      dfl::control::v1::ApplyPlanResponse*);
+  Reactor* GetData(const Call&, const dfl::control::v1::GetDataRequest*,
+                   dfl::control::v1::GetDataResponse*);
   Reactor* Train(const Call&, const dfl::control::v1::TrainRequest*,
                  dfl::control::v1::TrainResponse*);
   Reactor* ListPeers(const Call&, const dfl::control::v1::ListPeersRequest*,

@@ -26,6 +26,10 @@ class PendingCalls {
    public:
     // True for the one caller that may fill the response and call Finish.
     bool Take();
+    // For an order: true for as long as it may be carried out, which begins
+    // with this. Whoever waits for it is told whether it had begun when its
+    // time is over.
+    bool Begin();
     // After Take. Neither call nor response may be touched afterwards.
     void Finish(const absl::Status& status);
 
@@ -42,16 +46,24 @@ class PendingCalls {
     std::weak_ptr<Call> self_;
     grpc::ServerUnaryReactor* reactor_ = nullptr;
     std::function<void(const absl::Status&)> on_finish_;
+    bool begun_ = false;  // under registry_->mutex
   };
 
   explicit PendingCalls(Timers& timers);
   // As Close.
   ~PendingCalls();
 
+  // What became of a call whose time is over.
+  enum class Kind {
+    kQuestion,  // nothing
+    kChange,    // it may still happen
+    kOrder,     // it may still happen if it had begun: see Call::Begin
+  };
+
   // `reactor` will be finished with DEADLINE_EXCEEDED after `timeout`.
   // `on_finish` is called at the end, whatever the reason.
   std::shared_ptr<Call> Add(grpc::ServerUnaryReactor* reactor,
-                            absl::Duration timeout,
+                            absl::Duration timeout, Kind kind,
                             std::function<void(const absl::Status&)> on_finish);
 
   // Finishes every call, and all that are added later, with UNAVAILABLE.

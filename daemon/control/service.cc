@@ -48,6 +48,7 @@ class GatedService::Handlers final
   DFL_CALL(NodeCalls, node_calls_, GetStatus)
   DFL_CALL(NodeCalls, node_calls_, GetPlan)
   DFL_CALL(NodeCalls, node_calls_, ApplyPlan)
+  DFL_CALL(NodeCalls, node_calls_, GetData)
   DFL_CALL(NodeCalls, node_calls_, Train)
   DFL_CALL(NodeCalls, node_calls_, ListPeers)
   DFL_CALL(NodeCalls, node_calls_, AddPeer)

@@ -46,6 +46,8 @@ void WriteAll(const std::vector<runtime::PeerStatus>& peers, Field& out) {
 
 // Every ToProto of a status has a `from` and an `out`.
 #define DFL_WRITE_VALUE(name, source) out.set_##name(OnWire(from.source));
+#define DFL_WRITE_OPTIONAL(name) \
+  if (from.name.has_value()) out.set_##name(*from.name);
 #define DFL_WRITE_MANY(name) WriteAll(from.name, *out.mutable_##name());
 #define DFL_WRITE_MAYBE(name) \
   if (from.evaluated) WriteEvaluation(from, *out.mutable_##name());
@@ -53,7 +55,7 @@ void WriteAll(const std::vector<runtime::PeerStatus>& peers, Field& out) {
 void WriteEvaluation(const runtime::NodeStatus& node, pb::Evaluation& out) {
   const ports::Evaluation& from = node.evaluation;
   out.set_step(node.evaluated_step);
-  DFL_EVALUATION_FIELDS(DFL_WRITE_VALUE)
+  DFL_EVALUATION_FIELDS(DFL_WRITE_VALUE, DFL_WRITE_OPTIONAL)
 }
 
 }  // namespace
@@ -74,6 +76,8 @@ pb::Phase ToProto(ports::Phase phase) {
       return pb::PHASE_STOPPED;
     case ports::Phase::kDegraded:
       return pb::PHASE_DEGRADED;
+    case ports::Phase::kFailed:
+      return pb::PHASE_FAILED;
   }
   return pb::PHASE_UNSPECIFIED;
 }
@@ -95,12 +99,13 @@ void ToProto(const core::KnobValue& value, pb::KnobValue& out) {
 }
 
 void ToProto(const runtime::PeerStatus& from, pb::PeerStatus& out) {
-  DFL_PEER_STATUS_FIELDS(DFL_WRITE_VALUE)
+  DFL_PEER_STATUS_FIELDS(DFL_WRITE_VALUE, DFL_WRITE_MANY)
 }
 
 void ToProto(const runtime::NodeStatus& from, pb::NodeStatus& out) {
   DFL_NODE_NAME_FIELDS(DFL_WRITE_VALUE)
-  DFL_NODE_STATUS_FIELDS(DFL_WRITE_VALUE, DFL_WRITE_MANY, DFL_WRITE_MAYBE)
+  DFL_NODE_STATUS_FIELDS(DFL_WRITE_VALUE, DFL_WRITE_MANY, DFL_WRITE_OPTIONAL,
+                         DFL_WRITE_MAYBE)
 }
 
 void ToProto(const DaemonStatus& from, pb::DaemonStatus& out) {
@@ -110,6 +115,7 @@ void ToProto(const DaemonStatus& from, pb::DaemonStatus& out) {
 
 #undef DFL_WRITE_VALUE
 #undef DFL_WRITE_MANY
+#undef DFL_WRITE_OPTIONAL
 #undef DFL_WRITE_MAYBE
 
 void ToProto(const ModelFacts& facts, pb::ModelFacts& out) {

@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace dfl::control {
-namespace {
-
-// absl waits by the wall clock, which may be set back meanwhile.
-constexpr absl::Duration kLongestWait = absl::Seconds(1);
-
-}  // namespace
 
 Timers::Timers() : thread_([this] { Run(); }) {}
 
@@ -47,13 +41,14 @@ void Timers::Run() {
     {
       absl::MutexLock lock(&mutex_);
       while (!stopping_) {
-        absl::Duration wait = kLongestWait;
-        if (!tasks_.empty()) {
-          wait = absl::FromChrono(tasks_.begin()->first.first -
-                                  std::chrono::steady_clock::now());
-          if (wait <= absl::ZeroDuration()) break;
+        if (tasks_.empty()) {
+          changed_.Wait(&mutex_);
+          continue;
         }
-        changed_.WaitWithTimeout(&mutex_, std::min(wait, kLongestWait));
+        const absl::Duration left = absl::FromChrono(
+            tasks_.begin()->first.first - std::chrono::steady_clock::now());
+        if (left <= absl::ZeroDuration()) break;
+        changed_.WaitFor(&mutex_, left);
       }
       if (stopping_) return;
       task = std::move(tasks_.begin()->second);

@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::control {
 
@@ -39,7 +40,7 @@ class Timers {
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;
-  absl::CondVar changed_;
+  SteadyCondVar changed_;
   std::map<Id, std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

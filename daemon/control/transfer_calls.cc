@@ -50,6 +50,7 @@ Reactor* TransferCalls::BeginExport(const Call& call,
         if (!source.ok()) return later->Finish(source.status());
         response->set_total_bytes((*source)->total_bytes());
         response->set_step((*source)->step());
+        response->set_description((*source)->description());
         absl::StatusOr<std::string> token =
             files->AddExport(*std::move(source));
         if (token.ok()) response->set_token(*token);
@@ -86,8 +87,15 @@ Reactor* TransferCalls::BeginImport(const Call& call,
     }
     absl::Status room = files_->CheckRoom();
     if (!room.ok()) return room;
+    ImportRequest wanted;
+    wanted.format = *format;
+    wanted.total_bytes = request->total_bytes();
+    wanted.only.assign(request->only().begin(), request->only().end());
+    wanted.init_missing = request->init_missing();
+    wanted.strip_prefix = request->strip_prefix();
+    wanted.other_names = request->other_names();
     absl::StatusOr<std::unique_ptr<ModelSink>> sink =
-        backend_.BeginImport(*format, request->total_bytes());
+        backend_.BeginImport(wanted);
     if (!sink.ok()) return sink.status();
     absl::StatusOr<std::string> token =
         files_->AddImport(*std::move(sink), request->total_bytes());
@@ -125,6 +133,7 @@ Reactor* TransferCalls::CommitImport(const Call& call,
     if (result.ok()) {
       response->set_parameter_count(result->parameter_count);
       response->set_step(result->step);
+      for (const std::string& note : result->notes) response->add_notes(note);
     }
     later->Finish(result.status());
   });

@@ -12,14 +12,14 @@ namespace {
 
 using ByteTable = std::array<float, 256>;
 
-ByteTable UnitTable() {
+ByteTable UnitTable(float divide) {
   ByteTable table;
-  for (size_t v = 0; v < 256; ++v) table[v] = static_cast<float>(v) / 255.0f;
+  for (size_t v = 0; v < 256; ++v) table[v] = static_cast<float>(v) / divide;
   return table;
 }
 
-ByteTable TableOf(float mean, float std) {
-  ByteTable table = UnitTable();
+ByteTable TableOf(float divide, float mean, float std) {
+  ByteTable table = UnitTable(divide);
   for (float& x : table) x = (x - mean) / std;
   return table;
 }
@@ -40,17 +40,22 @@ void FillBatch(const DatasetView& view, absl::Span<const int64_t> indices,
   DFL_CHECK(standardizer.CheckFits(dataset).ok());
   const float* const mean = standardizer.mean().data();
   const float* const std = standardizer.std().data();
+  const auto divide = static_cast<float>(standardizer.DivideOf(dataset));
   const size_t groups = standardizer.mean().size();
   // A group of features that share mean and std; at least 1 value.
   const size_t group_size = groups == 0 ? d : d / groups;
 
   if (!dataset.has_bytes()) {
     for (size_t b = 0; b < indices.size(); ++b) {
-      const float* const x =
+      const float* x =
           dataset.floats().data() + CheckedRow(view, indices[b]) * d;
       float* const y = out.data() + b * d;
+      if (divide != 1.0f) {
+        for (size_t j = 0; j < d; ++j) y[j] = x[j] / divide;
+        x = y;
+      }
       if (groups == 0) {
-        std::memcpy(y, x, d * sizeof(float));
+        if (x != y) std::memcpy(y, x, d * sizeof(float));
       } else if (groups == d) {
         for (size_t j = 0; j < d; ++j) y[j] = (x[j] - mean[j]) / std[j];
       } else {
@@ -70,7 +75,7 @@ void FillBatch(const DatasetView& view, absl::Span<const int64_t> indices,
     // 256 divisions a channel instead of one a value.
     for (size_t g = 0; g < std::max<size_t>(groups, 1); ++g) {
       const ByteTable table =
-          groups == 0 ? UnitTable() : TableOf(mean[g], std[g]);
+          groups == 0 ? UnitTable(divide) : TableOf(divide, mean[g], std[g]);
       for (size_t b = 0; b < indices.size(); ++b) {
         const size_t begin = g * group_size;
         const uint8_t* const x =
@@ -81,7 +86,7 @@ void FillBatch(const DatasetView& view, absl::Span<const int64_t> indices,
     }
     return;
   }
-  const ByteTable unit = UnitTable();
+  const ByteTable unit = UnitTable(divide);
   for (size_t b = 0; b < indices.size(); ++b) {
     const uint8_t* const x =
         dataset.bytes().data() + CheckedRow(view, indices[b]) * d;

@@ -13,8 +13,8 @@ namespace dfl {
 namespace data {
 
 // out[b] = standardizer(row indices[b] of view), row-major
-// [indices.size(), shape]. A byte v counts as float(v) / 255; then, in float32,
-// (x - mean) / std. Indices are in [0, view.size()), out.size() is
+// [indices.size(), shape]: in float32, (float(v) / divide - mean) / std of
+// every raw value v. Indices are in [0, view.size()), out.size() is
 // indices.size() x row_size and standardizer.CheckFits(view.dataset()) is OK
 // (checked). No allocation. Thread-safe.
 void FillBatch(const DatasetView& view, absl::Span<const int64_t> indices,

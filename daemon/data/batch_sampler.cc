@@ -25,13 +25,15 @@ void BatchSampler::Shuffle() {
 }
 
 absl::Span<const int64_t> BatchSampler::Next() {
-  if (position_ == rows()) {
+  if (rows() - position_ < min_rows_) {
     ++pass_;
     position_ = 0;
     shuffled_ = false;
   }
   if (!shuffled_) Shuffle();
-  last_count_ = std::min(batch_size_, rows() - position_);
+  const int64_t left = rows() - position_;
+  last_count_ = std::min(std::max(batch_size_, min_rows_), left);
+  if (left - last_count_ < min_rows_) last_count_ = left;
   position_ += last_count_;
   return Again();
 }
@@ -44,12 +46,19 @@ absl::Span<const int64_t> BatchSampler::Again() const {
 }
 
 int64_t BatchSampler::batches_per_pass() const {
-  return (rows() - 1) / batch_size_ + 1;
+  const int64_t size = std::min(std::max(batch_size_, min_rows_), rows());
+  const int64_t rest = rows() % size;
+  return rows() / size + (rest >= min_rows_ ? 1 : 0);
 }
 
 void BatchSampler::set_batch_size(int64_t batch_size) {
   DFL_CHECK(batch_size >= 1);
   batch_size_ = batch_size;
+}
+
+void BatchSampler::set_min_rows(int64_t min_rows) {
+  DFL_CHECK(min_rows >= 1 && min_rows <= rows());
+  min_rows_ = min_rows;
 }
 
 BatchSampler::State BatchSampler::state() const {

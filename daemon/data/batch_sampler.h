@@ -1,6 +1,10 @@
 // Which rows make the next mini-batch: without replacement, reshuffled each
 // pass; the last batch of a pass is short when batch_size does not divide rows.
 //
+// Some models cannot train on a batch of one row, because they normalise by the
+// batch. For them `min_rows` is 2: rows that would be left over as a shorter
+// batch are joined to the batch before.
+//
 // The order of pass p is a function of (seed, p) alone. A position is therefore
 // three numbers in a checkpoint, and a restored sampler continues bit for bit.
 #ifndef DFL_DATA_BATCH_SAMPLER_H_
@@ -38,7 +42,7 @@ class BatchSampler {
   // since the last Restore (checked).
   absl::Span<const int64_t> Again() const;
 
-  // ceil(rows / batch_size).
+  // ceil(rows / batch_size), or one fewer where the last batch is joined.
   int64_t batches_per_pass() const;
   int64_t rows() const { return static_cast<int64_t>(order_.size()); }
   int64_t batch_size() const { return batch_size_; }
@@ -46,6 +50,12 @@ class BatchSampler {
   // Takes effect with the next batch; the rest of the pass keeps its order.
   // batch_size >= 1 (checked).
   void set_batch_size(int64_t batch_size);
+
+  // No batch has fewer rows; 1 at first. A smaller batch_size counts as
+  // min_rows. Takes effect with the next batch. Where that leaves fewer rows
+  // of the pass than min_rows, they are dropped, and the next pass begins.
+  // min_rows is in [1, rows] (checked).
+  void set_min_rows(int64_t min_rows);
 
   State state() const;
 
@@ -59,6 +69,7 @@ class BatchSampler {
 
   uint64_t seed_;
   int64_t batch_size_;
+  int64_t min_rows_ = 1;
   uint64_t pass_ = 0;
   int64_t position_ = 0;
   int64_t last_count_ = 0;      // rows of the last batch; 0: none

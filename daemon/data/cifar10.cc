@@ -31,6 +31,10 @@ absl::StatusOr<Dataset> ReadCifar10(const DataSpec& spec) {
   std::vector<uint8_t> images;
   Dataset::Answers answers;
   answers.classes = kClasses;
+  for (int64_t c = 0; c < kClasses; ++c) {
+    answers.class_names.push_back(absl::StrCat(c));
+  }
+  answers.class_places.resize(kClasses);
   for (const std::string& path : spec.paths) {
     DFL_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream,
                          ByteStream::Open(path));
@@ -66,7 +70,12 @@ absl::StatusOr<Dataset> ReadCifar10(const DataSpec& spec) {
         return WrongContent(
             path, AtByte(stream->offset()),
             absl::StrCat("row ", rows, " is too much"),
-            absl::StrCat("at most max_bytes = ", spec.max_bytes));
+            absl::StrCat("at most data.max_bytes = ", spec.max_bytes));
+      }
+      if (answers.class_places[label].empty()) {
+        answers.class_places[label] =
+            absl::StrCat(path, ": ", AtByte(stream->offset() - kRowBytes),
+                         " (row ", rows, ")");
       }
       answers.labels.push_back(label);
       images.insert(images.end(), row + 1, row + kRowBytes);

@@ -1,14 +1,20 @@
 #include "daemon/data/csv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/data/csv_columns.h"
 #include "daemon/data/data_error.h"
+#include "daemon/data/labels.h"
+#include "daemon/data/missing.h"
 #include "daemon/data/readers.h"
 #include "daemon/data/spec_checks.h"
 #include "daemon/data/text.h"
@@ -65,210 +71,286 @@ const char* SplitCsvLine(absl::string_view line, char delimiter,
 
 namespace {
 
+// What tells a feature from a row number or a time: how it goes from row to
+// row.
+struct Course {
+  bool rises = true;   // each value is above the one before
+  bool counts = true;  // by one
+  bool whole = true;
+  double previous = 0;
+};
+
 class CsvReader {
  public:
-  explicit CsvReader(const DataSpec& spec) : spec_(spec), labels_(spec) {}
+  explicit CsvReader(const DataSpec& spec)
+      : spec_(spec), match_(spec.match), labels_(spec) {}
 
   absl::Status ReadFile(const std::string& path) {
     DFL_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
-    const int64_t rows_before = rows_;
-    bool first = true;
-    while (true) {
-      absl::string_view line;
-      DFL_ASSIGN_OR_RETURN(const bool more, reader.Next(&line));
+    std::vector<CsvLine> lines;
+    absl::string_view line;
+    bool more = true;
+    while (lines.size() < kCsvLinesToJudge) {
+      DFL_ASSIGN_OR_RETURN(more, reader.Next(&line));
       if (!more) break;
-      const int64_t number = reader.line_number();
-      const bool skip = first && spec_.header == Header::kSkip;
-      const bool was_first = std::exchange(first, false);
-      if (skip) continue;
-      const char* const wrong =
-          SplitCsvLine(line, spec_.delimiter, &scratch_, &fields_);
-      if (wrong != nullptr) {
-        return WrongContent(
-            path, AtColumn(number, static_cast<int64_t>(fields_.size())),
-            absl::StrCat("the field ", wrong),
-            "\"quoted\" fields within one line");
-      }
-      if (was_first) {
-        DFL_ASSIGN_OR_RETURN(const bool header, ReadFirstLine(path, number));
-        if (header) continue;
-      }
-      if (width_ == 0) DFL_RETURN_IF_ERROR(FixColumns({}, path, number));
-      DFL_RETURN_IF_ERROR(ReadRow(path, number));
+      lines.push_back({std::string(line), reader.line_number()});
     }
-    if (rows_ == rows_before) {
+    const int64_t rows_before = rows_ + columns_of_set_.dropped_rows;
+    DFL_RETURN_IF_ERROR(ReadStart(lines, path));
+    lines.clear();
+    while (more) {
+      DFL_ASSIGN_OR_RETURN(more, reader.Next(&line));
+      if (more) DFL_RETURN_IF_ERROR(ReadRow(line, path, reader.line_number()));
+    }
+    if (rows_ + columns_of_set_.dropped_rows == rows_before) {
       return WrongContent(path, AtLine(reader.line_number() + 1), "no rows",
                           "at least one");
     }
+    Warn(path);
     return absl::OkStatus();
   }
 
   absl::StatusOr<Dataset> Finish() {
     const std::string& last = spec_.paths.back();
-    DFL_RETURN_IF_ERROR(CheckRows(spec_, rows_, last, "all files together"));
+    DFL_RETURN_IF_ERROR(CheckRows(spec_, rows_ + columns_of_set_.dropped_rows,
+                                  last, "all files together"));
+    if (rows_ == 0) {
+      return WrongContent(last, "all rows",
+                          "every row has a missing value and is dropped",
+                          "data.missing: mean or zero");
+    }
     const int64_t d = static_cast<int64_t>(features_.size()) / rows_;
     DFL_ASSIGN_OR_RETURN(std::vector<int64_t> shape,
                          ResolveShape(spec_, {d}, last, AtLine(1)));
     if (spec_.task == Task::kClassification) {
       DFL_ASSIGN_OR_RETURN(answers_, labels_.Finish());
     }
-    return Dataset(std::move(shape), std::move(features_), std::move(answers_));
+    columns_of_set_.names = match_.features;
+    columns_of_set_.label = match_.label;
+    columns_of_set_.dropped = match_.dropped;
+    if (spec_.missing == Missing::kMean || spec_.missing == Missing::kZero) {
+      DFL_RETURN_IF_ERROR(FillMissing(spec_, d, last, absl::MakeSpan(features_),
+                                      &columns_of_set_));
+    }
+    return Dataset(std::move(shape), std::move(features_), std::move(answers_),
+                   std::move(columns_of_set_));
   }
 
  private:
-  // fields_ is a file's first line. True if it is a header.
-  absl::StatusOr<bool> ReadFirstLine(const std::string& path, int64_t line) {
+  // Settles header and columns from a file's first lines, and reads them.
+  absl::Status ReadStart(const std::vector<CsvLine>& lines,
+                         const std::string& path) {
+    size_t next = spec_.header == Header::kSkip ? 1 : 0;
+    if (next >= lines.size()) return absl::OkStatus();
     bool header = spec_.header == Header::kYes;
     if (spec_.header == Header::kAuto) {
-      // By index, the label and the dropped columns may hold text anyway; by
-      // name, there must be a header.
-      header = NamesColumns();
-      for (size_t i = 0; i < fields_.size() && !header; ++i) {
-        double number;
-        header = !ParseNumber(fields_[i], &number) && !IsIndexed(i);
-      }
+      DFL_ASSIGN_OR_RETURN(header, StartsWithHeader(spec_, lines, path));
     }
-    if (!header) return false;
-    std::vector<std::string> names(fields_.begin(), fields_.end());
-    if (width_ == 0) {
-      DFL_RETURN_IF_ERROR(FixColumns(std::move(names), path, line));
-    } else if (names != names_) {
-      return WrongContent(path, AtLine(line),
-                          "the header differs from the first file's",
-                          absl::StrCat("the columns of ", spec_.paths[0]));
+    DFL_RETURN_IF_ERROR(Split(lines[next].text, path, lines[next].number));
+    std::vector<std::string> names;
+    for (const absl::string_view field : fields_) {
+      if (header) names.emplace_back(field);
     }
-    return true;
-  }
-
-  // The index that `column` spells, or false.
-  static bool ParseIndex(const std::string& column, int64_t* index) {
-    return absl::SimpleAtoi(column, index);
-  }
-  bool NamesColumns() const {
-    int64_t index;
-    if (!ParseIndex(spec_.label_column, &index)) return true;
-    for (const std::string& column : spec_.drop_columns) {
-      if (!ParseIndex(column, &index)) return true;
+    const size_t width = fields_.size();
+    if (rows_ > 0 && width != width_) {
+      return WrongContent(path, AtLine(lines[next].number),
+                          absl::StrCat(width, " fields"),
+                          absl::StrCat(width_, ", as in ", spec_.paths[0]));
     }
-    return false;
-  }
-  bool IsIndexed(size_t i) const {
-    const int64_t width = static_cast<int64_t>(fields_.size());
-    const auto is = [&](const std::string& column) {
-      int64_t index;
-      return ParseIndex(column, &index) &&
-             (index < 0 ? index + width : index) == static_cast<int64_t>(i);
-    };
-    return is(spec_.label_column) || std::any_of(spec_.drop_columns.begin(),
-                                                 spec_.drop_columns.end(), is);
-  }
-
-  // Settles what each column is for, from the first line seen.
-  absl::Status FixColumns(std::vector<std::string> names,
-                          const std::string& path, int64_t line) {
-    names_ = std::move(names);
-    width_ = fields_.size();
-    is_feature_.assign(width_, true);
-    DFL_ASSIGN_OR_RETURN(label_, FindColumn(spec_.label_column, path, line));
-    is_feature_[label_] = false;
-    for (const std::string& column : spec_.drop_columns) {
-      DFL_ASSIGN_OR_RETURN(const size_t i, FindColumn(column, path, line));
-      if (i == label_) {
-        return WrongContent(path, AtLine(line),
-                            absl::StrCat("column ", Quoted(column),
-                                         " is the label and dropped"),
-                            "one of the two");
-      }
-      is_feature_[i] = false;
-    }
-    if (std::count(is_feature_.begin(), is_feature_.end(), true) == 0) {
+    width_ = width;
+    DFL_ASSIGN_OR_RETURN(
+        columns_, ChooseColumns(spec_, match_, std::move(names), width, path,
+                                lines[next].number));
+    const auto expected = static_cast<int64_t>(match_.features.size());
+    if (expected != 0 && columns_.features != expected) {
       return WrongContent(
-          path, AtLine(line),
-          absl::StrCat(width_, " fields, none left as a feature"),
-          absl::StrCat("at least one besides the label; is the delimiter ",
-                       Quoted(absl::string_view(&spec_.delimiter, 1)), "?"));
+          path, AtLine(lines[next].number),
+          absl::StrCat(columns_.features, " features without names"),
+          absl::StrCat(expected, ", as the files read before: ",
+                       SomeOf(match_.features)));
+    }
+    if (match_.features.empty()) {
+      match_.features = columns_.FeatureNames();
+      match_.dropped = columns_.DroppedNames();
+    }
+    if (match_.label.empty()) match_.label = columns_.NameOf(columns_.label);
+    courses_.assign(width, Course());
+    rows_of_file_ = 0;
+    if (header) ++next;
+    row_.resize(static_cast<size_t>(columns_.features));
+    for (; next < lines.size(); ++next) {
+      DFL_RETURN_IF_ERROR(ReadRow(lines[next].text, path, lines[next].number));
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<size_t> FindColumn(const std::string& column,
-                                    const std::string& path,
-                                    int64_t line) const {
-    const auto found = std::find(names_.begin(), names_.end(), column);
-    if (found != names_.end()) {
-      return static_cast<size_t>(found - names_.begin());
-    }
-    const int64_t width = static_cast<int64_t>(width_);
-    int64_t index;
-    if (ParseIndex(column, &index) && index >= -width && index < width) {
-      return static_cast<size_t>(index < 0 ? index + width : index);
-    }
-    std::string allowed =
-        absl::StrCat("an index from ", -width, " to ", width - 1);
-    if (names_.empty()) {
-      absl::StrAppend(&allowed, " (no header was read)");
-    } else {
-      absl::StrAppend(&allowed, " or a name:");
-      for (size_t i = 0; i < names_.size() && i < 20; ++i) {
-        absl::StrAppend(&allowed, " ", Quoted(names_[i]));
-      }
-      if (names_.size() > 20) absl::StrAppend(&allowed, " ...");
-    }
-    return WrongContent(path, AtLine(line),
-                        absl::StrCat("there is no column ", Quoted(column)),
-                        allowed);
+  absl::Status Split(absl::string_view line, const std::string& path,
+                     int64_t number) {
+    const char* const wrong =
+        SplitCsvLine(line, spec_.delimiter, &scratch_, &fields_);
+    if (wrong == nullptr) return absl::OkStatus();
+    return WrongContent(
+        path, AtColumn(number, static_cast<int64_t>(fields_.size())),
+        absl::StrCat("the field ", wrong), "\"quoted\" fields within one line");
   }
 
-  std::string ColumnName(size_t i) const {
-    return names_.empty() ? std::string()
-                          : absl::StrCat(" (", Quoted(names_[i]), ")");
+  // "line 3, column 2 ('age')".
+  std::string PlaceOf(int64_t line, size_t i) const {
+    const std::string name = columns_.NameOf(i);
+    return absl::StrCat(
+        AtColumn(line, static_cast<int64_t>(i) + 1),
+        name.empty() ? "" : absl::StrCat(" (", Quoted(name), ")"));
   }
 
-  absl::Status ReadRow(const std::string& path, int64_t line) {
+  absl::Status ReadRow(absl::string_view text, const std::string& path,
+                       int64_t line) {
+    DFL_RETURN_IF_ERROR(Split(text, path, line));
     if (fields_.size() != width_) {
       return WrongContent(path, AtLine(line),
                           absl::StrCat(fields_.size(), " fields"),
                           absl::StrCat(width_, ", as in the first line"));
     }
+    ++rows_of_file_;
+    bool drop = false;
     for (size_t i = 0; i < width_; ++i) {
-      const int64_t column = static_cast<int64_t>(i) + 1;
-      const bool is_label = i == label_;
-      if (is_label && spec_.task == Task::kClassification) {
-        DFL_RETURN_IF_ERROR(labels_.Add(fields_[i], path, line, column));
+      const int64_t feature = columns_.feature_of[i];
+      if (feature == CsvColumns::kNone) continue;
+      float& value = row_[static_cast<size_t>(feature)];
+      if (IsMissing(fields_[i])) {
+        if (spec_.missing == Missing::kRefuse) {
+          return WrongContent(
+              path, PlaceOf(line, i),
+              absl::StrCat("value ", Quoted(fields_[i]), " is missing"),
+              kMissingCure);
+        }
+        drop = spec_.missing == Missing::kDrop;
+        value = std::numeric_limits<float>::quiet_NaN();
         continue;
       }
-      if (!is_label && !is_feature_[i]) continue;
-      float value;
-      const char* const wrong = ParseFiniteFloat(fields_[i], &value);
+      const char* const wrong = ParseValue(fields_[i], &value);
       if (wrong != nullptr) {
         return WrongContent(
-            path, absl::StrCat(AtColumn(line, column), ColumnName(i)),
-            absl::StrCat(is_label ? "target " : "value ", Quoted(fields_[i]),
-                         " ", wrong),
-            "a finite number (drop_columns leaves columns out)");
+            path, PlaceOf(line, i),
+            absl::StrCat("value ", Quoted(fields_[i]), " ", wrong),
+            AllowedFor(i));
       }
-      (is_label ? answers_.targets : features_).push_back(value);
+      Follow(i, static_cast<double>(value));
     }
+    DFL_ASSIGN_OR_RETURN(const bool answered,
+                         ReadAnswer(path, line, /*drop=*/drop));
+    if (!answered) {
+      ++columns_of_set_.dropped_rows;
+      return absl::OkStatus();
+    }
+    features_.insert(features_.end(), row_.begin(), row_.end());
     if (features_.size() > spec_.max_bytes / sizeof(float)) {
       return WrongContent(
           path, AtLine(line), "this row is too much",
-          absl::StrCat("at most max_bytes = ", spec_.max_bytes));
+          absl::StrCat("at most data.max_bytes = ", spec_.max_bytes));
     }
     ++rows_;
     return absl::OkStatus();
   }
 
+  // The row's label or target; false if the row is to be dropped.
+  absl::StatusOr<bool> ReadAnswer(const std::string& path, int64_t line,
+                                  bool drop) {
+    const size_t i = columns_.label;
+    const absl::string_view field = fields_[i];
+    const bool classifies = spec_.task == Task::kClassification;
+    if (IsMissing(field) && !(classifies && labels_.IsStated(field))) {
+      if (spec_.missing == Missing::kDrop) return false;
+      return WrongContent(
+          path, PlaceOf(line, i),
+          absl::StrCat("the ", classifies ? "label" : "target", " ",
+                       Quoted(field), " is missing"),
+          classifies ? "a label in every row; data.missing: drop leaves the "
+                       "row out; data.label_values lists it if it is a class"
+                     : "a number in every row; data.missing: drop leaves the "
+                       "row out");
+    }
+    if (drop) return false;
+    if (classifies) {
+      DFL_RETURN_IF_ERROR(
+          labels_.Add(field, path, [&] { return PlaceOf(line, i); }));
+      return true;
+    }
+    float target;
+    const char* const wrong = ParseValue(field, &target);
+    if (wrong != nullptr) {
+      return WrongContent(path, PlaceOf(line, i),
+                          absl::StrCat("target ", Quoted(field), " ", wrong),
+                          "a finite number; data.label_column names another "
+                          "column");
+    }
+    answers_.targets.push_back(target);
+    return true;
+  }
+
+  std::string AllowedFor(size_t i) const {
+    const absl::string_view field = fields_[i];
+    double number;
+    std::string pointed(field);
+    std::replace(pointed.begin(), pointed.end(), ',', '.');
+    if (field.find(',') != absl::string_view::npos &&
+        ParseNumber(pointed, &number)) {
+      return "a finite number with a decimal point, 1.5 and not 1,5";
+    }
+    return absl::StrCat(
+        "a finite number, True or False; words must be turned into numbers "
+        "first, or left out: ",
+        DropCure(columns_, i));
+  }
+
+  void Follow(size_t i, double value) {
+    Course& course = courses_[i];
+    if (rows_of_file_ > 1) {
+      course.rises &= value > course.previous;
+      course.counts &= value == course.previous + 1;
+    }
+    course.whole &= value == std::floor(value);
+    course.previous = value;
+  }
+
+  // Tells of columns that look like row numbers.
+  void Warn(const std::string& path) {
+    constexpr int64_t kManyRows = 20;
+    for (size_t i = 0; i < width_; ++i) {
+      if (columns_.feature_of[i] == CsvColumns::kNone) continue;
+      const Course& course = courses_[i];
+      if (!course.rises || !course.whole || rows_of_file_ < 3) continue;
+      const std::string name = columns_.NameOf(i);
+      const bool nameless =
+          !columns_.names.empty() && absl::StartsWith(name, "Unnamed: ");
+      if (!nameless && rows_of_file_ < kManyRows) continue;
+      std::string cure = DropCure(columns_, i);
+      if (!warned_.insert(cure).second) continue;
+      columns_of_set_.warnings.push_back(absl::StrCat(
+          path, ": column ", i,
+          nameless       ? " has no name and "
+          : name.empty() ? " "
+                         : absl::StrCat(" (", Quoted(name), ") "),
+          course.counts ? "counts the rows" : "rises from row to row",
+          nameless ? ", like the index that pandas writes" : "",
+          "; it is taken as a feature; if it is none, ", cure));
+    }
+  }
+
   const DataSpec& spec_;
+  ColumnMatch match_;  // the spec's, or the first file's
   std::string scratch_;
   std::vector<absl::string_view> fields_;
-  std::vector<std::string> names_;  // empty without a header
-  size_t width_ = 0;                // fields in a line; 0: no line seen
-  size_t label_ = 0;
-  std::vector<bool> is_feature_;
+  CsvColumns columns_;  // of the file that is read
+  size_t width_ = 0;    // its columns
+  int64_t rows_of_file_ = 0;
+  std::vector<Course> courses_;  // [width_]
+  std::set<std::string> warned_;
+  std::vector<float> row_;  // [features]
   int64_t rows_ = 0;
   std::vector<float> features_;
   LabelCollector labels_;
   Dataset::Answers answers_;
+  Dataset::Columns columns_of_set_;
 };
 
 }  // namespace

@@ -10,25 +10,41 @@ namespace data {
 
 Dataset::Dataset(std::vector<int64_t> shape, std::vector<uint8_t> features,
                  Answers answers)
-    : Dataset(std::move(shape), std::move(features), {}, std::move(answers)) {}
+    : Dataset(std::move(shape), std::move(features), std::move(answers),
+              Columns()) {}
 
 Dataset::Dataset(std::vector<int64_t> shape, std::vector<float> features,
                  Answers answers)
-    : Dataset(std::move(shape), {}, std::move(features), std::move(answers)) {}
+    : Dataset(std::move(shape), std::move(features), std::move(answers),
+              Columns()) {}
 
-Dataset::Dataset(std::vector<int64_t> shape, std::vector<uint8_t> bytes,
-                 std::vector<float> floats, Answers answers)
+Dataset::Dataset(std::vector<int64_t> shape, std::vector<uint8_t> features,
+                 Answers answers, Columns columns)
+    : Dataset(std::move(shape),
+              std::make_shared<const std::vector<uint8_t>>(std::move(features)),
+              std::make_shared<const std::vector<float>>(), std::move(answers),
+              std::move(columns)) {}
+
+Dataset::Dataset(std::vector<int64_t> shape, std::vector<float> features,
+                 Answers answers, Columns columns)
+    : Dataset(std::move(shape), std::make_shared<const std::vector<uint8_t>>(),
+              std::make_shared<const std::vector<float>>(std::move(features)),
+              std::move(answers), std::move(columns)) {}
+
+Dataset::Dataset(std::vector<int64_t> shape, Bytes bytes, Floats floats,
+                 Answers answers, Columns columns)
     : shape_(std::move(shape)),
       row_size_(1),
       bytes_(std::move(bytes)),
       floats_(std::move(floats)),
-      answers_(std::move(answers)) {
+      answers_(std::move(answers)),
+      columns_(std::move(columns)) {
   DFL_CHECK(!shape_.empty());
   for (const int64_t extent : shape_) {
     DFL_CHECK(extent > 0);
     row_size_ *= extent;
   }
-  const size_t values = bytes_.empty() ? floats_.size() : bytes_.size();
+  const size_t values = bytes_->empty() ? floats_->size() : bytes_->size();
   DFL_CHECK(values > 0 && values % static_cast<size_t>(row_size_) == 0);
   rows_ = static_cast<int64_t>(values) / row_size_;
   if (answers_.targets.empty()) {
@@ -40,10 +56,22 @@ Dataset::Dataset(std::vector<int64_t> shape, std::vector<uint8_t> bytes,
     DFL_CHECK(answers_.class_names.empty() ||
               answers_.class_names.size() ==
                   static_cast<size_t>(answers_.classes));
+    DFL_CHECK(answers_.class_places.empty() ||
+              answers_.class_places.size() ==
+                  static_cast<size_t>(answers_.classes));
   } else {
     DFL_CHECK(answers_.targets.size() == static_cast<size_t>(rows_));
     DFL_CHECK(answers_.labels.empty() && answers_.classes == 0);
   }
+  const auto d = static_cast<size_t>(row_size_);
+  DFL_CHECK(columns_.names.empty() || columns_.names.size() == d);
+  DFL_CHECK(columns_.missing.empty() || columns_.missing.size() == d);
+  DFL_CHECK(columns_.fill.empty() || columns_.fill.size() == d);
+}
+
+Dataset Dataset::With(Answers answers, Columns columns) const {
+  return Dataset(shape_, bytes_, floats_, std::move(answers),
+                 std::move(columns));
 }
 
 DatasetView::DatasetView(std::shared_ptr<const Dataset> dataset)
@@ -68,6 +96,13 @@ DatasetView DatasetView::First(int64_t n) const {
       static_cast<size_t>(std::min(std::max<int64_t>(n, 0), size())));
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int64_t>(i);
   return Subset(rows);
+}
+
+DatasetView DatasetView::On(std::shared_ptr<const Dataset> dataset) const {
+  DFL_CHECK(dataset != nullptr && dataset->rows() == dataset_->rows());
+  DatasetView view(std::move(dataset));
+  view.rows_ = rows_;
+  return view;
 }
 
 std::vector<int64_t> DatasetView::LabelCounts() const {

@@ -11,6 +11,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/data/byte_stream.h"
 #include "daemon/data/data_error.h"
+#include "daemon/data/labels.h"
 #include "daemon/data/readers.h"
 #include "daemon/data/spec_checks.h"
 
@@ -93,19 +94,13 @@ absl::StatusOr<Dataset> ReadIdx(const DataSpec& spec) {
   }
   DFL_ASSIGN_OR_RETURN(std::vector<int64_t> shape,
                        ResolveShape(spec, natural, images_path, AtByte(4)));
-  const int64_t limit = LabelLimit(spec);
-  Dataset::Answers answers;
-  answers.labels.reserve(labels.values.size());
+  LabelCollector collector(spec);
   for (size_t i = 0; i < labels.values.size(); ++i) {
-    const int64_t label = labels.values[i];
-    if (label >= limit) {
-      return WrongContent(labels_path, AtByte(8 + i),
-                          absl::StrCat("label ", label, " of row ", i),
-                          absl::StrCat("0 to ", limit - 1));
-    }
-    answers.labels.push_back(label);
+    DFL_RETURN_IF_ERROR(collector.Add(
+        absl::StrCat(static_cast<int>(labels.values[i])), labels_path,
+        [i] { return absl::StrCat(AtByte(8 + i), " (row ", i, ")"); }));
   }
-  answers.classes = ResolveClasses(spec, answers.labels);
+  DFL_ASSIGN_OR_RETURN(Dataset::Answers answers, collector.Finish());
   return Dataset(std::move(shape), std::move(images.values),
                  std::move(answers));
 }

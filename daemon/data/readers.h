@@ -25,18 +25,25 @@ absl::StatusOr<Dataset> ReadIdx(const DataSpec& spec);
 // joined in the order given.
 absl::StatusOr<Dataset> ReadCifar10(const DataSpec& spec);
 
-// "label index:value ...", indices from 1 and increasing -> floats {d}, absent
-// ones 0. '#' starts a comment.
+// "label index:value ...", indices from spec.index_base on and increasing ->
+// floats {d}, absent ones 0. '#' starts a comment, which may be a whole line.
 absl::StatusOr<Dataset> ReadLibsvm(const DataSpec& spec);
 
-// Every column but the label's and the dropped ones -> floats {d}.
+// Every column but the label's and the dropped ones -> floats {d}. True and
+// False are 1 and 0. With headers, columns of several files and of spec.match
+// are found by name.
 absl::StatusOr<Dataset> ReadCsv(const DataSpec& spec);
 
-// Arrays X [n, ...] and y [n] or [n, 1]; little-endian f4 f8 u1 i1 i4 i8, C
-// order. X of u1 stays bytes (images), all else becomes float32; [n, h, w]
-// becomes {1, h, w}.
+// Arrays X [n, ...] and y [n] or [n, 1], of any numeric type up to 8 bytes in
+// any byte order, C or Fortran; y also of text. X of u1 stays bytes (images),
+// all else becomes float32; [n, h, w] becomes {1, h, w}, and [n, h, w, c] with
+// channels last {c, h, w}.
 absl::StatusOr<Dataset> ReadNpz(const DataSpec& spec);
 absl::StatusOr<Dataset> ReadNpy(const DataSpec& spec);
+
+// FOLDER/CLASS/PICTURE, PNG or JPEG -> bytes {1 or 3, h, w}, labelled with the
+// names of the subfolders, sorted.
+absl::StatusOr<Dataset> ReadImages(const DataSpec& spec);
 
 }  // namespace data
 }  // namespace dfl

@@ -1,7 +1,5 @@
 #include "daemon/data/spec_checks.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/data/data_error.h"
@@ -35,7 +33,7 @@ absl::StatusOr<uint64_t> CheckedBytes(const DataSpec& spec,
         file, place,
         absl::StrCat("the shape is (", absl::StrJoin(extents, ", "), ") of ",
                      value_bytes, "-byte values, too large"),
-        absl::StrCat("at most max_bytes = ", spec.max_bytes));
+        absl::StrCat("at most data.max_bytes = ", spec.max_bytes));
   }
   return bytes;
 }
@@ -48,8 +46,8 @@ absl::StatusOr<std::vector<int64_t>> ResolveShape(
   if (spec.features != 0 && spec.features != features) {
     return WrongContent(file, place,
                         absl::StrCat("a row has ", features, " features"),
-                        absl::StrCat("features = ", spec.features,
-                                     ", as the data settings say"));
+                        absl::StrCat("data.features = ", spec.features,
+                                     ", as the settings say"));
   }
   if (spec.shape.empty()) return natural;
   int64_t product = 1;
@@ -94,9 +92,26 @@ absl::Status CheckPaths(const DataSpec& spec, size_t least, size_t most) {
       least == 2 ? " (features, then labels)" : ""));
 }
 
-int64_t ResolveClasses(const DataSpec& spec, absl::Span<const int64_t> labels) {
-  if (spec.classes > 0) return spec.classes;
-  return *std::max_element(labels.begin(), labels.end()) + 1;
+absl::StatusOr<std::vector<int64_t>> ChannelsFirst(
+    const DataSpec& spec, const std::vector<int64_t>& natural,
+    absl::string_view file, absl::string_view place) {
+  if (natural.size() != 3) return natural;
+  if (spec.layout == Layout::kNhwc) {
+    return std::vector<int64_t>{natural[2], natural[0], natural[1]};
+  }
+  const auto are_channels = [](int64_t extent) {
+    return extent == 1 || extent == 3 || extent == 4;
+  };
+  if (spec.layout == Layout::kNchw || are_channels(natural[0]) ||
+      !are_channels(natural[2])) {
+    return natural;
+  }
+  return WrongContent(
+      file, place,
+      absl::StrCat("rows of shape (", absl::StrJoin(natural, ", "),
+                   ") look like height, width, channels"),
+      "channels first; data.layout: nhwc reads channels last, and nchw reads "
+      "the array as it is");
 }
 
 }  // namespace data

@@ -11,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/data/data_spec.h"
-#include "daemon/data/dataset.h"
 
 namespace dfl {
 namespace data {
@@ -41,14 +40,11 @@ absl::Status CheckRows(const DataSpec& spec, int64_t rows,
 // Errors: the number of paths is not in [least, most]; the text says how many.
 absl::Status CheckPaths(const DataSpec& spec, size_t least, size_t most);
 
-// Bounds of labels stored as numbers: [0, spec.classes), or [0, kMaxClasses)
-// while the count is open.
-inline int64_t LabelLimit(const DataSpec& spec) {
-  return spec.classes > 0 ? spec.classes : kMaxClasses;
-}
-
-// spec.classes, or the largest of `labels` + 1.
-int64_t ResolveClasses(const DataSpec& spec, absl::Span<const int64_t> labels);
+// `natural` of an array of images as {channels, height, width}.
+// Errors: the layout is open, and the array looks like channels last.
+absl::StatusOr<std::vector<int64_t>> ChannelsFirst(
+    const DataSpec& spec, const std::vector<int64_t>& natural,
+    absl::string_view file, absl::string_view place);
 
 }  // namespace data
 }  // namespace dfl

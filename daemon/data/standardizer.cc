@@ -16,32 +16,39 @@ namespace dfl {
 namespace data {
 namespace {
 
-// Calls visit(feature, value) for each value of each row, in order.
+// Calls visit(feature, value / divide) for each value of each row, in order.
 template <typename Visit>
-void ForEachValue(const DatasetView& view, Visit visit) {
+void ForEachValue(const DatasetView& view, double divide, Visit visit) {
   const Dataset& dataset = view.dataset();
   const size_t d = static_cast<size_t>(dataset.row_size());
   for (int64_t i = 0; i < view.size(); ++i) {
     const size_t begin = static_cast<size_t>(view.row(i)) * d;
     if (dataset.has_bytes()) {
       const uint8_t* const x = dataset.bytes().data() + begin;
-      for (size_t j = 0; j < d; ++j) visit(j, x[j] / 255.0);
+      for (size_t j = 0; j < d; ++j) visit(j, x[j] / divide);
     } else {
       const float* const x = dataset.floats().data() + begin;
-      for (size_t j = 0; j < d; ++j) visit(j, static_cast<double>(x[j]));
+      for (size_t j = 0; j < d; ++j) {
+        visit(j, static_cast<double>(x[j]) / divide);
+      }
     }
   }
 }
 
 }  // namespace
 
-Standardizer::Standardizer() = default;
+Standardizer::Standardizer(double divide) : divide_(divide) {
+  DFL_CHECK(divide >= 0 && std::isfinite(divide));
+}
 
-Standardizer::Standardizer(std::vector<float> mean, std::vector<float> std)
-    : mean_(std::move(mean)), std_(std::move(std)) {}
+Standardizer::Standardizer(std::vector<float> mean, std::vector<float> std,
+                           double divide)
+    : divide_(divide), mean_(std::move(mean)), std_(std::move(std)) {
+  DFL_CHECK(divide >= 0 && std::isfinite(divide));
+}
 
 absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
-                                                    Per per) {
+                                                    Per per, double divide) {
   if (view.size() == 0) {
     return absl::InvalidArgumentError(
         "standardisation: no rows to compute mean and std from; allowed: at "
@@ -49,6 +56,7 @@ absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
   }
   const Dataset& dataset = view.dataset();
   const size_t d = static_cast<size_t>(dataset.row_size());
+  const double by = EffectiveDivide(divide, dataset.has_bytes());
   size_t groups = 1;
   if (per == Per::kChannel) groups = static_cast<size_t>(dataset.shape()[0]);
   if (per == Per::kFeature) groups = d;
@@ -58,7 +66,7 @@ absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
   std::vector<double> sum(groups, 0.0);
   std::vector<double> least(groups, INFINITY);
   std::vector<double> most(groups, -INFINITY);
-  ForEachValue(view, [&](size_t j, double x) {
+  ForEachValue(view, by, [&](size_t j, double x) {
     const size_t g = j / group_size;
     sum[g] += x;
     least[g] = std::min(least[g], x);
@@ -66,7 +74,7 @@ absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
   });
   for (double& s : sum) s /= count;
   std::vector<double> squares(groups, 0.0);
-  ForEachValue(view, [&](size_t j, double x) {
+  ForEachValue(view, by, [&](size_t j, double x) {
     const size_t g = j / group_size;
     squares[g] += (x - sum[g]) * (x - sum[g]);
   });
@@ -80,12 +88,13 @@ absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
     const float s = static_cast<float>(std::sqrt(squares[g] / count));
     std[g] = varies && s > 0 && std::isfinite(s) ? s : 1.0f;
   }
-  return Standardizer(std::move(mean), std::move(std));
+  return Standardizer(std::move(mean), std::move(std), divide);
 }
 
-absl::StatusOr<Standardizer> Standardizer::FromValues(
-    std::vector<float> mean, std::vector<float> std,
-    const std::string& source) {
+absl::StatusOr<Standardizer> Standardizer::FromValues(std::vector<float> mean,
+                                                      std::vector<float> std,
+                                                      const std::string& source,
+                                                      double divide) {
   if (mean.empty() || mean.size() != std.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(source, ": ", mean.size(), " means and ", std.size(),
@@ -99,11 +108,12 @@ absl::StatusOr<Standardizer> Standardizer::FromValues(
     }
     if (std[i] == 0) std[i] = 1.0f;
   }
-  return Standardizer(std::move(mean), std::move(std));
+  return Standardizer(std::move(mean), std::move(std), divide);
 }
 
 absl::StatusOr<Standardizer> Standardizer::FromCsv(const std::string& path,
-                                                   int64_t features) {
+                                                   int64_t features,
+                                                   double divide) {
   DFL_ASSIGN_OR_RETURN(LineReader reader, LineReader::Open(path));
   std::string scratch;
   std::vector<absl::string_view> fields;
@@ -172,7 +182,7 @@ absl::StatusOr<Standardizer> Standardizer::FromCsv(const std::string& path,
                         absl::StrCat("means of ", mean.size(), " features"),
                         absl::StrCat(features, ", as the data set has"));
   }
-  return FromValues(std::move(mean), std::move(std), path);
+  return FromValues(std::move(mean), std::move(std), path, divide);
 }
 
 absl::Status Standardizer::CheckFits(const Dataset& dataset) const {

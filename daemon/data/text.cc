@@ -3,41 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/charconv.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/data/data_error.h"
-#include "daemon/data/spec_checks.h"
 
 namespace dfl {
 namespace data {
 namespace {
 
 constexpr size_t kReadBytes = size_t{256} << 10;
-
-// "+1", "1" and "1.0" are one label. False if `token` is no integer.
-bool ParseIntegerLabel(absl::string_view token, int64_t* value) {
-  double number;
-  if (!ParseNumber(token, &number)) return false;
-  if (!(std::fabs(number) <= 9007199254740992.0)) return false;  // 2^53
-  *value = static_cast<int64_t>(number);
-  return static_cast<double>(*value) == number;
-}
-
-std::string Some(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 20;
-  if (names.size() <= kShown) return absl::StrJoin(names, ", ");
-  return absl::StrCat(
-      absl::StrJoin(names.begin(), names.begin() + kShown, ", "), ", ... (",
-      names.size(), " in all)");
-}
 
 }  // namespace
 
@@ -144,135 +124,28 @@ const char* ParseFiniteFloat(absl::string_view token, float* value) {
   return nullptr;
 }
 
-bool CanonicalLabel(absl::string_view token, std::string* canonical,
-                    int64_t* integer) {
-  *integer = 0;
-  const bool is_integer = ParseIntegerLabel(token, integer);
-  *canonical = is_integer ? absl::StrCat(*integer) : std::string(token);
-  return is_integer;
+bool IsMissing(absl::string_view token) {
+  if (token.empty() || token == "?") return true;
+  if (token.size() > 4) return false;
+  for (const absl::string_view spelling :
+       {"na", "n/a", "nan", "-nan", "null", "none"}) {
+    if (absl::EqualsIgnoreCase(token, spelling)) return true;
+  }
+  return false;
 }
 
-LabelCollector::LabelCollector(const DataSpec& spec) : spec_(spec) {
-  for (size_t i = 0; i < spec.label_values.size(); ++i) {
-    Value value{static_cast<int64_t>(i), false, 0, ""};
-    std::string canonical;
-    value.is_integer =
-        CanonicalLabel(spec.label_values[i], &canonical, &value.integer);
-    values_.emplace(std::move(canonical), std::move(value));
-  }
+bool ParseBoolean(absl::string_view token, double* value) {
+  const bool yes = absl::EqualsIgnoreCase(token, "true");
+  if (!yes && !absl::EqualsIgnoreCase(token, "false")) return false;
+  *value = yes ? 1 : 0;
+  return true;
 }
 
-absl::Status LabelCollector::Add(absl::string_view token,
-                                 const std::string& path, int64_t line,
-                                 int64_t column) {
-  auto found = values_.find(token);
-  if (found == values_.end()) {
-    if (token.empty()) {
-      return WrongContent(path, AtColumn(line, column), "the label is missing",
-                          "a label in every row");
-    }
-    std::string canonical;
-    int64_t integer;
-    const bool is_integer = CanonicalLabel(token, &canonical, &integer);
-    found = values_.find(canonical);
-    if (found == values_.end()) {
-      if (!spec_.label_values.empty()) {
-        return WrongContent(path, AtColumn(line, column),
-                            absl::StrCat("label ", Quoted(token)),
-                            Some(spec_.label_values));
-      }
-      if (values_.size() >= static_cast<size_t>(kMaxClasses)) {
-        return WrongContent(
-            path, AtColumn(line, column),
-            absl::StrCat("label ", Quoted(token), " is one too many"),
-            absl::StrCat("at most ", kMaxClasses,
-                         " different labels; is this the label column?"));
-      }
-      Value value{static_cast<int64_t>(values_.size()), is_integer, integer,
-                  absl::StrCat(path, ": ", AtColumn(line, column))};
-      found = values_.emplace(std::move(canonical), std::move(value)).first;
-    }
-  }
-  ids_.push_back(found->second.id);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Dataset::Answers> LabelCollector::Finish() {
-  if (spec_.label_values.empty()) return FinishInOrder();
-  Dataset::Answers answers;
-  answers.classes = static_cast<int64_t>(spec_.label_values.size());
-  answers.class_names = spec_.label_values;
-  answers.labels = std::move(ids_);
-  return answers;
-}
-
-absl::StatusOr<Dataset::Answers> LabelCollector::FinishInOrder() {
-  struct Entry {
-    const std::string* spelling;
-    const Value* value;
-  };
-  std::vector<Entry> entries;
-  bool all_integers = true;
-  for (const auto& entry : values_) {
-    entries.push_back({&entry.first, &entry.second});
-    all_integers = all_integers && entry.second.is_integer;
-  }
-  if (all_integers) {
-    std::sort(entries.begin(), entries.end(),
-              [](const Entry& a, const Entry& b) {
-                return a.value->integer < b.value->integer;
-              });
-  }
-  const int64_t distinct = static_cast<int64_t>(entries.size());
-  const int64_t wanted = spec_.classes;
-  Dataset::Answers answers;
-  std::vector<int64_t> class_of(entries.size());  // by id
-  const bool as_they_are = wanted > 0 && all_integers && distinct > 0 &&
-                           entries.front().value->integer >= 0 &&
-                           entries.back().value->integer < wanted;
-  if (as_they_are) {
-    answers.classes = wanted;
-    for (int64_t c = 0; c < wanted; ++c) {
-      answers.class_names.push_back(absl::StrCat(c));
-    }
-    for (const Entry& entry : entries) {
-      class_of[static_cast<size_t>(entry.value->id)] = entry.value->integer;
-    }
-  } else {
-    if (wanted > 0 && distinct > wanted) {
-      // The first that is out of range, else the last in order.
-      const Entry* worst = &entries.back();
-      if (all_integers && entries.front().value->integer < 0) {
-        worst = &entries.front();
-      }
-      return absl::InvalidArgumentError(absl::StrCat(
-          worst->value->first_place, ": label ", Quoted(*worst->spelling),
-          " is one of ", distinct, " different ones; allowed: classes = ",
-          wanted, " of them, or the integers 0 to ", wanted - 1));
-    }
-    if (distinct < std::max<int64_t>(wanted, 2)) {
-      std::vector<std::string> names;
-      for (const Entry& entry : entries) names.push_back(*entry.spelling);
-      return absl::InvalidArgumentError(absl::StrCat(
-          entries.front().value->first_place, ": only ", distinct,
-          distinct == 1 ? " label (" : " labels (", Some(names),
-          ") in the whole file, so their numbers cannot be told; allowed: ",
-          wanted > 0 ? absl::StrCat("all ", wanted, " classes")
-                     : std::string("two or more labels"),
-          ", or label_values in the data settings"));
-    }
-    answers.classes = distinct;
-    for (size_t c = 0; c < entries.size(); ++c) {
-      answers.class_names.push_back(*entries[c].spelling);
-      class_of[static_cast<size_t>(entries[c].value->id)] =
-          static_cast<int64_t>(c);
-    }
-  }
-  answers.labels = std::move(ids_);
-  for (int64_t& label : answers.labels) {
-    label = class_of[static_cast<size_t>(label)];
-  }
-  return answers;
+const char* ParseValue(absl::string_view token, float* value) {
+  double number;
+  if (!ParseBoolean(token, &number)) return ParseFiniteFloat(token, value);
+  *value = static_cast<float>(number);
+  return nullptr;
 }
 
 }  // namespace data

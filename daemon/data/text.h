@@ -1,20 +1,15 @@
-// Text files: lines, numbers, and labels spelled in any way.
+// Text files: lines, and values as people write them.
 #ifndef DFL_DATA_TEXT_H_
 #define DFL_DATA_TEXT_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "daemon/data/byte_stream.h"
-#include "daemon/data/data_spec.h"
-#include "daemon/data/dataset.h"
 
 namespace dfl {
 namespace data {
@@ -58,42 +53,16 @@ bool ParseNumber(absl::string_view token, double* value);
 // `token` as a finite float32. Returns null, or why not ("is not a number").
 const char* ParseFiniteFloat(absl::string_view token, float* value);
 
-// The canonical spelling of a label: "+1", "1" and "1.0" become "1"; a word
-// stays as it is. Returns whether the label is an integer, then with its value
-// in `*integer`.
-bool CanonicalLabel(absl::string_view token, std::string* canonical,
-                    int64_t* integer);
+// Whether `token` is one of the spellings of a missing value: empty, NA, N/A,
+// NaN, ?, null, None, in any case.
+bool IsMissing(absl::string_view token);
 
-// Turns spellings of labels into numbers 0..classes-1; see
-// DataSpec::label_values for the rules.
-class LabelCollector {
- public:
-  explicit LabelCollector(const DataSpec& spec);
+// True and False, in any case, as 1 and 0. Returns false for other texts.
+bool ParseBoolean(absl::string_view token, double* value);
 
-  // The next row's label, found at line `line`, column `column` of `path`.
-  // Errors: INVALID_ARGUMENT for an empty label, one not in label_values, or
-  // more than kMaxClasses different labels.
-  absl::Status Add(absl::string_view token, const std::string& path,
-                   int64_t line, int64_t column);
-
-  // Numbers the labels.
-  // Errors: INVALID_ARGUMENT when they do not fit spec.classes.
-  absl::StatusOr<Dataset::Answers> Finish();
-
- private:
-  struct Value {
-    int64_t id;  // order of first appearance; label_values: the class
-    bool is_integer;
-    int64_t integer;
-    std::string first_place;  // FILE: line L, column C
-  };
-
-  absl::StatusOr<Dataset::Answers> FinishInOrder();
-
-  const DataSpec& spec_;
-  std::map<std::string, Value, std::less<>> values_;  // by canonical spelling
-  std::vector<int64_t> ids_;                          // [rows]
-};
+// `token` as a feature's value: a finite float32, True or False. Returns null,
+// or why not.
+const char* ParseValue(absl::string_view token, float* value);
 
 }  // namespace data
 }  // namespace dfl

@@ -169,7 +169,12 @@ absl::StatusOr<std::unique_ptr<ByteStream>> ZipArchive::OpenMember(
     return WrongContent(
         path, AtByte(directory_offset_),
         absl::StrCat("no member ", Quoted(name)),
-        names.empty() ? "an archive with members" : absl::StrJoin(names, ", "));
+        names.empty()
+            ? "an archive with members"
+            : absl::StrCat(absl::StrJoin(names, ", "),
+                           "; data.features_key and data.labels_key name the "
+                           "two arrays, for test files data.test.features_key "
+                           "and data.test.labels_key"));
   }
   const std::string place =
       absl::StrCat(AtByte(found->header_offset), " (member ", name, ")");

@@ -24,6 +24,7 @@
 #include "daemon/enrol/wrong_secrets.h"
 #include "daemon/net/bounded_acceptor.h"
 #include "daemon/net/handshake_log.h"
+#include "daemon/threads/steady_cond_var.h"
 #include "daemon/tls/authority.h"
 #include "daemon/tls/certificate.h"
 #include "daemon/tls/identity.h"
@@ -146,7 +147,7 @@ class Service final : public dfl::enrol::v1::EnrolService::Service {
                       dfl::enrol::v1::EnrolResponse& response,
                       std::string& node) {
     const absl::Time now = options_.clock();
-    if (!wrong_.MayAsk(host, now)) {
+    if (!wrong_.MayAsk(host, SteadyNow())) {
       return absl::ResourceExhaustedError(
           "too many wrong join tokens came from this address; try again in a "
           "minute");
@@ -155,7 +156,7 @@ class Service final : public dfl::enrol::v1::EnrolService::Service {
                          tls::ParseSigningRequest(request.signing_request()));
     node = parsed.name;
     if (request.issuer() != book_.issuer()) {
-      wrong_.Count(host, now);
+      wrong_.Count(host, SteadyNow());
       return absl::FailedPreconditionError(absl::StrCat(
           "another issuer made this join token, and that one alone redeems it; "
           "this is issuer ",
@@ -167,7 +168,7 @@ class Service final : public dfl::enrol::v1::EnrolService::Service {
                        return signer_.Sign(request.signing_request(),
                                            token_node, now, response);
                      });
-    if (absl::IsNotFound(redeemed)) wrong_.Count(host, now);
+    if (absl::IsNotFound(redeemed)) wrong_.Count(host, SteadyNow());
     return redeemed;
   }
 
@@ -189,6 +190,7 @@ class GrpcIssuer final : public Issuer {
       {
         absl::MutexLock lock(&mutex_);
         ending_ = true;
+        changed_.SignalAll();
       }
       upkeep_.join();
     }
@@ -255,7 +257,11 @@ class GrpcIssuer final : public Issuer {
   // Waits for the next look; true when there is none.
   bool Ending() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(&ending_), options_.upkeep);
+    const absl::Time until = SteadyNow() + options_.upkeep;
+    while (!ending_ && SteadyNow() < until) {
+      changed_.WaitFor(&mutex_, until - SteadyNow());
+    }
+    return ending_;
   }
 
   const IssuerOptions options_;
@@ -268,6 +274,7 @@ class GrpcIssuer final : public Issuer {
   std::unique_ptr<gx::ExternalConnectionAcceptor> entrance_;
   std::unique_ptr<grpc::Server> server_;
   absl::Mutex mutex_;
+  SteadyCondVar changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread upkeep_;
 };

@@ -192,6 +192,7 @@ void GrpcTransport::OnAcceptedHello(StreamId id, const Greeting& greeting) {
         gate_.MakeHello(self, greeting.hello.link_nonce()));
     return;
   }
+  if (status.ok()) status = handler_->Admit(*peer);
   if (status.ok() &&
       static_cast<int64_t>(links_.size()) >= options_.max_links) {
     status = absl::ResourceExhaustedError(
@@ -285,8 +286,6 @@ absl::Status GrpcTransport::Send(LinkId id, ports::Frame frame) {
   link.streams[static_cast<int>(kind)]->SendFrame(std::move(frame), size);
   return absl::OkStatus();
 }
-
-// What the streams tell.
 
 std::shared_ptr<Stream> GrpcTransport::Find(StreamId id) const {
   const auto found = streams_.find(id);

@@ -34,8 +34,7 @@ class GrpcTransport final : public ports::Transport {
  public:
   // `loop` must outlive it.
   GrpcTransport(ports::Loop& loop, GrpcTransportOptions options);
-  // Shutdown.
-  ~GrpcTransport() override;
+  ~GrpcTransport() override;  // Shutdown
   GrpcTransport(const GrpcTransport&) = delete;
   GrpcTransport& operator=(const GrpcTransport&) = delete;
 
@@ -50,7 +49,6 @@ class GrpcTransport final : public ports::Transport {
   // newest certificate of this node. See link_upkeep.h. Call at least once a
   // second in a secured network.
   void RecheckPeers(absl::Time now) { upkeep_.Recheck(now); }
-  // See LinkUpkeep.
   int64_t unrenewed_links() const { return upkeep_.unrenewed(); }
 
   // The address in all later Hellos. "": this node cannot be dialled.
@@ -64,13 +62,16 @@ class GrpcTransport final : public ports::Transport {
   void Shutdown();
 
   void SetHandler(Handler* handler) override { handler_ = handler; }
-  // A malformed address fails with INVALID_ARGUMENT. After Shutdown nothing is
-  // reported.
+  // A bad address fails with INVALID_ARGUMENT. After Shutdown nothing is told.
   void Dial(const std::string& address) override;
   void Close(ports::LinkId id, const absl::Status& reason) override;
   absl::Status Send(ports::LinkId id, ports::Frame frame) override;
   int64_t max_queued_bytes() const override {
     return options_.max_queued_bytes;
+  }
+  int64_t UnsentBytes(ports::LinkId id) const override {
+    const auto found = links_.find(id);
+    return found == links_.end() ? 0 : QueuedIn(found->second.budget);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "daemon/exchange/proto_frames.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -36,18 +37,28 @@ ports::RecordId FromProto(pb::RecordId* message) {
           message->counter(), std::move(*message->mutable_body_sha256())};
 }
 
+pb::ContractField ToProto(core::ContractField field) {
+  return static_cast<pb::ContractField>(static_cast<int>(field) + 1);
+}
+
+core::ContractField FromProto(pb::ContractField field) {
+  return static_cast<core::ContractField>(static_cast<int>(field) - 1);
+}
+
 struct ToControl {
   pb::ControlFrame* out;
 
   void operator()(ports::StateFrame f) const {
     pb::State* m = out->mutable_state();
     m->set_run_id(std::move(f.run_id));
-    m->set_fingerprint(std::move(f.fingerprint));
     m->set_algorithm(std::move(f.algorithm));
     m->set_plan_version(f.plan_version);
     m->set_step(f.step);
     m->set_phase(static_cast<pb::Phase>(f.phase));
     m->set_tracker_epoch(f.tracker_epoch);
+    m->set_wants_answer(f.wants_answer);
+    if (f.contract == core::ContractDigest{}) return;
+    m->mutable_contract()->Add(f.contract.begin(), f.contract.end());
   }
   void operator()(const ports::AskFrame& f) const {
     pb::Ask* m = out->mutable_ask();
@@ -114,6 +125,18 @@ struct ToControl {
     m->set_offset(f.offset);
     m->set_data(std::move(f.data));
   }
+  void operator()(const ports::ContractWant& f) const {
+    pb::ContractWant* m = out->mutable_contract_want();
+    m->set_field(ToProto(f.field));
+    m->set_offset(f.offset);
+  }
+  void operator()(ports::ContractPart f) const {
+    pb::ContractPart* m = out->mutable_contract_part();
+    m->set_field(ToProto(f.field));
+    m->set_total_bytes(f.total_bytes);
+    m->set_offset(f.offset);
+    m->set_data(std::move(f.data));
+  }
 };
 
 absl::StatusOr<ports::Frame> Checked(ports::Frame frame) {
@@ -154,12 +177,17 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       pb::State* m = message->mutable_state();
       ports::StateFrame f;
       f.run_id = std::move(*m->mutable_run_id());
-      f.fingerprint = std::move(*m->mutable_fingerprint());
       f.algorithm = std::move(*m->mutable_algorithm());
       f.plan_version = m->plan_version();
       f.step = m->step();
       f.phase = static_cast<ports::Phase>(m->phase());
       f.tracker_epoch = m->tracker_epoch();
+      f.wants_answer = m->wants_answer();
+      // Of another length: it is compared with as none.
+      if (m->contract_size() == static_cast<int>(f.contract.size())) {
+        std::copy(m->contract().begin(), m->contract().end(),
+                  f.contract.begin());
+      }
       return Checked(std::move(f));
     }
     case pb::ControlFrame::kAsk: {
@@ -241,6 +269,22 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       pb::RecordPart* m = message->mutable_record_part();
       ports::RecordPart f;
       f.record = FromProto(m->mutable_record());
+      f.total_bytes = m->total_bytes();
+      f.offset = m->offset();
+      f.data = std::move(*m->mutable_data());
+      return Checked(std::move(f));
+    }
+    case pb::ControlFrame::kContractWant: {
+      const pb::ContractWant& m = message->contract_want();
+      ports::ContractWant f;
+      f.field = FromProto(m.field());
+      f.offset = m.offset();
+      return Checked(f);
+    }
+    case pb::ControlFrame::kContractPart: {
+      pb::ContractPart* m = message->mutable_contract_part();
+      ports::ContractPart f;
+      f.field = FromProto(m->field());
       f.total_bytes = m->total_bytes();
       f.offset = m->offset();
       f.data = std::move(*m->mutable_data());

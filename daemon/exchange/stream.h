@@ -42,13 +42,22 @@ class SendBudget {
   bool Reserve(int64_t size, StreamKind kind) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns whether the caller must report that there is room again.
   bool Release(int64_t size) ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t queued() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return queued_;
+  }
 
  private:
   const int64_t max_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   int64_t queued_ ABSL_GUARDED_BY(mutex_) = 0;
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
 };
+
+// null: nothing.
+inline int64_t QueuedIn(const std::shared_ptr<SendBudget>& budget) {
+  return budget == nullptr ? 0 : budget->queued();
+}
 
 // In PEM form, as the peer showed them in the TLS handshake; both empty in
 // plain text.

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "daemon/data/batch.h"
@@ -30,11 +32,33 @@ void BatchTensors::Fill(const data::DatasetView& view,
     targets_.resize(rows.size());
     data::FillTargets(view, rows, absl::MakeSpan(targets_));
     answers_ = at::from_blob(targets_.data(), {count}, at::kFloat).to(device_);
+    labels_.clear();
   } else {
     labels_.resize(rows.size());
     data::FillLabels(view, rows, absl::MakeSpan(labels_));
     answers_ = at::from_blob(labels_.data(), {count}, at::kLong).to(device_);
+    targets_.clear();
   }
+}
+
+std::vector<size_t> BatchTensors::WildRows() const {
+  const auto wild = [](float value) {
+    constexpr float kLargest = 1e15F;  // its square is finite
+    return !(std::fabs(value) <= kLargest);
+  };
+  std::vector<size_t> rows;
+  const auto size = static_cast<size_t>(row_size_);
+  const auto count = static_cast<size_t>(input_.size(0));
+  const at::Tensor values = input_.to(at::kCPU).contiguous();
+  const absl::Span<const float> inputs(values.data_ptr<float>(), count * size);
+  for (size_t i = 0; i < count; ++i) {
+    const absl::Span<const float> row = inputs.subspan(i * size, size);
+    if (std::any_of(row.begin(), row.end(), wild) ||
+        (i < targets_.size() && wild(targets_[i]))) {
+      rows.push_back(i);
+    }
+  }
+  return rows;
 }
 
 }  // namespace dfl::learner

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,12 @@ class BatchTensors {
   const at::Tensor& answers() const { return answers_; }  // [rows]
   // Labels of the rows; empty for regression.
   absl::Span<const int64_t> labels() const { return labels_; }
+  // Targets of the rows; empty for classification.
+  absl::Span<const float> targets() const { return targets_; }
+
+  // Which rows of the batch hold an input or a target that is not finite, or so
+  // large that a model has to overflow. For reports: not quick.
+  std::vector<size_t> WildRows() const;
 
  private:
   std::vector<int64_t> shape_;  // of one row

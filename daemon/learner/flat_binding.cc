@@ -89,7 +89,14 @@ absl::StatusOr<FlatBinding::Layout> FlatBinding::Lay(
       break;
     }
     layout.slots.push_back({tensor, offset});
-    if (offset != layout.size) continue;
+    if (offset != layout.size) {
+      for (const ports::TensorInfo& info : layout.infos) {
+        if (info.offset == offset && info.size > 0) {
+          layout.aliases[named.name] = info.name;
+        }
+      }
+      continue;
+    }
     ports::TensorInfo info;
     info.name = named.name;
     info.shape = tensor.sizes().vec();
@@ -99,6 +106,25 @@ absl::StatusOr<FlatBinding::Layout> FlatBinding::Lay(
     layout.infos.push_back(std::move(info));
   }
   return layout;
+}
+
+std::map<std::string, std::string> FlatBinding::aliases() const {
+  std::map<std::string, std::string> aliases = parameters_.aliases;
+  aliases.insert(buffers_.aliases.begin(), buffers_.aliases.end());
+  return aliases;
+}
+
+void FlatBinding::ReadValues(absl::Span<float> parameters,
+                             absl::Span<float> buffers) const {
+  const c10::AutoGradMode no_gradients(false);
+  const auto read = [](const Layout& layout, absl::Span<float> flat) {
+    const std::vector<at::Tensor> views = Views(layout, flat);
+    for (size_t i = 0; i < views.size(); ++i) {
+      views[i].copy_(layout.slots[i].tensor);
+    }
+  };
+  read(parameters_, parameters);
+  read(buffers_, buffers);
 }
 
 std::vector<at::Tensor> FlatBinding::ParameterViews(

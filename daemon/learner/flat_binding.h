@@ -6,6 +6,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,8 +37,15 @@ class FlatBinding {
   const std::vector<ports::TensorInfo>& buffers() const {
     return buffers_.infos;
   }
+  // Names of tied tensors, and the name above that each stands for.
+  std::map<std::string, std::string> aliases() const;
   int64_t parameter_count() const { return parameters_.size; }
   int64_t buffer_count() const { return buffers_.size; }
+
+  // Copies the values that the tensors have, before Bind, into flat vectors of
+  // the sizes above (checked).
+  void ReadValues(absl::Span<float> parameters,
+                  absl::Span<float> buffers) const;
 
   // Sizes are those above (checked), and the memory outlives the tensors. With
   // `staged` the views are of vectors on the tensors' device, which are copied
@@ -72,6 +81,7 @@ class FlatBinding {
   struct Layout {
     std::vector<ports::TensorInfo> infos;
     std::vector<Slot> slots;  // ties included
+    std::map<std::string, std::string> aliases;
     int64_t size = 0;
   };
 

@@ -12,23 +12,34 @@
 
 namespace dfl::learner {
 
-// Whether outputs of this shape for `rows` rows can be used.
-// Errors: INVALID_ARGUMENT says what is allowed. Hinge, logistic and mse also
-// take one output for two classes, whose sign is the class.
+// Whether outputs of this shape and type for `rows` rows can be used.
+// Errors: INVALID_ARGUMENT says what is allowed. A regression may have [rows]
+// or [rows, 1]; so may two classes with hinge, logistic, mse and bce, where the
+// output's sign is the class.
 absl::Status CheckOutputs(const ResolvedSpec& spec, int64_t rows,
-                          absl::Span<const int64_t> shape);
+                          const at::Tensor& outputs);
 
 // The mean loss, a scalar. `answers` [rows] are labels (int64), or targets
-// (float32) if classes is 0. For outputs f and label y of one row:
-//   cross-entropy  ln sum_j e^f_j - f_y
+// (float32) if classes is 0. For outputs f and label y (or target t) of one
+// row:
+//   cross-entropy  w_y (ln sum_j e^f_j - f_y); the mean divides by the sum of
+//                  the rows' weights w_y, which are 1 without class_weights
 //   hinge          sum over j != y of max(0, 1 - f_y + f_j) (Weston and
 //                  Watkins); one output: max(0, 1 - s f), s = -1 or 1
 //   mse            mean over j of (f_j - [j = y])^2; one output: (f - s)^2;
-//                  regression: (f - target)^2
+//                  regression: (f - t)^2
 //   logistic       sum over j of ln(1 + e^(-s_j f_j)), s_j = 1 for j = y, else
 //                  -1; one output: ln(1 + e^(-s f))
+//   bce            binary cross-entropy of logits: as logistic, but the mean
+//                  over j
+//   huber          e = |f - t|, d = huber_delta: e^2 / 2 for e <= d, else
+//                  d (e - d / 2)
 at::Tensor MeanLoss(const ResolvedSpec& spec, const at::Tensor& outputs,
                     const at::Tensor& answers);
+
+// What MeanLoss divides by: the number of rows, or the sum of their weights.
+double LossWeight(const ResolvedSpec& spec, int64_t rows,
+                  absl::Span<const int64_t> labels);
 
 // [rows] int64: the class with the largest output, or the sign's.
 at::Tensor Predictions(const at::Tensor& outputs);

@@ -26,7 +26,7 @@ enum class ModelKind {
   kTorchScript,
 };
 
-enum class LossKind { kCrossEntropy, kHinge, kMse, kLogistic };
+enum class LossKind { kCrossEntropy, kHinge, kMse, kLogistic, kHuber, kBce };
 
 // What the data offers to a model.
 struct DataShape {
@@ -39,30 +39,45 @@ struct ResolvedSpec {
   LossKind loss = LossKind::kCrossEntropy;
   int64_t classes = 0;         // 0: regression
   std::vector<int64_t> input;  // of one example
+  bool reshapes = false;  // the plan gives rows another shape than the data
   std::vector<int64_t> hidden;
   double dropout = 0;
   double l2 = 0;
-  std::string path;  // torchscript
+  double huber_delta = 1;
+  std::vector<double> class_weights;  // [classes]; empty: all 1
+  std::string path;                   // torchscript
 
   // Values in one example.
   int64_t input_size() const;
-  // Width of the output of one of our models. A TorchScript model for two
-  // classes may also have one output.
-  int64_t outputs() const { return classes == 0 ? 1 : classes; }
+  // Width of the output of one of our models: bce of two classes has one. A
+  // TorchScript model may have another (CheckOutputs).
+  int64_t outputs() const;
 };
 
-// "cross-entropy", "hinge", "mse", "logistic".
+// "cross-entropy", "hinge", "mse", "logistic", "huber", "bce".
 absl::string_view LossName(LossKind loss);
 
-// Fills in what `spec` leaves open (input from the data, loss from the model)
-// and checks the rest, alone and against the data.
+// All that the trained objective adds to the model: "cross-entropy",
+// "huber, huber_delta 0.5, l2 0.01". Equal objectives have equal texts.
+std::string LossText(const ResolvedSpec& spec);
+
+// Fills in what `spec` leaves open (input and number of classes from the data,
+// loss from the model) and checks the rest, alone and against the data.
 // Errors: INVALID_ARGUMENT "model.KEY: what was found; allowed: ...".
 absl::StatusOr<ResolvedSpec> ResolveSpec(const core::ModelSpec& spec,
                                          const DataShape& data);
 
-// The spec as text for the fingerprint. Equal models have equal texts, whatever
-// the path of the file and whoever wrote the plan.
-std::string CanonicalText(const ResolvedSpec& spec);
+// The same as far as the contract needs it (LossText, StructureText), for data
+// whose width and number of classes may not be final. data.classes is 0 for a
+// regression, and any other number for classes.
+absl::StatusOr<ResolvedSpec> ResolveStructure(const core::ModelSpec& spec,
+                                              const DataShape& data);
+
+// The structure of the model as text, to be hashed. Equal models have equal
+// texts, whatever the path of the file and whoever wrote the plan. What the
+// data contract says elsewhere is not in it: classes, shape and loss. The input
+// is, where the plan states one.
+std::string StructureText(const ResolvedSpec& spec);
 
 }  // namespace dfl::learner
 

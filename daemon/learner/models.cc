@@ -169,6 +169,9 @@ class OwnModule : public Module {
     FillTensors(seed, info.buffers, table_.buffer_rules(), buffers);
     return absl::OkStatus();
   }
+  absl::Status TakeBack(Assigned /*assigned*/) override {
+    return absl::OkStatus();  // it changes values only
+  }
 
  protected:
   TensorTable table_;
@@ -183,7 +186,8 @@ class LinearModel final : public OwnModule {
         linear_(&table_, "linear", spec.input_size(), spec.outputs(),
                 InitRule::Constant(0)) {}
 
-  at::Tensor Forward(const at::Tensor& input, const ForwardMode&) override {
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input,
+                                     const ForwardMode&) override {
     return linear_(input.flatten(1));
   }
 
@@ -208,8 +212,8 @@ class Mlp final : public OwnModule {
     }
   }
 
-  at::Tensor Forward(const at::Tensor& input,
-                     const ForwardMode& mode) override {
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input,
+                                     const ForwardMode& mode) override {
     at::Tensor x = input.flatten(1);
     for (size_t i = 0; i + 1 < layers_.size(); ++i) {
       x = at::relu(layers_[i](x));
@@ -251,7 +255,8 @@ class Cnn final : public OwnModule {
         fc1_(&table_, "fc1", 32 * 8 * 8, 128, InitRule::BeforeRelu(32 * 8 * 8)),
         fc2_(&table_, "fc2", 128, spec.outputs(), InitRule::Output(128)) {}
 
-  at::Tensor Forward(const at::Tensor& input, const ForwardMode&) override {
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input,
+                                     const ForwardMode&) override {
     at::Tensor x =
         at::relu(at::max_pool2d(conv1_(ChannelsLast(input)), {2, 2}));
     x = at::relu(at::max_pool2d(conv2_(x), {2, 2}));
@@ -341,8 +346,8 @@ class Resnet final : public OwnModule {
         fc_(&table_, "fc", plan.widths.back(), spec.outputs(),
             InitRule::Output(plan.widths.back())) {}
 
-  at::Tensor Forward(const at::Tensor& input,
-                     const ForwardMode& mode) override {
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input,
+                                     const ForwardMode& mode) override {
     at::Tensor x =
         at::relu(stem_bn_(stem_(ChannelsLast(input)), mode.training));
     if (imagenet_stem_) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});

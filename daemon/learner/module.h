@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/ports/learner.h"
 
@@ -31,10 +32,23 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  // input [rows, ...] float32 -> [rows, outputs] (a TorchScript regression:
-  // [rows] too).
-  virtual at::Tensor Forward(const at::Tensor& input,
-                             const ForwardMode& mode) = 0;
+  // input [rows, ...] float32 -> outputs, which CheckOutputs has to check.
+  // Errors: INVALID_ARGUMENT when a file's model gives no tensor.
+  virtual absl::StatusOr<at::Tensor> Forward(const at::Tensor& input,
+                                             const ForwardMode& mode) = 0;
+
+  // What to do with the new tensors that a file's model gives a name of its own
+  // (`self.mean = ...`) instead of changing the bound tensor's values.
+  enum class Assigned {
+    kKeep,  // their values go to the bound tensors: after training's backward
+    kDrop,  // after an evaluation
+  };
+  // Makes the module's names stand for the tensors of Parameters() and
+  // Buffers() again. Call after each Forward, once its graph is no longer
+  // needed.
+  // Errors: INVALID_ARGUMENT names a trained tensor that got another one
+  // (kKeep), or a buffer that got one of another shape or type.
+  virtual absl::Status TakeBack(Assigned assigned) = 0;
 
   // Trained tensors and floating-point buffers, in flat order.
   virtual std::vector<NamedTensor> Parameters() const = 0;

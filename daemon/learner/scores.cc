@@ -1,5 +1,7 @@
 #include "daemon/learner/scores.h"
 
+#include <cmath>
+
 #include "daemon/base/check.h"
 
 namespace dfl::learner {
@@ -37,6 +39,34 @@ double Scores::MacroF1() const {
     sum += 2.0 * static_cast<double>(count.both) / static_cast<double>(total);
   }
   return seen == 0 ? 0 : sum / static_cast<double>(seen);
+}
+
+void RegressionScores::Add(absl::Span<const float> targets,
+                           absl::Span<const float> outputs) {
+  DFL_CHECK(targets.size() == outputs.size());
+  if (rows_ == 0 && !targets.empty()) first_ = targets[0];
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const double target = targets[i];
+    const double error = outputs[i] - target;
+    absolute_ += std::fabs(error);
+    squares_ += error * error;
+    sum_ += target - first_;
+    sum_of_squares_ += (target - first_) * (target - first_);
+  }
+  rows_ += static_cast<int64_t>(targets.size());
+}
+
+std::optional<double> RegressionScores::MeanAbsolute() const {
+  if (rows_ == 0) return std::nullopt;
+  return absolute_ / static_cast<double>(rows_);
+}
+
+std::optional<double> RegressionScores::RSquared() const {
+  if (rows_ == 0) return std::nullopt;
+  const double spread =
+      sum_of_squares_ - sum_ * sum_ / static_cast<double>(rows_);
+  if (!(spread > 0)) return std::nullopt;
+  return 1 - squares_ / spread;
 }
 
 }  // namespace dfl::learner

@@ -1,8 +1,10 @@
-// Accuracy and macro F1, counted from predictions batch by batch. Torch-free.
+// Accuracy and macro F1 of a classification, errors of a regression, gathered
+// batch by batch. Torch-free.
 #ifndef DFL_LEARNER_SCORES_H_
 #define DFL_LEARNER_SCORES_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -33,6 +35,29 @@ class Scores {
   };
   std::vector<Count> counts_;  // [classes]
   int64_t rows_ = 0;
+};
+
+// Thread-compatible.
+class RegressionScores {
+ public:
+  // Targets and outputs of the same rows.
+  void Add(absl::Span<const float> targets, absl::Span<const float> outputs);
+
+  int64_t rows() const { return rows_; }
+  // Mean of |output - target|; none without rows.
+  std::optional<double> MeanAbsolute() const;
+  // R^2 = 1 - sum (output - target)^2 / sum (target - mean target)^2, at most
+  // 1; none where all targets are the same.
+  std::optional<double> RSquared() const;
+
+ private:
+  int64_t rows_ = 0;
+  double absolute_ = 0;
+  double squares_ = 0;
+  // Of the targets' distances to the first one, which costs fewer digits.
+  double first_ = 0;
+  double sum_ = 0;
+  double sum_of_squares_ = 0;
 };
 
 }  // namespace dfl::learner

@@ -39,6 +39,13 @@ absl::Status Failure(absl::string_view what, absl::string_view message) {
 
 }  // namespace
 
+absl::Status NotTorchScript(const absl::Status& status) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "not a usable TorchScript file: ", status.message(),
+      "; allowed: a whole file written by torch.jit.save of a version that "
+      "this LibTorch reads"));
+}
+
 absl::Status Guarded(absl::string_view what,
                      const std::function<absl::Status()>& body) {
   try {

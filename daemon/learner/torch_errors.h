@@ -15,6 +15,9 @@ namespace dfl::learner {
 absl::Status Guarded(absl::string_view what,
                      const std::function<absl::Status()>& body);
 
+// INVALID_ARGUMENT for a file that LibTorch cannot read; `status` is Guarded's.
+absl::Status NotTorchScript(const absl::Status& status);
+
 }  // namespace dfl::learner
 
 #endif  // DFL_LEARNER_TORCH_ERRORS_H_

@@ -1,18 +1,17 @@
 #include "daemon/learner/torch_learner.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <numeric>
+#include <map>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,43 +20,34 @@
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/data/batch_sampler.h"
+#include "daemon/learner/bad_batch.h"
 #include "daemon/learner/batch_tensors.h"
 #include "daemon/learner/dropout.h"
-#include "daemon/learner/fingerprint.h"
+#include "daemon/learner/evaluation.h"
 #include "daemon/learner/flat_binding.h"
 #include "daemon/learner/losses.h"
+#include "daemon/learner/model_hash.h"
 #include "daemon/learner/model_spec.h"
 #include "daemon/learner/models.h"
 #include "daemon/learner/module.h"
 #include "daemon/learner/process_settings.h"
 #include "daemon/learner/regulariser.h"
-#include "daemon/learner/scores.h"
 #include "daemon/learner/torch_errors.h"
 #include "daemon/learner/torchscript.h"
+#include "daemon/learner/training_pass.h"
+#include "daemon/learner/trial.h"
 
 namespace dfl::learner {
 namespace {
-
-// The order of the test rows: the same on every node and in every run, so that
-// the first rows of it are a fixed sample.
-std::vector<int64_t> EvaluationOrder(int64_t rows) {
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  Rng(DeriveSeed(0, "evaluation order")).Shuffle(absl::MakeSpan(order));
-  return order;
-}
-
-// Rows evaluated at once: what one takes as activations grows with its size.
-int64_t EvaluationBatch(int64_t row_size) {
-  constexpr int64_t kValues = 100000;
-  return std::max<int64_t>(1, std::min<int64_t>(256, kValues / row_size));
-}
 
 // What a module needs to become a learner.
 struct Parts {
   ResolvedSpec spec;
   std::unique_ptr<Module> module;
-  std::string file_hash;  // "" unless TorchScript
+  std::string archive_hash;  // "" unless TorchScript
+  std::vector<ports::FixedTensor> others;
+  std::map<std::string, std::string> other_aliases;
+  TrialResult trial;
 };
 
 class TorchLearner : public ports::Learner {
@@ -78,7 +68,13 @@ class TorchLearner : public ports::Learner {
     info_.buffers = binding_.buffers();
     info_.parameter_count = binding_.parameter_count();
     info_.buffer_count = binding_.buffer_count();
-    info_.fingerprint = Fingerprint(spec_, info_, parts.file_hash);
+    info_.others = std::move(parts.others);
+    info_.aliases = binding_.aliases();
+    info_.aliases.merge(parts.other_aliases);
+    info_.min_batch_rows = parts.trial.min_rows;
+    info_.warnings = std::move(parts.trial.warnings);
+    FillContract(parts.archive_hash);
+    sampler_.set_min_rows(info_.min_batch_rows);
     data_info_.train_rows = data_.train.size();
     data_info_.test_rows = data_.test.has_value() ? data_.test->size() : 0;
     data_info_.classes = spec_.classes;
@@ -95,7 +91,10 @@ class TorchLearner : public ports::Learner {
 
   absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
                     absl::Span<float> buffers) override {
-    DFL_CHECK(!bound_);
+    if (bound_) {
+      return absl::FailedPreconditionError(
+          "learner: it is bound already; allowed: one binding of a learner");
+    }
     const bool sizes_fit =
         static_cast<int64_t>(parameters.size()) == info_.parameter_count &&
         static_cast<int64_t>(gradient.size()) == info_.parameter_count &&
@@ -118,7 +117,7 @@ class TorchLearner : public ports::Learner {
   }
 
   absl::Status Initialise(uint64_t seed) override {
-    DFL_CHECK(bound_);
+    DFL_RETURN_IF_ERROR(CheckBound());
     return Guarded("initialising the model", [&] {
       return module_->Initialise(seed, info_, parameters_, buffers_);
     });
@@ -126,34 +125,105 @@ class TorchLearner : public ports::Learner {
 
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
-    DFL_CHECK(bound_ && request.batch_size >= 1);
+    DFL_RETURN_IF_ERROR(CheckBound());
+    DFL_CHECK(request.batch_size >= 1);
     EnterThread();
     sampler_.set_batch_size(request.batch_size);
-    const absl::Span<const int64_t> rows =
-        request.same_batch ? sampler_.Again() : sampler_.Next();
+    const absl::Span<const int64_t> rows = request.same_batch && batch_is_good_
+                                               ? sampler_.Again()
+                                               : sampler_.Next();
+    KeepBuffers();
+    const absl::StatusOr<double> loss = BatchLoss(request.step, rows);
+    batch_is_good_ = loss.ok();
+    if (!loss.ok()) {
+      PutBuffersBack();
+      std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+      return loss.status();
+    }
     ports::GradientResult result;
     result.rows = static_cast<int64_t>(rows.size());
-    DFL_RETURN_IF_ERROR(Guarded(absl::StrCat("gradient ", request.step), [&] {
-      const c10::AutoGradMode gradients(true);
-      batch_.Fill(data_.train, rows, data_.standardizer);
-      binding_.BeginGradient();
-      ForwardMode mode;
-      mode.training = true;
-      mode.dropout_seed = DropoutSeed(options_.data_seed, request.step);
-      const at::Tensor loss = MeanLoss(
-          spec_, module_->Forward(batch_.input(), mode), batch_.answers());
-      loss.backward();
-      result.loss = loss.item<double>();
-      return binding_.EndGradient();
-    }));
-    result.loss += AddRegulariser(spec_.l2, parameters_, gradient_);
-    DFL_RETURN_IF_ERROR(CheckFinite(request.step, result.loss));
+    result.loss = *loss;
     return result;
   }
 
   absl::StatusOr<ports::Predictions> Predict(
       const ports::PredictRequest& request) override {
-    DFL_CHECK(bound_ && request.batch_size >= 1);
+    DFL_RETURN_IF_ERROR(CheckBound());
+    DFL_CHECK(request.batch_size >= 1);
+    DFL_RETURN_IF_ERROR(CheckPredict(request));
+    EnterThread();
+    sampler_.set_batch_size(request.batch_size);
+    const absl::Span<const int64_t> rows = sampler_.Next();
+    ports::Predictions result;
+    result.rows = static_cast<int64_t>(rows.size());
+    KeepBuffers();
+    const absl::Status status = Guarded("prediction", [&]() -> absl::Status {
+      batch_.Fill(data_.train, rows, data_.standardizer);
+      binding_.BeginEvaluation();
+      DFL_RETURN_IF_ERROR(PredictBatch(&result));
+      for (const core::ModelValues& model : *request.models) {
+        // Of the buffers a copy: a model may change them even so.
+        lent_buffers_.assign(model.buffers.begin(), model.buffers.end());
+        binding_.Borrow(model.parameters, lent_buffers_);
+        DFL_RETURN_IF_ERROR(PredictBatch(&result));
+      }
+      return absl::OkStatus();
+    });
+    DFL_RETURN_IF_ERROR(Guarded("prediction", [&] {
+      binding_.Return();
+      return absl::OkStatus();
+    }));
+    PutBuffersBack();
+    DFL_RETURN_IF_ERROR(status);
+    return result;
+  }
+
+  absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override {
+    DFL_RETURN_IF_ERROR(CheckBound());
+    if (data_info_.test_rows == 0) {
+      return absl::FailedPreconditionError(
+          "evaluation: this node has no test data; allowed: a test set in its "
+          "settings");
+    }
+    EnterThread();
+    const int64_t total = max_rows > 0
+                              ? std::min(max_rows, data_info_.test_rows)
+                              : data_info_.test_rows;
+    KeepBuffers();
+    ports::Evaluation result;
+    const absl::Status status = Guarded("evaluation", [&]() -> absl::Status {
+      DFL_ASSIGN_OR_RETURN(result,
+                           EvaluateRows(Bound(), *data_.test,
+                                        absl::MakeConstSpan(evaluation_order_)
+                                            .first(static_cast<size_t>(total)),
+                                        data_.standardizer, batch_));
+      return absl::OkStatus();
+    });
+    PutBuffersBack();
+    DFL_RETURN_IF_ERROR(status);
+    return result;
+  }
+
+ protected:
+  Module& module() { return *module_; }
+  const FlatBinding& binding() const { return binding_; }
+
+ private:
+  // The bound buffers as they are before a pass, and back to that. Models
+  // without buffers pay nothing.
+  void KeepBuffers() { kept_buffers_.assign(buffers_.begin(), buffers_.end()); }
+  void PutBuffersBack() {
+    std::copy(kept_buffers_.begin(), kept_buffers_.end(), buffers_.begin());
+  }
+
+  absl::Status CheckBound() const {
+    if (bound_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "learner: the model is not bound to memory (did that fail before?); "
+        "allowed: after Bind");
+  }
+
+  absl::Status CheckPredict(const ports::PredictRequest& request) const {
     if (spec_.classes == 0) {
       return absl::FailedPreconditionError(
           "prediction: the model is a regression and tells no classes");
@@ -169,106 +239,69 @@ class TorchLearner : public ports::Learner {
                        " buffer values given; allowed: ", parameters_.size(),
                        " and ", buffers_.size()));
     }
-    EnterThread();
-    sampler_.set_batch_size(request.batch_size);
-    const absl::Span<const int64_t> rows = sampler_.Next();
-    ports::Predictions result;
-    result.rows = static_cast<int64_t>(rows.size());
-    const absl::Status status = Guarded("prediction", [&] {
-      const c10::AutoGradMode no_gradients(false);
-      batch_.Fill(data_.train, rows, data_.standardizer);
-      binding_.BeginEvaluation();
-      result.probabilities.push_back(PredictBatch());
-      for (const core::ModelValues& model : *request.models) {
-        binding_.Borrow(model.parameters, model.buffers);
-        result.probabilities.push_back(PredictBatch());
-      }
-      return absl::OkStatus();
-    });
-    DFL_RETURN_IF_ERROR(Guarded("prediction", [&] {
-      binding_.Return();
-      return absl::OkStatus();
-    }));
-    DFL_RETURN_IF_ERROR(status);
-    return result;
+    return absl::OkStatus();
   }
 
-  absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override {
-    DFL_CHECK(bound_);
-    if (data_info_.test_rows == 0) {
-      return absl::FailedPreconditionError(
-          "evaluation: this node has no test data; allowed: a test set in its "
-          "settings");
-    }
-    EnterThread();
-    const int64_t total = max_rows > 0
-                              ? std::min(max_rows, data_info_.test_rows)
-                              : data_info_.test_rows;
-    ports::Evaluation result;
-    DFL_RETURN_IF_ERROR(Guarded("evaluation", [&] {
-      result = EvaluateRows(absl::MakeConstSpan(evaluation_order_)
-                                .first(static_cast<size_t>(total)));
-      return absl::OkStatus();
-    }));
-    return result;
+  void FillContract(const std::string& archive_hash) {
+    core::DataContract& contract = info_.contract;
+    contract = data_.contract;
+    contract.task = spec_.classes == 0 ? core::Task::kRegression
+                                       : core::Task::kClassification;
+    contract.shape = data_.train.dataset().shape();
+    contract.loss = LossText(spec_);
+    contract.model = ModelHash(spec_, archive_hash);
   }
 
- protected:
-  const Module& module() const { return *module_; }
-  const FlatBinding& binding() const { return binding_; }
-
- private:
   void EnterThread() {
     if (std::this_thread::get_id() == thread_) return;
     thread_ = std::this_thread::get_id();
     SetCallingThread(options_.threads);
   }
 
-  absl::Status CheckFinite(int64_t step, double loss) const {
-    const bool loss_finite = std::isfinite(loss);
-    if (loss_finite && AllFinite(gradient_)) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(
-        "gradient ", step, ": the ", loss_finite ? "gradient" : "loss",
-        " is not finite", loss_finite ? "" : absl::StrCat(" (", loss, ")"),
-        "; either training diverged (smaller steps help) or the data holds "
-        "values that are not finite or far too large (standardise it)"));
-  }
+  BoundModel Bound() { return {spec_, *module_, binding_}; }
 
-  // [rows x classes] of what is in batch_.
-  std::vector<double> PredictBatch() {
-    const at::Tensor p = Probabilities(module_->Forward(batch_.input(), {}))
-                             .to(at::kCPU)
-                             .contiguous();
-    const double* const values = p.data_ptr<double>();
-    return std::vector<double>(values, values + p.numel());
-  }
-
-  ports::Evaluation EvaluateRows(absl::Span<const int64_t> rows) {
-    const c10::AutoGradMode no_gradients(false);
-    binding_.BeginEvaluation();
-    const size_t step =
-        static_cast<size_t>(EvaluationBatch(data_.test->dataset().row_size()));
-    Scores scores(spec_.classes);
-    double loss_sum = 0;
-    for (size_t begin = 0; begin < rows.size(); begin += step) {
-      const absl::Span<const int64_t> part = rows.subspan(begin, step);
-      batch_.Fill(*data_.test, part, data_.standardizer);
-      const at::Tensor outputs = module_->Forward(batch_.input(), {});
-      loss_sum += MeanLoss(spec_, outputs, batch_.answers()).item<double>() *
-                  static_cast<double>(part.size());
-      if (spec_.classes == 0) continue;
-      const at::Tensor predictions =
-          Predictions(outputs).to(at::kCPU).contiguous();
-      scores.Add(
-          batch_.labels(),
-          absl::MakeConstSpan(predictions.data_ptr<int64_t>(), part.size()));
+  // Leaves the gradient of these rows in the bound vector, and returns their
+  // loss. An error may leave anything there and in the buffers.
+  absl::StatusOr<double> BatchLoss(int64_t step,
+                                   absl::Span<const int64_t> rows) {
+    const std::string name = absl::StrCat("gradient ", step);
+    double loss = 0;
+    const absl::Status status = Guarded(name, [&]() -> absl::Status {
+      batch_.Fill(data_.train, rows, data_.standardizer);
+      DFL_ASSIGN_OR_RETURN(
+          loss, ComputeGradient(Bound(), batch_,
+                                DropoutSeed(options_.data_seed, step)));
+      return absl::OkStatus();
+    });
+    if (absl::IsResourceExhausted(status)) return status;
+    if (!status.ok()) {
+      return absl::DataLossError(absl::StrCat(
+          absl::StartsWith(status.message(), name) ? ""
+                                                   : absl::StrCat(name, ": "),
+          status.message(), "; ",
+          DescribeRows(data_.train, "training", rows, batch_)));
     }
-    ports::Evaluation result;
-    result.rows = static_cast<int64_t>(rows.size());
-    result.loss = loss_sum / static_cast<double>(rows.size());
-    result.accuracy = scores.Accuracy();
-    result.macro_f1 = scores.MacroF1();
-    return result;
+    loss += AddRegulariser(spec_.l2, parameters_, gradient_);
+    const char* const wild = !std::isfinite(loss)    ? "the loss"
+                             : !AllFinite(gradient_) ? "the gradient"
+                             : !AllFinite(buffers_)  ? "a buffer"
+                                                     : nullptr;
+    if (wild == nullptr) return loss;
+    return absl::DataLossError(absl::StrCat(
+        name, ": ", wild, " is not finite; ",
+        DescribeRows(data_.train, "training", rows, batch_),
+        "; either training diverged (smaller steps help) or the data is to be "
+        "mended or standardised"));
+  }
+
+  // Adds the probabilities, [rows x classes], of what is in batch_.
+  absl::Status PredictBatch(ports::Predictions* result) {
+    DFL_ASSIGN_OR_RETURN(const at::Tensor outputs,
+                         ComputeOutputs(Bound(), batch_));
+    const at::Tensor p = Probabilities(outputs).to(at::kCPU).contiguous();
+    const double* const values = p.data_ptr<double>();
+    result->probabilities.emplace_back(values, values + p.numel());
+    return absl::OkStatus();
   }
 
   ResolvedSpec spec_;
@@ -285,8 +318,11 @@ class TorchLearner : public ports::Learner {
   absl::Span<float> parameters_;
   absl::Span<float> gradient_;
   absl::Span<float> buffers_;
+  std::vector<float> kept_buffers_;
+  std::vector<float> lent_buffers_;
   bool bound_ = false;
-  std::thread::id thread_;  // the last caller's
+  bool batch_is_good_ = true;  // the last one gave a gradient
+  std::thread::id thread_;     // the last caller's
 };
 
 class TorchScriptLearner final : public TorchLearner,
@@ -306,7 +342,7 @@ class TorchScriptLearner final : public TorchLearner,
           buffers.size(), " buffer values given; allowed: ", n, " and ", b));
     }
     return Guarded("TorchScript export", [&] {
-      return static_cast<const ScriptModule&>(module()).Export(
+      return static_cast<ScriptModule&>(module()).Export(
           binding().ParameterViews(parameters), binding().BufferViews(buffers),
           sink);
     });
@@ -343,17 +379,45 @@ absl::Status CheckData(const LearnerData& data) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Parts> MakeParts(const ResolvedSpec& spec, at::Device device) {
+// Tries the model of a file, which is read twice for that: trying it changes
+// it.
+absl::StatusOr<TrialResult> TryFile(const ResolvedSpec& spec,
+                                    const LearnerData& data,
+                                    const LearnerOptions& options) {
+  const at::Device device(options.device);
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<ScriptModule> module,
+                       ScriptModule::Load(spec, device));
+  auto result = TryModel(
+      spec, {data.train, data.standardizer, options.batch_size, device},
+      *module);
+  if (!result.ok()) return Annotate(result.status(), spec.path);
+  for (std::string& warning : result->warnings) {
+    warning = absl::StrCat(spec.path, ": ", warning);
+  }
+  return result;
+}
+
+absl::StatusOr<Parts> MakeParts(const ResolvedSpec& spec,
+                                const LearnerData& data,
+                                const LearnerOptions& options) {
+  const at::Device device(options.device);
   Parts parts;
   parts.spec = spec;
-  if (spec.kind == ModelKind::kTorchScript) {
-    DFL_ASSIGN_OR_RETURN(std::unique_ptr<ScriptModule> module,
-                         ScriptModule::Load(spec, device));
-    parts.file_hash = module->file_hash();
-    parts.module = std::move(module);
-  } else {
+  if (spec.kind != ModelKind::kTorchScript) {
+    // Every kind of ours takes any number of rows in both modes.
     parts.module = BuildModel(spec, device);
+    return parts;
   }
+  DFL_ASSIGN_OR_RETURN(parts.trial, TryFile(spec, data, options));
+  DFL_ASSIGN_OR_RETURN(std::unique_ptr<ScriptModule> module,
+                       ScriptModule::Load(spec, device));
+  parts.archive_hash = module->archive_hash();
+  parts.others = module->Others();
+  parts.other_aliases = module->OtherAliases();
+  for (std::string& warning : module->Warnings()) {
+    parts.trial.warnings.push_back(std::move(warning));
+  }
+  parts.module = std::move(module);
   return parts;
 }
 
@@ -361,8 +425,7 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
     const core::ModelSpec& spec, const ResolvedSpec& resolved, LearnerData data,
     const LearnerOptions& options) {
   SetProcess(options.threads);
-  DFL_ASSIGN_OR_RETURN(Parts parts,
-                       MakeParts(resolved, at::Device(options.device)));
+  DFL_ASSIGN_OR_RETURN(Parts parts, MakeParts(resolved, data, options));
   auto binding =
       FlatBinding::Create(parts.module->Parameters(), parts.module->Buffers());
   if (!binding.ok()) return Annotate(binding.status(), resolved.path);
@@ -402,6 +465,19 @@ absl::Status CheckDevice(const std::string& device) {
                          found - 1)));
 }
 
+absl::StatusOr<ModelIdentity> IdentifyModel(const core::ModelSpec& spec,
+                                            core::Task task,
+                                            const std::vector<int64_t>& shape) {
+  const int64_t classes = task == core::Task::kRegression ? 0 : 1;
+  DFL_ASSIGN_OR_RETURN(const ResolvedSpec resolved,
+                       ResolveStructure(spec, {shape, classes}));
+  std::string archive;
+  if (resolved.kind == ModelKind::kTorchScript) {
+    DFL_ASSIGN_OR_RETURN(archive, HashArchive(resolved.path));
+  }
+  return ModelIdentity{LossText(resolved), ModelHash(resolved, archive)};
+}
+
 absl::StatusOr<std::unique_ptr<ports::Learner>> CreateTorchLearner(
     const core::ModelSpec& spec, LearnerData data,
     const LearnerOptions& options) {
@@ -412,6 +488,9 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> CreateTorchLearner(
   shape.classes = data.train.dataset().classes();
   if (data.test.has_value()) {
     shape.classes = std::max(shape.classes, data.test->dataset().classes());
+  }
+  if (!data.contract.classes.empty()) {
+    shape.classes = static_cast<int64_t>(data.contract.classes.size());
   }
   DFL_ASSIGN_OR_RETURN(const ResolvedSpec resolved, ResolveSpec(spec, shape));
   std::unique_ptr<ports::Learner> learner;

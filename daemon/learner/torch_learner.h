@@ -7,6 +7,9 @@
 // the algorithm's. With device "cuda" the module has flat vectors of its own on
 // the device and each call makes one copy each way.
 //
+// A model that normalises by the batch never gets a batch of one row: a last
+// batch of one is joined to the batch before (data/batch_sampler.h).
+//
 // Settings of the process that creating a learner changes: LibTorch's intra-op
 // and inter-op threads, OpenBLAS's threads where it is loaded, and glibc's
 // limits for giving memory back (process_settings.h). The last learner created
@@ -25,12 +28,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/data/dataset.h"
 #include "daemon/data/standardizer.h"
@@ -48,6 +53,9 @@ struct LearnerData {
   absl::optional<data::DatasetView> test;
   // Applied to both.
   data::Standardizer standardizer;
+  // What the rows mean; the learner fills in task, shape, loss and model. The
+  // labels are numbers of its classes.
+  core::DataContract contract;
 };
 
 struct LearnerOptions {
@@ -57,6 +65,8 @@ struct LearnerOptions {
   int threads = 1;
   // The seed of mini-batches and dropout; it differs between nodes.
   uint64_t data_seed = 1;
+  // Of the plan: a model from a file is tried with it. >= 1.
+  int64_t batch_size = 32;
 };
 
 // Whether gradients can be computed on `device`: "cpu"; or "cuda" (the same as
@@ -68,13 +78,28 @@ absl::Status CheckDevice(const std::string& device);
 // The version of LibTorch, such as "2.6.0".
 std::string TorchVersion();
 
-// Builds the model that `spec` names for this data. A TorchScript file is read
-// and tried on one batch of zeros.
+// What a data contract says of a model.
+struct ModelIdentity {
+  std::string loss;   // with all its settings
+  std::string model;  // 64 hexadecimal digits
+};
+
+// Of the model that `spec` names, for a task and rows of this shape, which may
+// not be final. CreateTorchLearner's contract says the same. Reads a
+// TorchScript file and builds no model.
+// Errors: as CreateTorchLearner, as far as that tells.
+absl::StatusOr<ModelIdentity> IdentifyModel(const core::ModelSpec& spec,
+                                            core::Task task,
+                                            const std::vector<int64_t>& shape);
+
+// Builds the model that `spec` names for this data. A TorchScript file is read,
+// and tried on this node's rows (trial.h).
 // Errors, naming what was found and what is allowed:
 //   INVALID_ARGUMENT     the spec is wrong, alone or for this data; a file is
 //                        no TorchScript, has nothing to train, has a trained
-//                        tensor that is not float32, or does not fit input and
-//                        classes
+//                        tensor that is not float32, cannot be used for the
+//                        node's rows in one of the two modes, or needs batches
+//                        of two rows where there is one
 //   NOT_FOUND, PERMISSION_DENIED  the file
 //   FAILED_PRECONDITION  as CheckDevice
 //   RESOURCE_EXHAUSTED   memory
@@ -94,7 +119,8 @@ class TorchScriptExporter {
 
   // Exports the loaded model with `parameters` [n] and `buffers` [b] (a
   // snapshot, or the bound ones) in place of its own. Integer buffers and
-  // frozen parameters stay as they are. Needs memory for one more model.
+  // frozen parameters stay as they are, and so do the modes of the parts. Needs
+  // memory for one more model.
   // Errors: INVALID_ARGUMENT for other sizes; the sink's; INTERNAL.
   virtual absl::Status ExportTorchScript(absl::Span<const float> parameters,
                                          absl::Span<const float> buffers,

@@ -7,15 +7,17 @@
 
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/learner/fingerprint.h"
-#include "daemon/learner/losses.h"
+#include "daemon/learner/model_hash.h"
+#include "daemon/learner/script_modes.h"
+#include "daemon/learner/script_slots.h"
 #include "daemon/learner/torch_errors.h"
 
 namespace dfl::learner {
@@ -54,19 +56,49 @@ struct LoadedFile {
 absl::StatusOr<LoadedFile> LoadFile(const std::string& path,
                                     at::Device device) {
   LoadedFile loaded;
-  DFL_ASSIGN_OR_RETURN(loaded.hash, HashFile(path));
+  DFL_ASSIGN_OR_RETURN(loaded.hash, HashArchive(path));
   const absl::Status status = Guarded(path, [&] {
     loaded.module = torch::jit::load(path, device);
     return CheckFile(path, loaded.module);
   });
-  if (absl::IsInternal(status)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "not a usable TorchScript file: ", status.message(),
-        "; allowed: a whole file written by torch.jit.save of a version that "
-        "this LibTorch reads"));
-  }
+  if (absl::IsInternal(status)) return NotTorchScript(status);
   DFL_RETURN_IF_ERROR(status);
   return loaded;
+}
+
+// The name that safetensors files have for it; "" where they have none.
+std::string DtypeName(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+      return "F64";
+    case at::kFloat:
+      return "F32";
+    case at::kHalf:
+      return "F16";
+    case at::kBFloat16:
+      return "BF16";
+    case at::kLong:
+      return "I64";
+    case at::kInt:
+      return "I32";
+    case at::kShort:
+      return "I16";
+    case at::kChar:
+      return "I8";
+    case at::kByte:
+      return "U8";
+    case at::kBool:
+      return "BOOL";
+    default:
+      return "";
+  }
+}
+
+std::string BytesOf(const at::Tensor& tensor) {
+  const c10::AutoGradMode no_gradients(false);
+  const at::Tensor plain = tensor.detach().to(at::kCPU).contiguous();
+  return std::string(static_cast<const char*>(plain.data_ptr()),
+                     plain.nbytes());
 }
 
 // Gives tensors of a module other values while it lives. Each gets memory of
@@ -103,27 +135,88 @@ class Lent {
   std::vector<std::pair<at::Tensor, at::Tensor>> before_;
 };
 
+std::vector<NamedTensor> TrainedParameters(const torch::jit::Module& module) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& named : module.named_parameters()) {
+    if (named.value.requires_grad()) {
+      tensors.push_back({named.name, named.value});
+    }
+  }
+  return tensors;
+}
+
+bool IsBound(const NamedTensor& buffer, const ScriptModes& modes) {
+  return buffer.tensor.is_floating_point() && !modes.IsConstant(buffer.name);
+}
+
+std::vector<NamedTensor> BoundBuffers(const torch::jit::Module& module,
+                                      const ScriptModes& modes) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& named : module.named_buffers()) {
+    const NamedTensor buffer{named.name, named.value};
+    if (IsBound(buffer, modes)) tensors.push_back(buffer);
+  }
+  return tensors;
+}
+
+// Frozen parameters, integers, and constants of frozen parts.
+std::vector<NamedTensor> OtherTensors(const torch::jit::Module& module,
+                                      const ScriptModes& modes) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& named : module.named_parameters()) {
+    if (!named.value.requires_grad()) {
+      tensors.push_back({named.name, named.value});
+    }
+  }
+  for (const auto& named : module.named_buffers()) {
+    const NamedTensor buffer{named.name, named.value};
+    if (!IsBound(buffer, modes)) tensors.push_back(buffer);
+  }
+  return tensors;
+}
+
+// What `name` stands for now: forward may have assigned another tensor.
+at::Tensor Current(torch::jit::Module module, const std::string& name) {
+  std::vector<std::string> path = absl::StrSplit(name, '.');
+  const std::string attribute = path.back();
+  path.pop_back();
+  for (const std::string& part : path) module = module.attr(part).toModule();
+  return module.attr(attribute).toTensor();
+}
+
 class LoadedScript final : public ScriptModule {
  public:
-  LoadedScript(LoadedFile file, std::string path, at::Device device)
+  LoadedScript(LoadedFile file, std::string path)
       : module_(file.module),
         hash_(std::move(file.hash)),
         path_(std::move(path)),
-        device_(device) {
+        modes_(module_),
+        parameters_(TrainedParameters(module_)),
+        buffers_(BoundBuffers(module_, modes_)),
+        slots_(module_, parameters_, buffers_) {
     SetTraining(false);
   }
 
-  at::Tensor Forward(const at::Tensor& input,
-                     const ForwardMode& mode) override {
-    return Run(input, mode).toTensor();
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input,
+                                     const ForwardMode& mode) override {
+    if (mode.training != training_) SetTraining(mode.training);
+    // Scripted random operators know no generator but the global one.
+    if (mode.training) at::manual_seed(mode.dropout_seed);
+    // The optimising executor of LibTorch 2.6 breaks on the third step of a
+    // scripted matmul and sum.
+    const GraphOptimizerEnabledGuard plain(false);
+    const torch::jit::IValue value = module_.forward({input});
+    if (value.isTensor() && value.toTensor().defined()) return value.toTensor();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "forward gives a ", value.tagKind(), "; allowed: one tensor"));
   }
 
-  std::vector<NamedTensor> Parameters() const override {
-    return TrainedParameters(module_);
+  absl::Status TakeBack(Assigned assigned) override {
+    return slots_.TakeBack(assigned);
   }
-  std::vector<NamedTensor> Buffers() const override {
-    return FloatingBuffers(module_);
-  }
+
+  std::vector<NamedTensor> Parameters() const override { return parameters_; }
+  std::vector<NamedTensor> Buffers() const override { return buffers_; }
 
   absl::Status Initialise(uint64_t /*seed*/, const ports::ModelInfo& info,
                           absl::Span<float> parameters,
@@ -135,79 +228,79 @@ class LoadedScript final : public ScriptModule {
           path_, ": changed since it was loaded; restart the node to use it"));
     }
     CopyOut(TrainedParameters(file.module), info.parameters, parameters);
-    CopyOut(FloatingBuffers(file.module), info.buffers, buffers);
+    CopyOut(BoundBuffers(file.module, ScriptModes(file.module)), info.buffers,
+            buffers);
     return absl::OkStatus();
   }
 
-  const std::string& file_hash() const override { return hash_; }
+  const std::string& archive_hash() const override { return hash_; }
+
+  std::vector<ports::FixedTensor> Others() const override {
+    std::vector<ports::FixedTensor> others;
+    const std::map<std::string, std::string> aliases = OtherAliases();
+    for (const NamedTensor& named : OtherTensors(module_, modes_)) {
+      ports::FixedTensor other;
+      other.dtype = DtypeName(named.tensor.scalar_type());
+      if (other.dtype.empty() || aliases.count(named.name) > 0) continue;
+      other.name = named.name;
+      other.shape = named.tensor.sizes().vec();
+      other.bytes = static_cast<int64_t>(named.tensor.nbytes());
+      other.read = [module = module_, name = named.name] {
+        return BytesOf(Current(module, name));
+      };
+      others.push_back(std::move(other));
+    }
+    return others;
+  }
+
+  std::map<std::string, std::string> OtherAliases() const override {
+    std::map<std::string, std::string> aliases;
+    std::map<std::tuple<const void*, std::vector<int64_t>, at::ScalarType>,
+             std::string>
+        first;
+    for (const NamedTensor& named : OtherTensors(module_, modes_)) {
+      if (named.tensor.numel() == 0) continue;
+      const auto [place, is_new] = first.try_emplace(
+          std::make_tuple(named.tensor.data_ptr(), named.tensor.sizes().vec(),
+                          named.tensor.scalar_type()),
+          named.name);
+      if (!is_new) aliases[named.name] = place->second;
+    }
+    return aliases;
+  }
+
+  std::vector<std::string> Warnings() const override {
+    std::vector<std::string> warnings;
+    if (modes_.forgot_train()) {
+      warnings.push_back(absl::StrCat(
+          path_,
+          ": was saved in evaluation mode as a whole; it is trained in "
+          "training mode, but for its frozen parts (call train() before "
+          "saving it, and eval() on the parts that are to stay so)"));
+    }
+    for (const NamedTensor& named : OtherTensors(module_, modes_)) {
+      if (!DtypeName(named.tensor.scalar_type()).empty()) continue;
+      warnings.push_back(absl::StrCat(
+          path_, ": ", named.name, " is ",
+          c10::toString(named.tensor.scalar_type()),
+          ", which safetensors files cannot hold: only an export as "
+          "TorchScript has it"));
+    }
+    return warnings;
+  }
 
   absl::Status Export(const std::vector<at::Tensor>& parameters,
                       const std::vector<at::Tensor>& buffers,
-                      const TorchScriptExporter::Sink& sink) const override {
-    torch::jit::Module module = module_;  // the same one
-    const bool was_training = training_;
-    const Lent parameters_lent(Parameters(), parameters);
-    const Lent buffers_lent(Buffers(), buffers);
-    SetTraining(&module, true);  // as torch.jit.save leaves a new module
-    const absl::Status written = Write(module, sink);
-    SetTraining(&module, was_training);
+                      const TorchScriptExporter::Sink& sink) override {
+    const Lent parameters_lent(parameters_, parameters);
+    const Lent buffers_lent(buffers_, buffers);
+    modes_.Restore();
+    const absl::Status written = Write(module_, sink);
+    modes_.Set(training_);
     return written;
   }
 
-  // Whether the model takes the rows and gives what the loss needs.
-  absl::Status Try(const ResolvedSpec& spec) {
-    constexpr int64_t kRows = 2;
-    std::vector<int64_t> shape = {kRows};
-    shape.insert(shape.end(), spec.input.begin(), spec.input.end());
-    const c10::AutoGradMode gradients(true);
-    const at::Tensor input =
-        at::zeros(shape, at::TensorOptions(at::kFloat).device(device_));
-    const torch::jit::IValue value = Run(input, ForwardMode());
-    if (!value.isTensor()) {
-      return Unfit(path_, absl::StrCat("forward gives a ", value.tagKind()),
-                   "one tensor");
-    }
-    const at::Tensor& output = value.toTensor();
-    const absl::Status fits = CheckOutputs(
-        spec, kRows,
-        absl::MakeConstSpan(output.sizes().data(), output.sizes().size()));
-    DFL_RETURN_IF_ERROR(Annotate(fits, path_));
-    if (output.scalar_type() != at::kFloat) {
-      return Unfit(
-          path_,
-          absl::StrCat("forward gives ", c10::toString(output.scalar_type())),
-          "float32");
-    }
-    if (!output.requires_grad()) {
-      return Unfit(path_, "the output of forward depends on no trained tensor",
-                   "an output that can be trained");
-    }
-    return absl::OkStatus();
-  }
-
  private:
-  static std::vector<NamedTensor> TrainedParameters(
-      const torch::jit::Module& module) {
-    std::vector<NamedTensor> tensors;
-    for (const auto& named : module.named_parameters()) {
-      if (named.value.requires_grad()) {
-        tensors.push_back({named.name, named.value});
-      }
-    }
-    return tensors;
-  }
-
-  static std::vector<NamedTensor> FloatingBuffers(
-      const torch::jit::Module& module) {
-    std::vector<NamedTensor> tensors;
-    for (const auto& named : module.named_buffers()) {
-      if (named.value.is_floating_point()) {
-        tensors.push_back({named.name, named.value});
-      }
-    }
-    return tensors;
-  }
-
   static void CopyOut(const std::vector<NamedTensor>& tensors,
                       absl::Span<const ports::TensorInfo> infos,
                       absl::Span<float> flat) {
@@ -224,25 +317,9 @@ class LoadedScript final : public ScriptModule {
     DFL_CHECK(next == infos.size());
   }
 
-  static void SetTraining(torch::jit::Module* module, bool training) {
-    for (torch::jit::Module part : module->modules()) {
-      if (part.hasattr("training")) part.setattr("training", training);
-    }
-  }
-
   void SetTraining(bool training) {
-    SetTraining(&module_, training);
+    modes_.Set(training);
     training_ = training;
-  }
-
-  torch::jit::IValue Run(const at::Tensor& input, const ForwardMode& mode) {
-    if (mode.training != training_) SetTraining(mode.training);
-    // Scripted random operators know no generator but the global one.
-    if (mode.training) at::manual_seed(mode.dropout_seed);
-    // The optimising executor of LibTorch 2.6 breaks on the third step of a
-    // scripted matmul and sum.
-    const GraphOptimizerEnabledGuard plain(false);
-    return module_.forward({input});
   }
 
   static absl::Status Write(const torch::jit::Module& module,
@@ -266,7 +343,10 @@ class LoadedScript final : public ScriptModule {
   torch::jit::Module module_;
   std::string hash_;
   std::string path_;
-  at::Device device_;
+  ScriptModes modes_;
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+  ScriptSlots slots_;
   bool training_ = false;
 };
 
@@ -275,17 +355,11 @@ class LoadedScript final : public ScriptModule {
 absl::StatusOr<std::unique_ptr<ScriptModule>> ScriptModule::Load(
     const ResolvedSpec& spec, at::Device device) {
   DFL_ASSIGN_OR_RETURN(LoadedFile file, LoadFile(spec.path, device));
-  auto module =
-      std::make_unique<LoadedScript>(std::move(file), spec.path, device);
-  const absl::Status status =
-      Guarded(absl::StrCat(spec.path, ": forward on zeros"),
-              [&] { return module->Try(spec); });
-  if (absl::IsInternal(status)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        status.message(), "; allowed: a model that takes float32 [rows, ",
-        absl::StrJoin(spec.input, ", "), "]"));
-  }
-  DFL_RETURN_IF_ERROR(status);
+  std::unique_ptr<ScriptModule> module;
+  DFL_RETURN_IF_ERROR(Guarded(spec.path, [&] {
+    module = std::make_unique<LoadedScript>(std::move(file), spec.path);
+    return absl::OkStatus();
+  }));
   return module;
 }
 

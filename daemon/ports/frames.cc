@@ -50,12 +50,20 @@ int64_t SizeOf(const RecordId& id) {
          NumberField(id.counter) + BytesField(id.hash.size());
 }
 
+// On the wire, where 0 is no field.
+uint64_t NumberOf(core::ContractField field) {
+  return static_cast<uint64_t>(field) + 1;
+}
+
 struct Sizer {
   int64_t operator()(const StateFrame& f) const {
-    return BytesField(f.run_id.size()) + BytesField(f.fingerprint.size()) +
-           BytesField(f.algorithm.size()) + NumberField(f.plan_version) +
-           SignedField(f.step) + NumberField(static_cast<uint64_t>(f.phase)) +
-           NumberField(f.tracker_epoch);
+    return BytesField(f.run_id.size()) + BytesField(f.algorithm.size()) +
+           NumberField(f.plan_version) + SignedField(f.step) +
+           NumberField(static_cast<uint64_t>(f.phase)) +
+           NumberField(f.tracker_epoch) + FlagField(f.wants_answer) +
+           BytesField(f.contract == core::ContractDigest{}
+                          ? 0
+                          : static_cast<int64_t>(sizeof(f.contract)));
   }
   int64_t operator()(const AskFrame& f) const {
     return NumberField(f.ask) + NumberField(static_cast<uint64_t>(f.purpose)) +
@@ -102,6 +110,13 @@ struct Sizer {
   }
   int64_t operator()(const RecordPart& f) const {
     return WrappedSize(SizeOf(f.record)) + SignedField(f.total_bytes) +
+           SignedField(f.offset) + BytesField(f.data.size());
+  }
+  int64_t operator()(const ContractWant& f) const {
+    return NumberField(NumberOf(f.field)) + SignedField(f.offset);
+  }
+  int64_t operator()(const ContractPart& f) const {
+    return NumberField(NumberOf(f.field)) + SignedField(f.total_bytes) +
            SignedField(f.offset) + BytesField(f.data.size());
   }
 };
@@ -172,14 +187,21 @@ absl::Status CheckEnum(const char* field, Enum value, Enum last) {
       field, " is ", number, "; known are 1 to ", static_cast<int>(last)));
 }
 
+absl::Status CheckField(core::ContractField field) {
+  const int index = static_cast<int>(field);
+  const auto count = static_cast<int>(core::kContractFields.size());
+  if (index >= 0 && index < count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("field is ", index + 1, "; known are 1 to ", count));
+}
+
 struct Validator {
   absl::Status operator()(const StateFrame& f) const {
     DFL_RETURN_IF_ERROR(CheckName("run_id", f.run_id));
-    DFL_RETURN_IF_ERROR(CheckName("fingerprint", f.fingerprint));
     DFL_RETURN_IF_ERROR(CheckName("algorithm", f.algorithm));
     DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
     DFL_RETURN_IF_ERROR(CheckEpoch(f.tracker_epoch));
-    return CheckEnum("phase", f.phase, Phase::kDegraded);
+    return CheckEnum("phase", f.phase, Phase::kFailed);
   }
   absl::Status operator()(const AskFrame& f) const {
     DFL_RETURN_IF_ERROR(CheckEnum("purpose", f.purpose, AskPurpose::kState));
@@ -259,6 +281,20 @@ struct Validator {
                        f.offset + static_cast<int64_t>(f.data.size()),
                        f.total_bytes);
   }
+  absl::Status operator()(const ContractWant& f) const {
+    DFL_RETURN_IF_ERROR(CheckField(f.field));
+    return CheckAtMost("offset", f.offset, kMaxContractBytes);
+  }
+  absl::Status operator()(const ContractPart& f) const {
+    DFL_RETURN_IF_ERROR(CheckField(f.field));
+    DFL_RETURN_IF_ERROR(
+        CheckAtMost("total_bytes", f.total_bytes, kMaxContractBytes));
+    DFL_RETURN_IF_ERROR(CheckLength("data", f.data, kMaxContractPartBytes));
+    DFL_RETURN_IF_ERROR(CheckAtMost("offset", f.offset, kMaxContractBytes));
+    return CheckAtMost("the end of data",
+                       f.offset + static_cast<int64_t>(f.data.size()),
+                       f.total_bytes);
+  }
   absl::Status operator()(const TransferCancel& f) const {
     DFL_RETURN_IF_ERROR(
         CheckEnum("reason", f.reason, RefuseReason::kOlderEpoch));
@@ -293,10 +329,20 @@ absl::Status ValidateFrame(const Frame& frame) {
 }
 
 const char* FrameName(const Frame& frame) {
-  static constexpr const char* kNames[] = {
-      "state",       "ask",        "refuse", "cancel-ask", "transfer-begin",
-      "chunk",       "ack",        "cancel", "skip",       "record-summary",
-      "record-want", "record-part"};
+  static constexpr const char* kNames[] = {"state",
+                                           "ask",
+                                           "refuse",
+                                           "cancel-ask",
+                                           "transfer-begin",
+                                           "chunk",
+                                           "ack",
+                                           "cancel",
+                                           "skip",
+                                           "record-summary",
+                                           "record-want",
+                                           "record-part",
+                                           "contract-want",
+                                           "contract-part"};
   static_assert(std::size(kNames) == std::variant_size_v<Frame>);
   return kNames[frame.index()];
 }
@@ -317,6 +363,8 @@ const char* PhaseName(Phase phase) {
       return "stopped";
     case Phase::kDegraded:
       return "degraded";
+    case Phase::kFailed:
+      return "failed";
   }
   return "unknown";
 }

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
+#include "daemon/core/contract/data_contract.h"
 
 namespace dfl::ports {
 
@@ -23,7 +24,7 @@ inline constexpr int64_t kMaxChunkBytes = 1 << 20;
 inline constexpr int64_t kMaxControlFrameBytes = 64 << 10;
 // TransferBegin::body.
 inline constexpr int64_t kMaxInlineBodyBytes = 32 << 10;
-// For run ids, fingerprints and names of algorithms; and for texts for people.
+// For run ids and names of algorithms; and for texts for people.
 inline constexpr int64_t kMaxNameBytes = 256;
 inline constexpr int64_t kMaxTextBytes = 4 << 10;
 // Nobody enters that many; the next one can still be named.
@@ -37,6 +38,9 @@ inline constexpr int64_t kMaxRecordPartBytes = 32 << 10;
 inline constexpr int64_t kMaxSubjectBytes = 512;
 inline constexpr int64_t kRecordHashBytes = 32;
 inline constexpr int64_t kMaxSummarisedRecords = 64;
+// Of a field's value in a data contract: the whole of it, and a part of it.
+inline constexpr int64_t kMaxContractBytes = 4 << 20;
+inline constexpr int64_t kMaxContractPartBytes = 32 << 10;
 
 // What a node is doing, in the words of `dflctl status`.
 enum class Phase {
@@ -47,18 +51,21 @@ enum class Phase {
   kFinished = 5,  // the stop rule was met; still answers
   kStopped = 6,   // stopped by hand; still answers
   kDegraded = 7,  // training fails; still mixes and answers
+  kFailed = 8,    // training failed for good; still answers
 };
 
 // The sender's state in its run. Sent when a link comes up and at each change.
 struct StateFrame {
-  std::string run_id;       // "" = none
-  std::string fingerprint;  // of the model; "" = none
+  std::string run_id;  // "" = none
+  core::ContractDigest contract{};
   std::string algorithm;
   uint64_t plan_version = 0;
   int64_t step = 0;
   Phase phase = Phase::kIdle;
   // What was given or taken in a lower one is void; 0: no mass is given.
   uint64_t tracker_epoch = 0;
+  // The receiver is to say its own state; the answer does not want one.
+  bool wants_answer = false;
 };
 
 enum class AskPurpose {
@@ -180,16 +187,32 @@ struct RecordPart {
   std::string data;  // within total_bytes
 };
 
+// The sender wants the receiver's value of a field of the data contract, from
+// byte `offset` on. Always answered by a ContractPart.
+struct ContractWant {
+  core::ContractField field = core::ContractField::kTask;
+  int64_t offset = 0;
+};
+
+// A part of core::FieldText.
+struct ContractPart {
+  core::ContractField field = core::ContractField::kTask;
+  int64_t total_bytes = 0;  // 0: the sender does not say it
+  int64_t offset = 0;
+  std::string data;  // within total_bytes
+};
+
 using Frame = std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
                            TransferBegin, Chunk, TransferAck, TransferCancel,
-                           SkipFrame, RecordSummary, RecordWant, RecordPart>;
+                           SkipFrame, RecordSummary, RecordWant, RecordPart,
+                           ContractWant, ContractPart>;
 
 // Bytes of the frame as it is serialised on the wire (the outermost protobuf
 // message, without gRPC's 5 bytes and HTTP/2 framing).
 int64_t EncodedSize(const Frame& frame);
 
 // OK when `frame` keeps the bounds above, no number is negative, every enum is
-// one of its names, run id, fingerprint and algorithm are printable ASCII.
+// one of its names, run id and algorithm are printable ASCII.
 // Transports refuse other frames on both sides.
 // Errors: INVALID_ARGUMENT names the frame, the field, the value and what is
 // allowed.

@@ -10,13 +10,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/core/vector/model_values.h"
 
 namespace dfl::ports {
@@ -29,15 +32,36 @@ struct TensorInfo {
   int64_t size = 0;            // number of values
 };
 
+// A tensor that is neither trained nor mixed: a frozen parameter, an integer,
+// or a constant of a frozen part. With the parameters and the buffers these
+// make the whole state of a model.
+struct FixedTensor {
+  std::string name;
+  std::string dtype;  // as safetensors files call it: "F32", "I64", "BOOL", ...
+  std::vector<int64_t> shape;  // may be empty: a scalar
+  int64_t bytes = 0;
+  // A copy of its values as they are now, row-major. Call it where the
+  // learner's methods may be called, one at a time with them.
+  std::function<std::string()> read;
+};
+
 struct ModelInfo {
   std::string kind;                    // e.g. "cnn"
   std::vector<TensorInfo> parameters;  // trained, in flat order
   std::vector<TensorInfo> buffers;     // floating-point, untrained
   int64_t parameter_count = 0;         // n
   int64_t buffer_count = 0;            // b
-  // SHA-256 over names, shapes, dtypes and the model's spec (TorchScript: the
-  // file's hash). Nodes with different fingerprints never mix.
-  std::string fingerprint;
+  std::vector<FixedTensor> others;
+  // Further names of tied tensors, and the name above that each stands for.
+  std::map<std::string, std::string> aliases;
+  // The fewest rows a mini-batch has: 2 where the model normalises by the
+  // batch. A last batch with fewer is joined to the one before.
+  int64_t min_batch_rows = 1;
+  // What works but is probably not meant, a sentence each.
+  std::vector<std::string> warnings;
+  // What its inputs and outputs mean, and its identity. Nodes whose contracts
+  // differ never mix.
+  core::DataContract contract;
 };
 
 struct DataInfo {
@@ -50,9 +74,11 @@ struct DataInfo {
 struct GradientRequest {
   // Grows from mini-batch to mini-batch on this node: seeds dropout.
   int64_t step = 0;
-  // Rows of the mini-batch (the last of a pass may be shorter), >= 1.
+  // Rows of the mini-batch, >= 1. The last of a pass may be shorter, or, where
+  // the model needs it (ModelInfo::min_batch_rows), longer.
   int64_t batch_size = 32;
-  // The mini-batch of the gradient before once more, instead of the next one.
+  // The mini-batch of the gradient before once more, instead of the next one. A
+  // batch that gave no gradient is not taken again: the next one is.
   bool same_batch = false;
 };
 
@@ -77,9 +103,14 @@ struct Predictions {
 
 struct Evaluation {
   double loss = 0;
-  double accuracy = 0;  // in [0, 1]; 0 for regression
-  double macro_f1 = 0;  // mean over classes of F1, in [0, 1]; 0 for regression
-  int64_t rows = 0;     // evaluated
+  // Classification, both in [0, 1]; macro F1 is the mean over classes of F1.
+  std::optional<double> accuracy;
+  std::optional<double> macro_f1;
+  // Regression: mean absolute error, and 1 - (residual by total sum of
+  // squares), which a constant target leaves without a value.
+  std::optional<double> mae;
+  std::optional<double> r2;
+  int64_t rows = 0;  // evaluated
 };
 
 // Thread-compatible: one call at a time, from any thread.
@@ -93,6 +124,10 @@ class Learner {
   // Gives the learner the node's flat buffers: `parameters` [n], `gradient`
   // [n], `buffers` [b]. From here on the module's tensors are views of them.
   // Call once, before anything below; the memory must outlive the learner.
+  // After an error nothing is bound, and it may be called again.
+  // Errors: INVALID_ARGUMENT for other sizes; FAILED_PRECONDITION when it is
+  // bound; RESOURCE_EXHAUSTED: memory; INTERNAL. What is below gives
+  // FAILED_PRECONDITION as long as nothing is bound.
   virtual absl::Status Bind(absl::Span<float> parameters,
                             absl::Span<float> gradient,
                             absl::Span<float> buffers) = 0;
@@ -102,9 +137,12 @@ class Learner {
   virtual absl::Status Initialise(uint64_t seed) = 0;
 
   // Draws the next mini-batch (or takes the last again) and writes the gradient
-  // of its mean loss at the bound parameters into the bound gradient.
-  // Errors: INTERNAL when LibTorch fails; DATA_LOSS when loss or gradient is
-  // not finite (the text says which).
+  // of its mean loss at the bound parameters into the bound gradient. An error
+  // leaves the buffers as they were and the gradient 0; the batch is passed
+  // over.
+  // Errors: DATA_LOSS when this batch gives no gradient, since the model fails
+  // at it, or since the loss, the gradient or a buffer is not finite; the text
+  // says which, and names the rows. RESOURCE_EXHAUSTED: memory.
   virtual absl::StatusOr<GradientResult> Gradient(
       const GradientRequest& request) = 0;
 
@@ -112,13 +150,16 @@ class Learner {
   // model and with each of `request.models`. A single output f for two classes
   // counts as the logits 0 and f. What is bound is as it was.
   // Errors: FAILED_PRECONDITION when the model tells no classes;
-  // INVALID_ARGUMENT for models of other lengths; INTERNAL as above.
+  // INVALID_ARGUMENT for models of other lengths; RESOURCE_EXHAUSTED; INTERNAL
+  // or INVALID_ARGUMENT when the model fails.
   virtual absl::StatusOr<Predictions> Predict(
       const PredictRequest& request) = 0;
 
   // Loss and scores of the bound parameters on the first `max_rows` (0: all) of
-  // the test rows in a fixed seeded order.
-  // Errors: FAILED_PRECONDITION without test data; INTERNAL.
+  // the test rows in a fixed seeded order. What is bound is as it was.
+  // Errors: FAILED_PRECONDITION without test data; DATA_LOSS when outputs or
+  // loss are not finite, with the rows; RESOURCE_EXHAUSTED; INTERNAL or
+  // INVALID_ARGUMENT when the model fails.
   virtual absl::StatusOr<Evaluation> Evaluate(int64_t max_rows) = 0;
 };
 

@@ -46,6 +46,12 @@ class Transport {
    public:
     virtual ~Handler() = default;
 
+    // A peer that dialled asks for a link. Unless OK, it gets none and is told
+    // the status. Comes before OnLinkUp, and may come twice for one link.
+    virtual absl::Status Admit(const PeerIdentity& /*peer*/) {
+      return absl::OkStatus();
+    }
+
     // A link is up: identities were exchanged and frames may flow.
     // `dialled_address` is what we dialled, "" when the peer dialled us.
     virtual void OnLinkUp(LinkId link, const PeerIdentity& peer,
@@ -89,6 +95,10 @@ class Transport {
   virtual absl::Status Send(LinkId link, Frame frame) = 0;
 
   virtual int64_t max_queued_bytes() const = 0;
+
+  // How many bytes of what Send took have not left yet; 0 for a link that is
+  // not up.
+  virtual int64_t UnsentBytes(LinkId link) const = 0;
 };
 
 }  // namespace dfl::ports

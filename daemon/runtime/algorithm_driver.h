@@ -58,7 +58,12 @@ class AlgorithmDriver : private core::Actions {
   void Handle(core::Event event);
 
   core::Algorithm* get() const { return algorithm_.get(); }
+  // The iteration k, by which nodes compare themselves.
   int64_t step() const { return algorithm_ ? algorithm_->step() : 0; }
+  // Steps and rounds, as people count.
+  core::Pace pace() const {
+    return algorithm_ ? algorithm_->pace() : core::Pace();
+  }
   bool handling() const { return handling_; }
   // Counts algorithm objects; 0 before the first.
   uint64_t epoch() const { return epoch_; }

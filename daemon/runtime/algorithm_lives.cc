@@ -1,6 +1,5 @@
 #include "daemon/runtime/algorithm_lives.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -25,8 +24,7 @@ void AlgorithmLives::Make(int64_t step) {
   context.plan = own_.run.node();
   context.vectors = core::NodeVectors{
       own_.model.parameters(), own_.model.gradient(), own_.model.buffers()};
-  context.batches_per_pass =
-      std::max<int64_t>(1, (rows + plan.batch_size - 1) / plan.batch_size);
+  context.batches_per_pass = training_.BatchesPerPass();
   context.train_rows = rows;
   context.mass_code = exchange_.mass().code();
   auto made = core::CreateAlgorithm(*own_.run.algorithm(), std::move(context),
@@ -34,7 +32,7 @@ void AlgorithmLives::Make(int64_t step) {
   own_.algorithm.Install(std::move(made), std::move(decisions));
 }
 
-void AlgorithmLives::Restart(int64_t step) {
+void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace) {
   End();
   joining_.WaitForOthers(absl::InfinitePast());
   own_.algorithm.BeginEpoch();
@@ -43,8 +41,11 @@ void AlgorithmLives::Restart(int64_t step) {
   if (info && info->computes_on_copy) training_.learner().ComputeOnCopy();
   Make(step);
   exchange_.mass().BeginAlgorithm();
-  own_.algorithm.Handle(core::Started{step});
+  own_.algorithm.Handle(core::Started{step, pace});
+  own_.progress.epochs().Count(own_.algorithm.pace().steps,
+                               training_.BatchesPerPass());
   exchange_.mass().FollowAll();
+  exchange_.far_models().Begin();
   presence_.Introduce();
 }
 

@@ -6,7 +6,9 @@
 #define DFL_RUNTIME_ALGORITHM_LIVES_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "daemon/core/algorithm/pace.h"
 #include "daemon/runtime/exchange.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/own_state.h"
@@ -26,10 +28,10 @@ class AlgorithmLives {
         training_(training),
         joining_(joining) {}
 
-  // Ends the present one and begins the plan's at step `step`. It knows nothing
-  // of what was before, of peers or of mass, and its first round waits for
-  // nobody.
-  void Restart(int64_t step);
+  // Ends the present one and begins the plan's at iteration `step`. It knows
+  // nothing of what was before, of peers or of mass, and its first round waits
+  // for nobody. `pace`: how far the model has come; nullopt: see core::Started.
+  void Restart(int64_t step, std::optional<core::Pace> pace = std::nullopt);
   // Ends it with all it had under way. There is none afterwards.
   void End();
 

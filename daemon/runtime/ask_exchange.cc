@@ -31,7 +31,10 @@ void AskExchange::Do(const core::Ask& action) {
   book_.Open(wire, action.peers);
   const ports::AskFrame frame{wire, AskPurpose::kMix, own_.algorithm.step()};
   for (const NodeId& peer : action.peers) {
-    if (peers_.Mismatch(peer, true) || !links_.Send(peer, frame).ok()) {
+    // A silent one is asked as well, so that it may speak, but no round waits
+    // for what it says.
+    if (peers_.Mismatch(peer, true) || !links_.Send(peer, frame).ok() ||
+        peers_.IsSilent(peer)) {
       Miss(peer, wire);
     }
   }
@@ -47,8 +50,8 @@ void AskExchange::Do(const core::CancelAsk& action) {
 
 void AskExchange::Do(const core::Missed& action) {
   for (const NodeId& peer : action.peers) peers_.CountMissed(peer);
-  events_.Report(ports::NeighboursMissed{own_.algorithm.step(), action.wanted,
-                                         action.came});
+  events_.Report(ports::NeighboursMissed{own_.algorithm.pace().steps,
+                                         action.wanted, action.came});
 }
 
 void AskExchange::OnFrame(const NodeId& from, ports::RefuseFrame refuse) {
@@ -118,8 +121,15 @@ std::optional<Refusal> AskExchange::Objection(
           peers_.Mismatch(from, ask.purpose == AskPurpose::kMix)) {
     return mismatch;
   }
+  if (!own_.run.IsMember(from)) {
+    return Refusal{RefuseReason::kNotANeighbour,
+                   "no member of this node's plan"};
+  }
   if (!own_.model.initialised()) {
     return Refusal{RefuseReason::kNotReady, "no model here yet"};
+  }
+  if (own_.diverged) {
+    return Refusal{RefuseReason::kNotReady, "this node's model has diverged"};
   }
   if (transfers_.TooManyAnswers(from)) {
     return Refusal{RefuseReason::kBusy,

@@ -30,6 +30,9 @@ class Evaluations {
 
   // Which rule of the plan ends the run now, for a person; nullopt: none.
   std::optional<std::string> StopRule() const;
+  // The first iteration above the present one at which steps, rounds or epochs
+  // end the run; 0, if none up to `furthest` does.
+  int64_t EndsBy(int64_t furthest) const;
   // At the boundary of a node that trains: evaluates, or ends the run with
   // phase finished, where that is due. Returns whether it is; then the boundary
   // is visited again.
@@ -40,7 +43,7 @@ class Evaluations {
 
   // The last one that succeeded, of this run.
   const std::optional<ports::Evaluation>& last() const { return made_.last; }
-  // The step it was made at; -1: none was yet.
+  // The step at which it was made; -1: none was yet.
   int64_t step() const { return made_.step; }
 
  private:
@@ -48,11 +51,13 @@ class Evaluations {
   struct Made {
     std::optional<ports::Evaluation> last;
     int64_t step = -1;
-    int64_t rows = -1;  // that were asked for; 0: all
-    bool owed = false;  // one is due and waits until the learner is free
+    int64_t rows = -1;     // that were asked for; 0: all
+    bool owed = false;     // one is due and waits until the learner is free
+    int64_t visited = -1;  // the step of the last boundary; -1: none was yet
   };
 
-  bool Due() const;
+  // Notes the boundary, and says whether an evaluation is due there.
+  bool Due();
   void Finish(const std::string& why);
   void Run(int64_t rows, std::function<void()> then);
   int64_t test_rows() const {

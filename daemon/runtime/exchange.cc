@@ -1,8 +1,11 @@
 #include "daemon/runtime/exchange.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/vector/message_format.h"
 
 namespace dfl::runtime {
 
@@ -19,7 +22,8 @@ Exchange::Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
       transfers_(options, loop, worker, links, *this),
       asks_(own, peers, links, transfers_, rejections_, events, listener),
       pushes_(own, peers, links, transfers_, loop),
-      mass_(own, peers, links, transfers_, rejections_, presence, loop) {}
+      mass_(own, peers, links, transfers_, rejections_, presence, loop),
+      far_models_(own, peers, loop, events) {}
 
 void Exchange::StopAlgorithm() {
   asks_.Stop();
@@ -44,7 +48,48 @@ std::optional<Refusal> Exchange::Misplaced(
         RefuseReason::kBadMessage,
         absl::StrCat("step ", begin.step, " is beyond ", kLargestStep)};
   }
+  if (header != nullptr && !state && begin.kind != TransferKind::kMass &&
+      header->format.values != core::ValueType::kSteps) {
+    return Unplanned(from, begin, *header);
+  }
   return mass_.MisplacedSteps(begin, header);
+}
+
+// A message costs work for all n coordinates, however few it carries. While a
+// plan is on its way the sender may have another one.
+std::optional<Refusal> Exchange::Unplanned(
+    const NodeId& from, const ports::TransferBegin& begin,
+    const codec::EncodedHeader& header) const {
+  const core::RunPlan& plan = own_.run.plan();
+  const auto text = [](const core::MessageFormat& format) {
+    return absl::StrCat(core::ToString(format.coordinates), " ",
+                        core::ToString(format.values));
+  };
+  const bool one_plan =
+      peers_.all().at(from).state.plan_version == plan.version;
+  if (one_plan && !(header.format == plan.codec.format)) {
+    return Refusal{RefuseReason::kUnknownCodec,
+                   absl::StrCat("the model is sent as ", text(header.format),
+                                "; the plan says ", text(plan.codec.format))};
+  }
+  if (header.format.coordinates == core::Coordinates::kDense) {
+    return std::nullopt;
+  }
+  const int64_t n = own_.model.parameter_count();
+  const core::AlgorithmInfo* info = own_.run.algorithm();
+  double rate = plan.codec.rate;
+  if (begin.kind == TransferKind::kAnswer && info && info->message_rate) {
+    rate = info->message_rate(own_.run.node().knobs);
+  }
+  const int64_t planned = core::SentCoordinates(rate, n);
+  const bool exact = one_plan && begin.kind == TransferKind::kPush;
+  if (exact ? header.s == planned
+            : header.s >= std::min(planned, std::max<int64_t>(1, n / 1000))) {
+    return std::nullopt;
+  }
+  return Refusal{RefuseReason::kUnknownCodec,
+                 absl::StrCat("the model is sent with ", header.s, " of ", n,
+                              " coordinates; the plan says ", planned)};
 }
 
 Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
@@ -59,28 +104,78 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     if (answer) asks_.Miss(from, begin.ask);
     return *std::move(wrong);
   }
-  const ModelLengths lengths{own_.model.parameter_count(),
-                             own_.model.buffer_count()};
-  if (answer) return lengths;
+  if (answer) return Lengths(begin.kind);
   peers_.HearStep(from, begin.step);
-  if (begin.kind == TransferKind::kMass) return mass_.Admit(from, begin);
+  if (begin.kind == TransferKind::kMass) {
+    if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
+      return *std::move(refused);
+    }
+    return Lengths(begin.kind);
+  }
   if (std::optional<Refusal> objection = pushes_.Objection(from)) {
     // That a node does not train now is no fault of its neighbour's.
     if (objection->reason == RefuseReason::kNotReady) return *objection;
     return rejections_.Note(from, *std::move(objection));
   }
+  return Lengths(begin.kind);
+}
+
+ModelLengths Exchange::Lengths(TransferKind kind) const {
+  ModelLengths lengths{own_.model.parameter_count(), own_.model.buffer_count(),
+                       own_.algorithm.epoch()};
+  if (kind == TransferKind::kMass) {
+    lengths.buffers = 0;
+    if (const core::Algorithm* algorithm = own_.algorithm.get()) {
+      lengths.parameters = algorithm->MassLength(lengths.parameters);
+    }
+  }
   return lengths;
+}
+
+// A plan, an algorithm or the sender's state may have changed while the message
+// was on its way. An answer is for the algorithm that asked (AskBook).
+std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
+                                         uint64_t ask,
+                                         const ModelLengths& admitted) {
+  const bool answer = kind == TransferKind::kAnswer;
+  const bool state = answer && AskBook::IsStateAsk(ask);
+  const ModelLengths now = Lengths(kind);
+  std::optional<Refusal> refused = peers_.Mismatch(from, !state);
+  if (!refused && ((!answer && admitted.life != now.life) ||
+                   admitted.parameters != now.parameters ||
+                   admitted.buffers != now.buffers)) {
+    refused = Refusal{RefuseReason::kNotReady,
+                      "this node's algorithm has changed since the message was "
+                      "announced"};
+  }
+  if (!refused && !answer && !own_.run.IsMember(from)) {
+    refused = Refusal{RefuseReason::kNotANeighbour,
+                      "no member of this node's plan any more"};
+  }
+  if (refused) rejections_.Note(from, *refused);
+  return refused;
 }
 
 void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
                        int64_t step, std::vector<double> scalars,
                        absl::Duration age,
                        std::unique_ptr<codec::DecodedMessage> message) {
+  const bool answer = kind == TransferKind::kAnswer;
+  const bool state = answer && AskBook::IsStateAsk(ask);
+  if (!state && far_models_.Refuses(from, *message)) {
+    if (answer) {
+      asks_.Miss(from, ask);
+    } else {
+      pushes_.PassOver(from);
+    }
+    return;
+  }
   peers_.CountReceived(from);
-  if (kind == TransferKind::kAnswer) {
+  if (answer) {
     asks_.OnAnswer(from, ask, step, std::move(message));
     return;
   }
+  peers_.HearWhole(from, step);
   core::RemoteModel model;
   model.step = step;
   model.scalars = std::move(scalars);
@@ -94,6 +189,7 @@ double Exchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
                         uint64_t sequence, int64_t round,
                         std::vector<double> scalars,
                         std::unique_ptr<codec::DecodedMessage> message) {
+  peers_.HearWhole(from, round);
   return mass_.OnMass(from, tracker_epoch, sequence, round, std::move(scalars),
                       std::move(message));
 }

@@ -24,6 +24,7 @@
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/ask_exchange.h"
+#include "daemon/runtime/far_models.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/mass_exchange.h"
 #include "daemon/runtime/own_state.h"
@@ -50,6 +51,7 @@ class Exchange : private Transfers::Listener {
   MassExchange& mass() { return mass_; }
   const MassExchange& mass() const { return mass_; }
   Rejections& rejections() { return rejections_; }
+  FarModels& far_models() { return far_models_; }
 
   // The algorithm ends: what it had under way or waiting is dropped.
   void StopAlgorithm();
@@ -60,6 +62,9 @@ class Exchange : private Transfers::Listener {
   // Transfers::Listener
   Admission Admit(const NodeId& from, const ports::TransferBegin& begin,
                   const codec::EncodedHeader* header) override;
+  std::optional<Refusal> Recheck(const NodeId& from, ports::TransferKind kind,
+                                 uint64_t ask,
+                                 const ModelLengths& admitted) override;
   void OnModel(const NodeId& from, ports::TransferKind kind, uint64_t ask,
                int64_t step, std::vector<double> scalars, absl::Duration age,
                std::unique_ptr<codec::DecodedMessage> message) override;
@@ -77,6 +82,13 @@ class Exchange : private Transfers::Listener {
                                    const ports::TransferBegin& begin,
                                    const codec::EncodedHeader* header) const;
 
+  // Why a model is not in the form that the plan says; nullopt: it is.
+  std::optional<Refusal> Unplanned(const NodeId& from,
+                                   const ports::TransferBegin& begin,
+                                   const codec::EncodedHeader& header) const;
+  // What a message of `kind` must have now.
+  ModelLengths Lengths(ports::TransferKind kind) const;
+
   OwnState& own_;
   PeerTable& peers_;
   Rejections rejections_;
@@ -84,6 +96,7 @@ class Exchange : private Transfers::Listener {
   AskExchange asks_;
   PushExchange pushes_;
   MassExchange mass_;
+  FarModels far_models_;
 };
 
 }  // namespace dfl::runtime

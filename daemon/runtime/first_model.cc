@@ -23,13 +23,25 @@ FirstModel::FirstModel(OwnState& own, Presence& presence, Training& training,
       loop_(loop),
       events_(events) {}
 
+bool FirstModel::Unbound() {
+  const absl::Status& bound = training_.learner().bound();
+  if (bound.ok()) return false;
+  joining_.End();
+  own_.phases.Want(Phase::kIdle);
+  own_.phases.Set(Phase::kFailed, bound.message());
+  return true;
+}
+
 void FirstModel::Look() {
+  if (Unbound()) return;
   joining_.Begin();
   own_.phases.Set(Phase::kJoining, "looking for a neighbour to start from");
   joining_.Continue();
 }
 
 void FirstModel::Train(absl::string_view reason) {
+  if (Unbound()) return;
+  training_.BeginTraining();
   own_.phases.Want(Phase::kIdle);
   own_.phases.Set(Phase::kTraining, reason);
   presence_.RefreshAll();
@@ -40,7 +52,7 @@ void FirstModel::OnNobodyToJoin() {
   joining_.End();
   const absl::Status made = training_.Initialise();
   if (!made.ok()) {
-    own_.phases.Set(Phase::kStopped, training_.last_error());
+    own_.phases.Set(Phase::kFailed, training_.last_error());
     return;
   }
   own_.model.SetInitialised(true);
@@ -69,12 +81,14 @@ void FirstModel::OnState(const NodeId& from, uint64_t ask, int64_t step,
   lives_.Restart(step);
   // The giver itself may have started fresh, alone.
   joining_.NoteStart(true);
-  events_.Report(ports::StateTaken{from, step});
-  Train(absl::StrCat("joined at step ", step, " of ", from.name()));
+  const int64_t steps = own_.algorithm.pace().steps;
+  events_.Report(ports::StateTaken{from, steps});
+  Train(absl::StrCat("joined at step ", steps, " of ", from.name()));
 }
 
 void FirstModel::Replace(std::shared_ptr<const Snapshot> model,
-                         std::function<void(absl::Status)> done) {
+                         std::function<void(absl::Status)> done,
+                         ModelParts parts) {
   if (!training_.learner().trainer()) {
     done(absl::FailedPreconditionError(
         "there is no run plan yet, so no model to replace; apply one first: "
@@ -89,10 +103,24 @@ void FirstModel::Replace(std::shared_ptr<const Snapshot> model,
         own_.model.parameter_count(), " and ", own_.model.buffer_count())));
     return;
   }
-  auto replace = [this, model = std::move(model), done = std::move(done)] {
-    own_.model.Take(model->parameters, model->buffers);
+  // The rest of a part is what the run would have started from.
+  if (!parts.whole && !own_.model.initialised()) {
+    const absl::Status made = training_.Initialise();
+    if (!made.ok()) return done(made);
+    own_.model.SetInitialised(true);
+  }
+  auto replace = [this, model = std::move(model), parts = std::move(parts),
+                  done = std::move(done)] {
+    if (parts.whole) {
+      own_.model.Take(model->parameters, model->buffers);
+    } else {
+      own_.model.TakeParts(model->parameters, model->buffers, parts);
+    }
+    own_.diverged = false;
     // What it knew was of another model.
-    if (own_.algorithm.get()) lives_.Restart(own_.algorithm.step());
+    if (own_.algorithm.get()) {
+      lives_.Restart(own_.algorithm.step(), own_.algorithm.pace());
+    }
     done(absl::OkStatus());
   };
   if (Starting()) {

@@ -17,6 +17,7 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_lives.h"
 #include "daemon/runtime/ask_exchange.h"
+#include "daemon/runtime/flat_model.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/presence.h"
@@ -33,6 +34,9 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
              Joining& joining, AlgorithmLives& lives, Rejections& rejections,
              ports::Loop& loop, ports::EventSink& events);
 
+  // Whether the model could not be bound to the learner: then the node becomes
+  // failed. Nothing else can be done with it.
+  bool Unbound();
   // Looks for a neighbour to start from, in phase joining.
   void Look();
   // Trains the model that there is, with an algorithm for it.
@@ -40,7 +44,7 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
 
   // Replaces the model: see Node::ReplaceModel.
   void Replace(std::shared_ptr<const Snapshot> model,
-               std::function<void(absl::Status)> done);
+               std::function<void(absl::Status)> done, ModelParts parts = {});
 
   // Joining::Listener
   bool Starting() const override {

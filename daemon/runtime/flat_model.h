@@ -12,12 +12,24 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/runtime/transfers/snapshot.h"
 
 namespace dfl::runtime {
+
+// Values of the flat vectors.
+struct ModelParts {
+  struct Range {
+    int64_t offset = 0;
+    int64_t size = 0;
+  };
+  bool whole = true;  // all of them; else:
+  std::vector<Range> parameters = {};
+  std::vector<Range> buffers = {};
+};
 
 class FlatModel {
  public:
@@ -54,6 +66,22 @@ class FlatModel {
     Changed();
   }
 
+  // The same of parts alone; the others keep the values that they have.
+  void TakeParts(absl::Span<const float> parameters,
+                 absl::Span<const float> buffers, const ModelParts& parts) {
+    const auto take = [](absl::Span<const float> from, FlatVector& to,
+                         const std::vector<ModelParts::Range>& ranges) {
+      for (const ModelParts::Range& range : ranges) {
+        const auto values = from.subspan(static_cast<size_t>(range.offset),
+                                         static_cast<size_t>(range.size));
+        std::copy(values.begin(), values.end(), to.begin() + range.offset);
+      }
+    };
+    take(parameters, parameters_, parts.parameters);
+    take(buffers, buffers_, parts.buffers);
+    Changed();
+  }
+
   // Exchanges memory with vectors of the same lengths.
   void Swap(FlatVector& parameters, FlatVector& buffers) {
     parameters_.swap(parameters);
@@ -61,21 +89,18 @@ class FlatModel {
   }
 
   void LeaveBoundary() { boundary_buffers_ = buffers_; }
-  // Sets the buffers back to what they were when the boundary was left.
-  void RestoreBuffers() {
-    std::copy(boundary_buffers_.begin(), boundary_buffers_.end(),
-              buffers_.begin());
-  }
 
-  // The model w^k, k = `step`, with the buffers of the boundary. One copy is
-  // shared by all who ask before the next Changed() and still hold it.
-  SnapshotPtr Share(bool at_boundary, int64_t step) {
+  // The model w^k, k = `step`, with the buffers of the boundary; `steps` lie
+  // behind it. One copy is shared by all who ask before the next Changed() and
+  // still hold it.
+  SnapshotPtr Share(bool at_boundary, int64_t step, int64_t steps = 0) {
     SnapshotPtr present = snapshot_.lock();
     if (present && snapshot_generation_ == generation_) return present;
     auto copy = std::make_shared<Snapshot>();
     copy->parameters = parameters_;
     copy->buffers = at_boundary ? buffers_ : boundary_buffers_;
     copy->step = step;
+    copy->steps = steps;
     snapshot_ = copy;
     snapshot_generation_ = generation_;
     return copy;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/base/status_macros.h"
+
 namespace dfl::runtime {
 
 absl::Status LearnerDriver::Install(std::unique_ptr<ports::Trainer> trainer) {
@@ -10,14 +12,17 @@ absl::Status LearnerDriver::Install(std::unique_ptr<ports::Trainer> trainer) {
   running_ = 0;
   compute_parameters_.clear();
   compute_buffers_.clear();
+  copied_buffers_.clear();
   const ports::ModelInfo& info = trainer->model();
   model_.Resize(info.parameter_count, info.buffer_count);
   trainer_ = std::move(trainer);
-  return trainer_->Bind(model_.parameters(), model_.gradient(),
-                        model_.buffers());
+  bound_ =
+      trainer_->Bind(model_.parameters(), model_.gradient(), model_.buffers());
+  return bound_;
 }
 
 absl::Status LearnerDriver::Initialise(uint64_t seed) {
+  DFL_RETURN_IF_ERROR(bound_);
   absl::Status made = trainer_->Initialise(seed);
   if (!made.ok() || !computes_on_copy()) return made;
   std::copy(compute_parameters_.begin(), compute_parameters_.end(),
@@ -66,6 +71,7 @@ void LearnerDriver::ComputeGradient(const core::ComputeGradient& action) {
     next_gradient_ = action;
     return;
   }
+  wanted_ = action;
   if (listener_.Degraded() && loop_.Now() < retry_at_) {
     StandStill();
     return;
@@ -78,8 +84,18 @@ void LearnerDriver::ComputeGradient(const core::ComputeGradient& action) {
   request.batch_size = listener_.BatchSize();
   CopyToLearner(action.at ? absl::MakeConstSpan(*action.at)
                           : absl::Span<const float>());
-  copied_buffers_ = compute_buffers_;
+  if (computes_on_copy()) {
+    copied_buffers_ = compute_buffers_;
+  } else {
+    copied_buffers_.assign(model_.buffers().begin(), model_.buffers().end());
+  }
   running_ = ++last_call_;
+  if (!bound_.ok()) {
+    Later([this, call = running_, epoch = epoch_] {
+      OnGradient(call, epoch, bound_);
+    });
+    return;
+  }
   trainer_->Gradient(request,
                      [this, call = running_, epoch = epoch_,
                       alive = std::weak_ptr<bool>(alive_)](
@@ -102,6 +118,7 @@ void LearnerDriver::OnGradient(uint64_t call, uint64_t epoch,
 
 void LearnerDriver::MergeBuffers() {
   const absl::Span<float> buffers = model_.buffers();
+  if (!computes_on_copy()) return;
   for (size_t l = 0; l < compute_buffers_.size(); ++l) {
     buffers[l] = buffers[l] == copied_buffers_[l]
                      ? compute_buffers_[l]
@@ -109,11 +126,35 @@ void LearnerDriver::MergeBuffers() {
   }
 }
 
+void LearnerDriver::Later(std::function<void()> work) {
+  loop_.Post([work = std::move(work), alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) work();
+  });
+}
+
 void LearnerDriver::Retreat() {
-  // What failed may have left anything in the module buffers.
-  if (!computes_on_copy()) model_.RestoreBuffers();
+  Undo();
   retry_at_ = loop_.Now() + degraded_retry_;
   StandStill();
+}
+
+void LearnerDriver::Undo() {
+  if (computes_on_copy()) return;  // the model's were not touched
+  std::copy(copied_buffers_.begin(), copied_buffers_.end(),
+            model_.buffers().begin());
+}
+
+void LearnerDriver::PassOver() {
+  Undo();
+  core::ComputeGradient next = wanted_;
+  next.same_batch = false;
+  ComputeGradient(next);
+}
+
+void LearnerDriver::Decline() {
+  Later([this, epoch = epoch_] {
+    if (epoch == epoch_) listener_.OnStoodStill();
+  });
 }
 
 void LearnerDriver::StandStill() {
@@ -136,6 +177,12 @@ void LearnerDriver::Predict(const core::Predict& action) {
   request.models = action.models;
   CopyToLearner();
   running_ = ++last_call_;
+  if (!bound_.ok()) {
+    Later([this, call = running_, epoch = epoch_] {
+      OnPredictions(call, epoch, bound_);
+    });
+    return;
+  }
   trainer_->Predict(request, [this, call = running_, epoch = epoch_,
                               alive = std::weak_ptr<bool>(alive_)](
                                  absl::StatusOr<ports::Predictions> result) {
@@ -150,6 +197,10 @@ void LearnerDriver::OnPredictions(uint64_t call, uint64_t epoch,
 
 void LearnerDriver::Evaluate(
     int64_t rows, std::function<void(absl::StatusOr<ports::Evaluation>)> done) {
+  if (!bound_.ok()) {
+    Later([this, done = std::move(done)] { done(bound_); });
+    return;
+  }
   CopyToLearner();
   trainer_->Evaluate(
       rows, [done = std::move(done), alive = std::weak_ptr<bool>(alive_)](

@@ -62,8 +62,10 @@ class LearnerDriver {
   const ports::Trainer* trainer() const { return trainer_.get(); }
 
   // Replaces the trainer, gives the model its lengths and binds it. Returns
-  // what Trainer::Bind says; the trainer is there in any case.
+  // what Trainer::Bind says. The trainer is there in any case; one that could
+  // not be bound is never called, and every call here ends with that error.
   absl::Status Install(std::unique_ptr<ports::Trainer> trainer);
+  const absl::Status& bound() const { return bound_; }
   // Writes the seeded initialisation into the model. Errors: as Trainer's.
   absl::Status Initialise(uint64_t seed);
   // From here on the learner has vectors of its own, so that the model may move
@@ -82,9 +84,16 @@ class LearnerDriver {
   // Evaluates the model on `rows` test rows (0: all). `done` is called later.
   void Evaluate(int64_t rows,
                 std::function<void(absl::StatusOr<ports::Evaluation>)> done);
-  // A gradient has failed: what it left in the buffers is undone, a zero
-  // gradient comes, and training is tried again later.
+  // Undoes what a gradient that came to nothing left in the module buffers.
+  void Undo();
+  // A gradient has failed: it is undone, a zero gradient comes, and training is
+  // tried again later.
   void Retreat();
+  // The same, but the gradient of the next mini-batch is tried at once.
+  void PassOver();
+  // No gradient is tried for the one that is asked for next; a zero gradient
+  // comes at once.
+  void Decline();
 
   // A gradient or prediction is under way.
   bool busy() const { return running_ != 0; }
@@ -104,6 +113,8 @@ class LearnerDriver {
   // The call ended. Returns whether what came of it is still wanted.
   bool Ended(uint64_t call, uint64_t epoch);
   void StandStill();
+  // Does `work` from the loop, unless this object is gone by then.
+  void Later(std::function<void()> work);
 
   ports::Loop& loop_;
   FlatModel& model_;
@@ -113,8 +124,10 @@ class LearnerDriver {
   // outlive the trainer.
   FlatVector compute_parameters_;
   FlatVector compute_buffers_;
-  FlatVector copied_buffers_;  // as they were when the gradient began
+  FlatVector copied_buffers_;     // as they were when the gradient began
+  core::ComputeGradient wanted_;  // the gradient that was asked for last
   std::unique_ptr<ports::Trainer> trainer_;
+  absl::Status bound_;  // of trainer_
   uint64_t epoch_ = 0;
   int64_t gradients_ = 0;  // seeds dropout
   uint64_t last_call_ = 0;

@@ -33,8 +33,10 @@ class LinkedNode {
                  [this](const NodeId& from, const std::string& text) {
                    node_.NoteBadMessage(from, text);
                  }) {
-    router_.Connect(node_, node_.asks(), node_.pushes(), node_.models(),
-                    records_);
+    // The contracts come first: the node looks at a peer's state with them.
+    router_.Connect(node_.contracts(), node_, node_.asks(), node_.pushes(),
+                    node_.models(), records_);
+    router_.NoteFrames([this](const NodeId& from) { node_.OnSpeech(from); });
   }
 
   Node& node() { return node_; }

@@ -1,5 +1,6 @@
 #include "daemon/runtime/mass_exchange.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +16,12 @@ MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
     : own_(own),
       peers_(peers),
       links_(links),
+      loop_(loop),
       rejections_(rejections),
       presence_(presence),
       parcels_(
-          loop, transfers, [this](const NodeId& peer) { return MayGive(peer); },
+          loop, transfers, DeriveSeed(1, own.self.name()),
+          [this](const NodeId& peer) { return MayGive(peer); },
           [this](const core::Delivered& d) { OnDelivered(d); }) {}
 
 bool MassExchange::MayGive(const NodeId& peer) const {
@@ -51,14 +54,12 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
       "or other mass"};
 }
 
-Admission MassExchange::Admit(const NodeId& from,
-                              const ports::TransferBegin& begin) {
+std::optional<Refusal> MassExchange::Objection(
+    const NodeId& from, const ports::TransferBegin& begin) {
   if (!Gives()) {
     return Refusal{RefuseReason::kNotReady,
                    "no algorithm that takes mass runs"};
   }
-  const int64_t length =
-      own_.algorithm.get()->MassLength(own_.model.parameter_count());
   if (!own_.run.IsMember(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
@@ -71,7 +72,14 @@ Admission MassExchange::Admit(const NodeId& from,
                absl::StrCat("tracker epoch ", begin.tracker_epoch,
                             " is over; it is ", parcels_.epoch(), " now")});
   }
-  return ModelLengths{length, 0};
+  if (begin.tracker_epoch > parcels_.epoch()) {  // it was not believed
+    return rejections_.Note(
+        from, {RefuseReason::kNotReady,
+               absl::StrCat("this node is in tracker epoch ", parcels_.epoch(),
+                            " and does not follow to ", begin.tracker_epoch,
+                            " yet")});
+  }
+  return std::nullopt;
 }
 
 double MassExchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
@@ -102,10 +110,51 @@ void MassExchange::Enter(uint64_t epoch) {
 }
 
 void MassExchange::Follow(const NodeId& peer, uint64_t epoch) {
-  if (!Gives() || epoch <= parcels_.epoch() || peers_.Mismatch(peer, true)) {
+  if (!Gives() || epoch <= parcels_.epoch() || peers_.Mismatch(peer, true) ||
+      !own_.run.IsMember(peer) || !Believes(peer, epoch)) {
     return;
   }
   Enter(epoch);
+}
+
+bool MassExchange::Believes(const NodeId& peer, uint64_t epoch) {
+  if (!EpochGuard::IsNear(parcels_.epoch(), epoch)) {
+    const std::optional<uint64_t> others = EpochOfOthers(peer);
+    if (others ? !EpochGuard::IsNear(*others, epoch)
+               : epoch > ports::kMaxTrackerEpoch / 2) {
+      rejections_.Note(
+          peer, {RefuseReason::kOlderEpoch,
+                 absl::StrCat("it claims tracker epoch ", epoch,
+                              ", where it is ", parcels_.epoch(), " here")});
+      return false;
+    }
+  }
+  switch (epochs_.Raise(peer, loop_.Now())) {
+    case EpochGuard::Verdict::kFollow:
+      return true;
+    case EpochGuard::Verdict::kTooOften:
+      rejections_.Note(peer, {RefuseReason::kOlderEpoch,
+                              "it raises the tracker epoch again and again; it "
+                              "is followed once in 30 s from now on"});
+      return false;
+    case EpochGuard::Verdict::kStillTooOften:
+      peers_.CountRejected(
+          peer, {RefuseReason::kOlderEpoch, "it raises the epoch too often"});
+      return false;
+  }
+  return false;
+}
+
+std::optional<uint64_t> MassExchange::EpochOfOthers(const NodeId& peer) const {
+  std::optional<uint64_t> highest;
+  for (const auto& [id, other] : peers_.all()) {
+    if (id == peer || other.state.tracker_epoch == 0 || !links_.IsUp(id) ||
+        !own_.run.IsMember(id) || peers_.Mismatch(other, true)) {
+      continue;
+    }
+    highest = std::max(highest.value_or(0), other.state.tracker_epoch);
+  }
+  return highest;
 }
 
 void MassExchange::FollowAll() {

@@ -17,6 +17,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
+#include "daemon/runtime/guards/epoch_guard.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/parcels.h"
@@ -45,8 +46,10 @@ class MassExchange {
 
   void Do(const core::Give& action) { parcels_.Send(action); }
 
-  // Admits mass of `from`, and enters its epoch when that is a higher one.
-  Admission Admit(const NodeId& from, const ports::TransferBegin& begin);
+  // Why mass of `from` is not taken; nullopt: it is. Enters its epoch when that
+  // is a higher one.
+  std::optional<Refusal> Objection(const NodeId& from,
+                                   const ports::TransferBegin& begin);
   // Why `begin` announces steps (core/vector/step_codes.h) where they have no
   // business; nullopt: it does not. `header`: as Transfers::Listener::Admit.
   std::optional<Refusal> MisplacedSteps(
@@ -80,6 +83,11 @@ class MassExchange {
  private:
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
+  // Whether the epoch that `peer` says is believed: epoch_guard.h. Reports it
+  // when it is not.
+  bool Believes(const NodeId& peer, uint64_t epoch);
+  // The highest epoch that a member other than `peer` has told of.
+  std::optional<uint64_t> EpochOfOthers(const NodeId& peer) const;
   // Our trackers begin anew, and so shall everybody's.
   void Enter(uint64_t epoch);
   void OnDelivered(const core::Delivered& delivered);
@@ -87,9 +95,11 @@ class MassExchange {
   OwnState& own_;
   PeerTable& peers_;
   Links& links_;
+  ports::Loop& loop_;
   Rejections& rejections_;
   Presence& presence_;
   codec::MassCodec codec_;  // of the plan
+  EpochGuard epochs_;
   Parcels parcels_;
 };
 

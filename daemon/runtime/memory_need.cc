@@ -55,6 +55,8 @@ class Estimate {
     Add("model and gradient", Floats(2) + kFloat * buffers_);
     Add(absl::StrCat("vectors of ", algorithm_.name),
         Floats(algorithm_.extra_vectors));
+    Add(absl::StrCat("moments of ", plan_.optimizer.name),
+        Floats(core::OptimizerVectors(plan_.optimizer.name)));
     if (algorithm_.exchange != core::Exchange::kNone) Add("snapshot", Model());
   }
 
@@ -135,7 +137,8 @@ absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& derived,
   const core::AlgorithmInfo* algorithm = derived.checked.algorithm;
   DFL_ASSIGN_OR_RETURN(
       core::NeighbourCount count,
-      core::CountNeighbours(plan, *derived.checked.graph, node.place));
+      core::CountNeighbours(plan, *derived.checked.algorithm,
+                            *derived.checked.graph, node.place));
   if (algorithm->graphs == core::GraphKind::kUndirected) {
     count.heard = count.sent_to = std::max(count.heard, count.sent_to);
   }

@@ -17,12 +17,18 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       loop_(loop),
       links_(links),
       own_(
-          options_.self, loop, events, *this, [this] { presence_.Tell(); },
+          options_.self, loop, events, *this,
+          [this] {
+            presence_.Tell();
+            together_.Look();
+          },
           [this] { VisitBoundary(); }),
       peers_(own_.run,
              [&links](const NodeId& peer) { return links.IsUp(peer); }),
       presence_(own_, peers_, links,
                 [this] { return exchange_.mass().EpochToTell(); }),
+      silence_(loop, *this,
+               [this] { return own_.run.plan().deadline.exchange; }),
       exchange_(options_.transfers, own_, peers_, presence_, links, loop,
                 worker, events, first_model_),
       training_(own_, loop, events, options_.degraded_retry),
@@ -33,7 +39,18 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       first_model_(own_, presence_, training_, joining_, lives_,
                    exchange_.rejections(), loop, events),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
-             evaluations_, events) {}
+             evaluations_, events),
+      contracts_(
+          [this] {
+            const auto& contract = own_.run.contract();
+            return contract ? &*contract : nullptr;
+          },
+          loop, links,
+          [this](const NodeId& from, const std::string& text) {
+            NoteBadMessage(from, text);
+          }),
+      neighbourhood_(own_, peers_, links, contracts_, loop),
+      together_(own_, peers_, neighbourhood_, loop, events) {}
 
 // ----------------------------------------------------------------- orders ----
 
@@ -43,6 +60,7 @@ absl::Status Node::Start() {
     return absl::FailedPreconditionError(
         "there is no run plan yet; apply one first: dflctl plan apply FILE");
   }
+  if (first_model_.Unbound()) return CannotTrain();
   if (own_.model.initialised()) {  // an imported model
     lives_.Restart(0);
     first_model_.Train("started from the imported model");
@@ -50,6 +68,11 @@ absl::Status Node::Start() {
     first_model_.Look();
   }
   return absl::OkStatus();
+}
+
+absl::Status Node::CannotTrain() const {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the model cannot be trained here: ", own_.phases.reason()));
 }
 
 absl::Status Node::Pause() {
@@ -65,21 +88,28 @@ absl::Status Node::Pause() {
 
 absl::Status Node::Resume() {
   if (own_.phases.Running() || own_.phases.Is(Phase::kJoining)) {
-    own_.phases.Want(Phase::kIdle);
+    if (!own_.phases.failing()) own_.phases.Want(Phase::kIdle);
     return absl::OkStatus();
   }
   if (own_.phases.Is(Phase::kIdle)) {
     return absl::FailedPreconditionError(
         "nothing to resume; start the run first: dflctl train start");
   }
+  if (first_model_.Unbound()) return CannotTrain();
+  if (own_.diverged) {
+    return absl::FailedPreconditionError(
+        "the model has diverged; import another one (dflctl model import) or "
+        "begin a new run (dflctl plan apply --new-run)");
+  }
   if (!own_.model.initialised()) {
     first_model_.Look();
     return absl::OkStatus();
   }
   if (const std::optional<std::string> why = evaluations_.StopRule()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the stop rule is met (", *why,
-        "); raise it in the plan first, e.g. dflctl set stop.steps=N"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the stop rule is met (", *why,
+                     "); raise that limit in the plan first, e.g. dflctl set "
+                     "stop.steps=N"));
   }
   if (!own_.algorithm.get()) lives_.Restart(0);  // an imported model
   first_model_.Train("resumed");
@@ -119,11 +149,44 @@ void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
 }
 
 NodeStatus Node::Status() const {
-  NodeStatus status = ReportStatus(
-      {own_, training_, evaluations_, peers_, links_, plans_.pending()},
-      loop_.Now());
+  links_.CountSent();
+  NodeStatus status = ReportStatus({own_, training_, evaluations_, peers_,
+                                    links_, together_, plans_.pending()},
+                                   loop_.Now());
   status.incarnation = options_.incarnation;
   return status;
+}
+
+// -------------------------------------------------------------- exchanges ----
+
+void Node::Do(const core::Push& a) {
+  exchange_.pushes().Do(a);
+  for (const NodeId& peer : a.peers) Expect(peer);
+}
+
+void Node::Do(const core::Give& a) {
+  exchange_.mass().Do(a);
+  Expect(a.to);
+}
+
+void Node::Do(const core::Missed& a) {
+  neighbourhood_.OnMissed(a.peers);
+  exchange_.asks().Do(a);
+  for (const NodeId& peer : a.peers) {
+    if (peers_.TakesPart(peer)) silence_.Missed(peer);
+  }
+}
+
+// Where nobody waits for anybody it is no matter who is silent.
+void Node::Expect(const NodeId& peer) {
+  if (!own_.run.algorithm()->continuous && peers_.TakesPart(peer)) {
+    silence_.Expect(peer);
+  }
+}
+
+void Node::OnSilent(const NodeId& peer, bool unanswered) {
+  if (unanswered) exchange_.asks().Do(core::Missed{{peer}, 1, 0});
+  presence_.OnSilent(peer);
 }
 
 // --------------------------------------------------------------- boundary ----
@@ -133,6 +196,7 @@ void Node::VisitBoundary() {
   presence_.RefreshLeaving();
   own_.boundary.DoWork();
   plans_.Adopt();
+  together_.Look();
   exchange_.asks().Serve();
   if (!own_.phases.Running()) return;
   if (own_.phases.wants()) {
@@ -144,10 +208,7 @@ void Node::VisitBoundary() {
     joining_.Continue();
     return;
   }
-  const int64_t furthest = FurthestRound();
-  if (furthest > own_.algorithm.step()) {
-    own_.algorithm.get()->JumpTo(furthest);
-  }
+  JumpAhead();
   if (evaluations_.Visit()) return;
   if (own_.run.FollowTopology(own_.algorithm.step())) {
     own_.algorithm.Handle(core::PlanChanged{own_.run.node()});
@@ -155,16 +216,20 @@ void Node::VisitBoundary() {
   exchange_.pushes().DeliverEarly();
   if (joining_.AwaitsOthers()) return;
   own_.LeaveBoundary();
+  own_.progress.BeginStep(own_.algorithm.get()->gradients());
   own_.algorithm.Handle(core::StepBegins{});
 }
 
-int64_t Node::FurthestRound() const {
-  if (!own_.run.lock_step()) return 0;
-  const int64_t step = own_.algorithm.step();
-  const int64_t furthest = peers_.FurthestRound(
-      own_.self, step, own_.algorithm.get()->NextExchange(step));
-  const int64_t last = own_.run.plan().stop.steps;
-  return last > 0 ? std::min(furthest, last) : furthest;
+void Node::JumpAhead() {
+  if (!own_.run.lock_step()) return;
+  core::Algorithm& algorithm = *own_.algorithm.get();
+  const int64_t step = algorithm.step();
+  const PeerTable::Ahead ahead =
+      peers_.FurthestRounds(own_.self, step, algorithm.NextExchange(step));
+  const int64_t last =
+      evaluations_.EndsBy(std::max(ahead.by_two, ahead.by_one));
+  const int64_t furthest = jumps_.Jump(step, ahead.by_two, ahead.by_one, last);
+  if (furthest > step) algorithm.JumpTo(furthest);
 }
 
 // ------------------------------------------------------------------ peers ----
@@ -180,10 +245,12 @@ void Node::OnPeerUp(const NodeId& peer, bool restarted) {
 }
 
 void Node::OnPeerDown(const NodeId& peer, const absl::Status& /*reason*/) {
+  silence_.Forget(peer);
   peers_.OnLink(peer);
   exchange_.transfers().OnPeerDown(peer);
   presence_.Refresh(peer);
   exchange_.asks().OnPeerDown(peer);
+  if (!own_.run.has_plan() || !own_.run.IsMember(peer)) peers_.Forget(peer);
 }
 
 void Node::OnPeerWritable(const NodeId& peer) {
@@ -195,11 +262,13 @@ void Node::OnAddressFailed(const std::string& /*address*/) {
 }
 
 void Node::OnFrame(const NodeId& peer, ports::StateFrame frame) {
+  if (frame.wants_answer) presence_.TellTo(peer);
   const ports::StateFrame& state = peers_.OnState(peer, std::move(frame)).state;
   // One that is joining itself may be ahead once it has a model.
   const bool has_model =
       state.phase != Phase::kIdle && state.phase != Phase::kJoining;
   if (own_.phases.Running() && has_model) joining_.Confirm(peer, state.step);
+  together_.OnState(peer);
   exchange_.mass().Follow(peer, state.tracker_epoch);
   presence_.Refresh(peer);
   if (joining_.waits_for_others() && own_.boundary.here()) {

@@ -33,18 +33,23 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_driver.h"
 #include "daemon/runtime/algorithm_lives.h"
+#include "daemon/runtime/contracts/contract_pulls.h"
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
 #include "daemon/runtime/first_model.h"
+#include "daemon/runtime/guards/jump_guard.h"
+#include "daemon/runtime/guards/silence.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/links/offences.h"
+#include "daemon/runtime/neighbourhood.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
 #include "daemon/runtime/status.h"
+#include "daemon/runtime/together.h"
 #include "daemon/runtime/training.h"
 #include "daemon/runtime/transfers/snapshot.h"
 #include "daemon/runtime/transfers/transfers.h"
@@ -63,7 +68,8 @@ struct NodeOptions {
 
 class Node : public LinkObserver,
              public FrameReceiver<ports::StateFrame>,
-             private Actor {
+             private Actor,
+             private Silence::Listener {
  public:
   // All must outlive it. What happens to links, its frames and those that
   // asks(), pushes() and models() receive must be handed on: see LinkedNode.
@@ -76,7 +82,9 @@ class Node : public LinkObserver,
   // Errors: FAILED_PRECONDITION without a trainer for the first plan.
   absl::Status SetPlan(core::DerivedPlan plan,
                        std::unique_ptr<ports::Trainer> trainer) {
-    return plans_.Set(std::move(plan), std::move(trainer));
+    absl::Status status = plans_.Set(std::move(plan), std::move(trainer));
+    together_.Look();
+    return status;
   }
 
   // Orders. Errors: FAILED_PRECONDITION names the phase and what is possible.
@@ -89,13 +97,15 @@ class Node : public LinkObserver,
   // Errors: FAILED_PRECONDITION when there is no model yet.
   void CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done);
 
-  // Replaces the model at a boundary. Before Start it is what the run starts
-  // from. `done` is called once.
+  // Replaces the model, or parts of it, at a boundary. Before Start it is what
+  // the run starts from; the rest of parts is then the plan's seeded start.
+  // `done` is called once.
   // Errors: INVALID_ARGUMENT for other lengths; FAILED_PRECONDITION without a
   // plan.
   void ReplaceModel(std::shared_ptr<const Snapshot> model,
-                    std::function<void(absl::Status)> done) {
-    first_model_.Replace(std::move(model), std::move(done));
+                    std::function<void(absl::Status)> done,
+                    ModelParts parts = {}) {
+    first_model_.Replace(std::move(model), std::move(done), std::move(parts));
   }
 
   // The links it was given: addresses to dial.
@@ -105,11 +115,15 @@ class Node : public LinkObserver,
   Transfers& models() { return exchange_.transfers(); }
   AskExchange& asks() { return exchange_.asks(); }
   PushExchange& pushes() { return exchange_.pushes(); }
+  ContractPulls& contracts() { return contracts_; }
 
   // Counts and reports a frame that another receiver refused.
   void NoteBadMessage(const NodeId& from, const std::string& text) {
     exchange_.rejections().Note(from, {ports::RefuseReason::kBadMessage, text});
   }
+
+  // A frame of `from` has come; it is handed on next.
+  void OnSpeech(const NodeId& from) { silence_.Heard(from); }
 
   // LinkObserver
   void OnPeerUp(const NodeId& peer, bool restarted) override;
@@ -148,19 +162,30 @@ class Node : public LinkObserver,
   // Actor
   void Do(const core::ComputeGradient& a) override { training_.Do(a); }
   void Do(const core::Predict& a) override { training_.Do(a); }
-  void Do(const core::StepDone& a) override { training_.Do(a); }
+  void Do(const core::StepDone& a) override {
+    jumps_.OnRound();
+    training_.Do(a);
+  }
   void Do(const core::Ask& a) override { exchange_.asks().Do(a); }
   void Do(const core::CancelAsk& a) override { exchange_.asks().Do(a); }
   void Do(const core::Answer& a) override { exchange_.asks().Do(a); }
-  void Do(const core::Missed& a) override { exchange_.asks().Do(a); }
-  void Do(const core::Push& a) override { exchange_.pushes().Do(a); }
+  void Do(const core::Missed& a) override;
+  void Do(const core::Push& a) override;
   void Do(const core::Skip& a) override { exchange_.pushes().Do(a); }
-  void Do(const core::Give& a) override { exchange_.mass().Do(a); }
+  void Do(const core::Give& a) override;
   void OnHandled() override { exchange_.asks().Serve(); }
 
+  // Silence::Listener
+  void OnSilent(const NodeId& peer, bool unanswered) override;
+  void OnHeard(const NodeId& peer) override { presence_.OnHeard(peer); }
+  void Probe(const NodeId& peer) override { presence_.Probe(peer); }
+
+  // Has to acknowledge what it is sent, or no round waits for it.
+  void Expect(const NodeId& peer);
   void VisitBoundary();
-  // The round to jump to from this boundary; at most where the run stops.
-  int64_t FurthestRound() const;
+  absl::Status CannotTrain() const;
+  // Jumps to a later round from this boundary, if neighbours are there.
+  void JumpAhead();
 
   const NodeOptions options_;
   ports::Loop& loop_;
@@ -168,6 +193,8 @@ class Node : public LinkObserver,
   OwnState own_;
   PeerTable peers_;
   Presence presence_;
+  Silence silence_;
+  JumpGuard jumps_;
   Exchange exchange_;
   Training training_;
   Evaluations evaluations_;
@@ -175,6 +202,9 @@ class Node : public LinkObserver,
   AlgorithmLives lives_;
   FirstModel first_model_;
   PlanAdoption plans_;
+  ContractPulls contracts_;
+  Neighbourhood neighbourhood_;
+  Together together_;
 };
 
 }  // namespace dfl::runtime

@@ -41,8 +41,11 @@ struct OwnState {
   }
   // The model w^k. Only while Settled().
   SnapshotPtr TakeSnapshot() {
-    return model.Share(boundary.here(), algorithm.step());
+    return model.Share(boundary.here(), algorithm.step(),
+                       algorithm.pace().steps);
   }
+  // Passes over the node's rows.
+  double Epochs() const { return progress.epochs().At(algorithm.pace().steps); }
   void LeaveBoundary() {
     boundary.Leave();
     model.LeaveBoundary();
@@ -53,7 +56,8 @@ struct OwnState {
   Progress progress;
   Phases phases;
   Boundary boundary;
-  FlatModel model;  // before the algorithm, which holds views of it
+  bool diverged = false;  // the model has blown up: nobody is given it
+  FlatModel model;        // before the algorithm, which holds views of it
   AlgorithmDriver algorithm;
 };
 

@@ -1,22 +1,24 @@
 #include "daemon/runtime/parcels.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace dfl::runtime {
 namespace {
 
-// Between a refusal and the next try.
-constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
+constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
+constexpr absl::Duration kLongestPause = absl::Seconds(5);
 
 }  // namespace
 
-Parcels::Parcels(ports::Loop& loop, Transfers& transfers,
+Parcels::Parcels(ports::Loop& loop, Transfers& transfers, uint64_t seed,
                  std::function<bool(const NodeId&)> may_send,
                  std::function<void(core::Delivered)> delivered)
     : loop_(loop),
       transfers_(transfers),
       may_send_(std::move(may_send)),
-      delivered_(std::move(delivered)) {}
+      delivered_(std::move(delivered)),
+      rng_(DeriveSeed(seed, "parcels")) {}
 
 Parcels::~Parcels() {
   for (const auto& [to, out] : out_) loop_.Cancel(out.retry);
@@ -41,7 +43,16 @@ void Parcels::Send(const core::Give& give) {
 
 void Parcels::Resume(const NodeId& peer) {
   const auto it = out_.find(peer);
-  if (it != out_.end() && !it->second.sending) Transfer(peer);
+  if (it == out_.end()) return;
+  it->second.refused = 0;
+  if (!it->second.sending) Transfer(peer);
+}
+
+absl::Duration Parcels::Pause(int64_t refused) {
+  absl::Duration pause = kFirstPause;
+  for (int64_t i = 1; i < refused && pause < kLongestPause; ++i) pause *= 2;
+  pause = std::min(pause, kLongestPause);
+  return pause / 2 + pause / 2 * rng_.Uniform();
 }
 
 void Parcels::Transfer(const NodeId& to) {
@@ -92,7 +103,8 @@ void Parcels::Transfer(const NodeId& to) {
       return;
     }
     it->second.sending = false;
-    it->second.retry = loop_.After(kRetryAfter, [this, to] { Retry(to); });
+    it->second.retry =
+        loop_.After(Pause(++it->second.refused), [this, to] { Retry(to); });
   };
   transfers_.Send(std::move(outgoing));
 }

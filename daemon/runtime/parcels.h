@@ -21,6 +21,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
+#include "daemon/base/rng.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/transfers/transfers.h"
@@ -31,7 +32,8 @@ class Parcels {
  public:
   // `may_send`: whether the peer is linked and takes part in our run.
   // `delivered`: a parcel of the present epoch was taken.
-  Parcels(ports::Loop& loop, Transfers& transfers,
+  // `seed`: of the jitter between two tries.
+  Parcels(ports::Loop& loop, Transfers& transfers, uint64_t seed,
           std::function<bool(const NodeId&)> may_send,
           std::function<void(core::Delivered)> delivered);
   ~Parcels();
@@ -60,16 +62,20 @@ class Parcels {
     core::Give give;
     bool sending = false;  // a transfer is under way
     int64_t tries = 0;
+    int64_t refused = 0;  // tries that failed, in a row, since Resume
     ports::TimerId retry = 0;
   };
 
   void Transfer(const NodeId& to);
+  // From 200 ms, doubled after each refusal, to 5 s; half of it is jitter.
+  absl::Duration Pause(int64_t refused);
   void Retry(const NodeId& to);
 
   ports::Loop& loop_;
   Transfers& transfers_;
   const std::function<bool(const NodeId&)> may_send_;
   const std::function<void(core::Delivered)> delivered_;
+  Rng rng_;
   uint64_t epoch_ = 0;
   std::map<NodeId, Out> out_;
   std::set<NodeId> partners_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/plan_topology.h"
 
@@ -28,6 +28,11 @@ void PeerTable::HearStep(const NodeId& peer, int64_t step) {
   state.step = std::max(state.step, std::min(step, kLargestStep));
 }
 
+void PeerTable::HearWhole(const NodeId& peer, int64_t step) {
+  int64_t& newest = peers_[peer].whole_step;
+  newest = std::max(newest, std::min(step, kLargestStep));
+}
+
 void PeerTable::Compare(Peer& peer) const {
   peer.agrees = false;
   peer.agrees = !Mismatch(peer, true);
@@ -45,7 +50,7 @@ std::optional<Refusal> PeerTable::Mismatch(const NodeId& peer,
 
 std::optional<Refusal> PeerTable::Mismatch(const Peer& peer,
                                            bool same_algorithm) const {
-  if (!run_.has_plan() || !run_.fingerprint() || !peer.known) {
+  if (!run_.has_plan() || !run_.contract() || !peer.known) {
     return Refusal{RefuseReason::kNotReady, "no run here yet"};
   }
   if (peer.agrees) return std::nullopt;
@@ -56,12 +61,17 @@ std::optional<Refusal> PeerTable::Mismatch(const Peer& peer,
                                 ", the peer in run ",
                                 state.run_id.empty() ? "none" : state.run_id)};
   }
-  if (state.fingerprint != *run_.fingerprint()) {
+  const std::vector<core::ContractField> differ =
+      core::Differences(run_.contract_digest(), state.contract);
+  if (!differ.empty()) {
     return Refusal{
         RefuseReason::kOtherModel,
-        absl::StrCat("this node's model has the fingerprint ",
-                     run_.fingerprint()->substr(0, 12), ", the peer's ",
-                     state.fingerprint.substr(0, 12))};
+        absl::StrCat(
+            "the peer's data contract differs in ",
+            absl::StrJoin(differ, ", ",
+                          [](std::string* out, core::ContractField field) {
+                            absl::StrAppend(out, core::FieldName(field));
+                          }))};
   }
   if (same_algorithm && state.algorithm != run_.plan().algorithm.name) {
     return Refusal{RefuseReason::kOtherAlgorithm,
@@ -92,7 +102,7 @@ bool PeerTable::HasSent(const NodeId& id, const Peer& peer,
 PeerTable::Change PeerTable::Refresh(const NodeId& peer,
                                      std::optional<int64_t> round) {
   Peer& p = peers_[peer];
-  const bool active = TakesPart(peer, p);
+  const bool active = !p.silent && TakesPart(peer, p);
   if (active == p.active) return Change::kNone;
   if (!active && round && HasSent(peer, p, *round)) {
     leaving_.insert(peer);  // asked again at the boundary
@@ -102,14 +112,28 @@ PeerTable::Change PeerTable::Refresh(const NodeId& peer,
   return active ? Change::kJoined : Change::kLeft;
 }
 
+bool PeerTable::Silence(const NodeId& peer) {
+  Peer& p = peers_[peer];
+  p.silent = true;
+  return std::exchange(p.active, false);
+}
+
+bool PeerTable::Hear(const NodeId& peer) {
+  Peer& p = peers_[peer];
+  p.silent = false;
+  if (p.active || !TakesPart(peer, p)) return false;
+  p.active = true;
+  return true;
+}
+
 std::set<NodeId> PeerTable::TakeLeaving() {
   return std::exchange(leaving_, {});
 }
 
-int64_t PeerTable::FurthestRound(const NodeId& self, int64_t own,
-                                 int64_t exchange) const {
+PeerTable::Ahead PeerTable::FurthestRounds(const NodeId& self, int64_t own,
+                                           int64_t exchange) const {
   const bool varies = core::TopologyVaries(run_.plan().topology);
-  std::vector<int64_t> far;
+  Ahead ahead{own, own};
   int64_t furthest = own;
   for (const auto& [id, peer] : peers_) {
     const int64_t step = peer.state.step;
@@ -120,17 +144,13 @@ int64_t PeerTable::FurthestRound(const NodeId& self, int64_t own,
                  : run_.IsNeighbour(id))) {
       continue;
     }
-    if (step > own + 1000) {
-      far.push_back(step);
-    } else {
-      furthest = std::max(furthest, step);
+    ahead.by_two = std::max(ahead.by_two, std::min(furthest, step));
+    furthest = std::max(furthest, step);
+    if (peer.whole_step > exchange) {
+      ahead.by_one = std::max(ahead.by_one, peer.whole_step);
     }
   }
-  if (far.size() >= 2) {
-    std::sort(far.begin(), far.end());
-    furthest = far[far.size() - 2];
-  }
-  return furthest;
+  return ahead;
 }
 
 void PeerTable::CountSent(const NodeId& to, int64_t dense_bytes) {
@@ -141,7 +161,9 @@ void PeerTable::CountSent(const NodeId& to, int64_t dense_bytes) {
 
 void PeerTable::CountReceived(const NodeId& from) {
   ++models_received_;
-  ++peers_[from].models_received;
+  Peer& peer = peers_[from];
+  ++peer.models_received;
+  peer.refusal.clear();
 }
 
 void PeerTable::CountMissed(const NodeId& peer) {
@@ -149,9 +171,23 @@ void PeerTable::CountMissed(const NodeId& peer) {
   ++peers_[peer].missed;
 }
 
-void PeerTable::CountRejected(const NodeId& from, RefuseReason reason) {
-  ++rejected_[ports::RefuseReasonName(reason)];
-  ++peers_[from].rejected;
+void PeerTable::CountRejected(const NodeId& from, const Refusal& refusal) {
+  ++rejected_[ports::RefuseReasonName(refusal.reason)];
+  Peer& peer = peers_[from];
+  ++peer.rejected;
+  // The other reasons pass, or are seen from its state.
+  if (refusal.reason == RefuseReason::kBadMessage ||
+      refusal.reason == RefuseReason::kUnknownCodec ||
+      refusal.reason == RefuseReason::kNotANeighbour) {
+    peer.refusal = refusal.text;
+  }
+}
+
+void PeerTable::CountFar(const NodeId& from) {
+  ++far_models_;
+  Peer& peer = peers_[from];
+  ++peer.far;
+  peer.refusal = "they lie too far from this node's model";
 }
 
 }  // namespace dfl::runtime

@@ -5,7 +5,7 @@
 // part* when it is linked, agrees and trains. The algorithm is told when that
 // changes, with one delay: a peer that leaves while it is ahead of our round
 // has sent its model of this round, which news of its phase have overtaken.
-// Such a peer counts until the boundary.
+// Such a peer counts until the boundary. A silent one counts as gone, at once.
 //
 // Loop only. It sends nothing and calls nobody.
 #ifndef DFL_RUNTIME_PEER_TABLE_H_
@@ -32,13 +32,18 @@ class PeerTable {
  public:
   struct Peer {
     ports::StateFrame state;
-    bool known = false;   // `state` came over the present link
-    bool agrees = false;  // as of the last comparison
-    bool active = false;  // takes part, as the algorithm was last told
+    bool known = false;      // `state` came over the present link
+    bool agrees = false;     // as of the last comparison
+    bool active = false;     // takes part, as the algorithm was last told
+    bool silent = false;     // no round waits for it (guards/silence.h)
+    int64_t whole_step = 0;  // of the newest model or mass that came
     int64_t models_sent = 0;
     int64_t models_received = 0;
     int64_t missed = 0;
     int64_t rejected = 0;
+    // Why its last message of a model was refused; "": one was taken since.
+    std::string refusal;
+    int64_t far = 0;  // models that lay too far away
   };
   enum class Change { kNone, kJoined, kLeft };
 
@@ -49,11 +54,25 @@ class PeerTable {
   const std::map<NodeId, Peer>& all() const { return peers_; }
 
   // The link to `peer` came up or went down: it must say its state anew.
-  void OnLink(const NodeId& peer) { peers_[peer].known = false; }
+  void OnLink(const NodeId& peer) {
+    Peer& p = peers_[peer];
+    p.known = p.silent = false;
+  }
+  // `peer`, whose link is down, is nobody's neighbour: nothing is kept of it.
+  void Forget(const NodeId& peer) {
+    peers_.erase(peer);
+    leaving_.erase(peer);
+  }
   // `peer` says its state. Steps beyond kLargestStep are cut.
   const Peer& OnState(const NodeId& peer, ports::StateFrame state);
   // Something that `peer` sent is of `step`.
   void HearStep(const NodeId& peer, int64_t step);
+  // A model or mass of `step` came from `peer`, whole and right.
+  void HearWhole(const NodeId& peer, int64_t step);
+  // A new run: what came was of another.
+  void ForgetWhole() {
+    for (auto& [id, peer] : peers_) peer.whole_step = 0;
+  }
   // Our plan or our model is new.
   void CompareAll();
 
@@ -67,27 +86,39 @@ class PeerTable {
   // Whether `peer` takes part has changed since it was last asked for. `round`
   // is the round that this node is in the midst of; nullopt: none.
   Change Refresh(const NodeId& peer, std::optional<int64_t> round);
+  // `peer` speaks no more, or speaks again. Return whether the algorithm is to
+  // be told.
+  bool Silence(const NodeId& peer);
+  bool Hear(const NodeId& peer);
+  bool IsSilent(const NodeId& peer) const {
+    const auto it = peers_.find(peer);
+    return it != peers_.end() && it->second.silent;
+  }
   // A new algorithm was told of nobody yet.
   void Untell(const NodeId& peer) { peers_[peer].active = false; }
   // Those that left in the midst of the round: to be refreshed now.
   std::set<NodeId> TakeLeaving();
 
-  // The furthest round that peers have reached which should have waited for us
-  // in an earlier one: where to jump to from round `own`, whose next exchange
-  // is in round `exchange`. A round further than 1,000 away counts only when
-  // two peers say so. Returns `own` when there is none.
-  int64_t FurthestRound(const NodeId& self, int64_t own,
-                        int64_t exchange) const;
+  // Rounds that peers have reached which should have waited for us in an
+  // earlier one. Each is the round `own` of the question when there is none.
+  struct Ahead {
+    int64_t by_two = 0;  // two peers are there
+    int64_t by_one = 0;  // something of that round came from one, whole
+  };
+  // Asked in round `own`, whose next exchange is in round `exchange`.
+  Ahead FurthestRounds(const NodeId& self, int64_t own, int64_t exchange) const;
 
   void CountSent(const NodeId& to, int64_t dense_bytes);
   void CountReceived(const NodeId& from);
   void CountMissed(const NodeId& peer);
-  void CountRejected(const NodeId& from, ports::RefuseReason reason);
+  void CountFar(const NodeId& from);
+  void CountRejected(const NodeId& from, const Refusal& refusal);
 
   int64_t dense_bytes_sent() const { return dense_bytes_sent_; }
   int64_t models_sent() const { return models_sent_; }
   int64_t models_received() const { return models_received_; }
   int64_t missed() const { return missed_; }
+  int64_t far_models() const { return far_models_; }
   // Counts, by the name of the reason.
   const std::map<std::string, int64_t>& rejected() const { return rejected_; }
 
@@ -104,6 +135,7 @@ class PeerTable {
   int64_t models_sent_ = 0;
   int64_t models_received_ = 0;
   int64_t missed_ = 0;
+  int64_t far_models_ = 0;
   std::map<std::string, int64_t> rejected_;
 };
 

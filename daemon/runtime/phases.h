@@ -37,11 +37,21 @@ class Phases {
     return Is(ports::Phase::kTraining) || Is(ports::Phase::kDegraded);
   }
 
+  // What is added to the reason of a phase that ends a run: finished, failed.
+  // Asked for before the phase changes.
+  void SetEndNote(std::function<std::string()> note) {
+    end_note_ = std::move(note);
+  }
+
   // Becomes `phase`. The clock of training time runs while Running(). Where the
   // phase stays as it is only the reason changes, and nobody is told.
   void Set(ports::Phase phase, absl::string_view reason) {
     reason_ = std::string(reason);
     if (phase == now_) return;
+    if (end_note_ &&
+        (phase == ports::Phase::kFinished || phase == ports::Phase::kFailed)) {
+      reason_ += end_note_();
+    }
     const ports::Phase from = std::exchange(now_, phase);
     if (Running()) {
       progress_.Resume(loop_.Now());
@@ -52,14 +62,24 @@ class Phases {
     changed_();
   }
 
-  // Asks for kPaused or kStopped at the next boundary. kIdle withdraws that.
-  void Want(ports::Phase phase) { wanted_ = phase; }
+  // Asks for kPaused or kStopped at the next boundary. kIdle withdraws what
+  // is wanted. Nothing else takes the place of kFailed.
+  void Want(ports::Phase phase) {
+    if (!failing() || phase == ports::Phase::kIdle) wanted_ = phase;
+  }
+  // Asks for kFailed at the next boundary.
+  void WantFailed(std::string why) {
+    wanted_ = ports::Phase::kFailed;
+    why_failed_ = std::move(why);
+  }
   bool wants() const { return wanted_ != ports::Phase::kIdle; }
+  bool failing() const { return wanted_ == ports::Phase::kFailed; }
   // At a boundary: becomes what is wanted. Only when something is.
   void Obey() {
     const ports::Phase wanted = std::exchange(wanted_, ports::Phase::kIdle);
-    Set(wanted,
-        wanted == ports::Phase::kPaused ? "paused by hand" : "stopped by hand");
+    Set(wanted, wanted == ports::Phase::kFailed   ? why_failed_
+                : wanted == ports::Phase::kPaused ? "paused by hand"
+                                                  : "stopped by hand");
   }
 
  private:
@@ -67,9 +87,11 @@ class Phases {
   ports::EventSink& events_;
   Progress& progress_;
   const std::function<void()> changed_;
+  std::function<std::string()> end_note_;
   ports::Phase now_ = ports::Phase::kIdle;
   ports::Phase wanted_ = ports::Phase::kIdle;
   std::string reason_;
+  std::string why_failed_;
 };
 
 }  // namespace dfl::runtime

@@ -37,12 +37,12 @@ absl::Status PlanAdoption::Set(core::DerivedPlan plan,
 
 void PlanAdoption::Adopt() {
   if (!pending_) return;
+  if (BeginsRun(*pending_) && training_.learner().busy()) return;
   own_.boundary.DoWork();
   Pending next = *std::exchange(pending_, std::nullopt);
   RunInForce& run = own_.run;
   const core::RunPlan* before = run.plan_or_null();
-  const bool new_run =
-      next.trainer || !before || before->run_id != next.plan->run_id;
+  const bool new_run = BeginsRun(next);
   const bool new_algorithm =
       !own_.algorithm.get() ||
       before->algorithm.name != next.plan->algorithm.name;
@@ -55,22 +55,29 @@ void PlanAdoption::Adopt() {
     BeginRun(std::move(next.trainer));
   } else if (own_.algorithm.get()) {
     if (new_algorithm) {
-      lives_.Restart(own_.algorithm.step());
+      lives_.Restart(own_.algorithm.step(), own_.algorithm.pace());
     } else {
       own_.algorithm.Handle(core::PlanChanged{run.node()});
     }
   }
   if (new_run || new_format) exchange_.pushes().ForgetReferences();
   exchange_.mass().DropFormerMembers();
-  events_.Report(ports::PlanAdopted{run.plan().version, own_.algorithm.step()});
+  events_.Report(
+      ports::PlanAdopted{run.plan().version, own_.algorithm.pace().steps});
   presence_.Tell();
   presence_.RefreshAll();
+}
+
+bool PlanAdoption::BeginsRun(const Pending& next) const {
+  const core::RunPlan* before = own_.run.plan_or_null();
+  return next.trainer || !before || before->run_id != next.plan->run_id;
 }
 
 void PlanAdoption::BeginRun(std::unique_ptr<ports::Trainer> trainer) {
   joining_.End();
   lives_.End();
   exchange_.BeginRun();
+  peers_.ForgetWhole();
   own_.model.SetInitialised(false);
   joining_.ForgetStart();
   training_.BeginRun();

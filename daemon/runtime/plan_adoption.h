@@ -37,7 +37,8 @@ class PlanAdoption {
   // is at one, at once. See Node::SetPlan.
   absl::Status Set(core::DerivedPlan plan,
                    std::unique_ptr<ports::Trainer> trainer);
-  // At a boundary: brings what waits into force.
+  // At a boundary: brings what waits into force. A new run waits on for a
+  // gradient that outlives its round, since that is of the run before.
   void Adopt();
 
   // The plan that waits; null: none.
@@ -52,6 +53,7 @@ class PlanAdoption {
     std::unique_ptr<ports::Trainer> trainer;  // null: the present one stays
   };
 
+  bool BeginsRun(const Pending& next) const;
   void BeginRun(std::unique_ptr<ports::Trainer> trainer);
 
   OwnState& own_;

@@ -20,7 +20,7 @@ ports::StateFrame Presence::State() const {
     state.algorithm = run.plan().algorithm.name;
     state.plan_version = run.plan().version;
   }
-  if (run.fingerprint()) state.fingerprint = *run.fingerprint();
+  state.contract = run.contract_digest();
   state.step = own_.algorithm.step();
   state.phase = own_.phases.now();
   state.tracker_epoch = tracker_epoch_();
@@ -28,6 +28,12 @@ ports::StateFrame Presence::State() const {
 }
 
 void Presence::TellTo(const NodeId& peer) { (void)links_.Send(peer, State()); }
+
+void Presence::Probe(const NodeId& peer) {
+  ports::StateFrame state = State();
+  state.wants_answer = true;
+  (void)links_.Send(peer, std::move(state));
+}
 
 void Presence::Tell() {
   const ports::StateFrame state = State();
@@ -50,6 +56,18 @@ void Presence::Refresh(const NodeId& peer) {
     case PeerTable::Change::kLeft:
       own_.algorithm.Handle(core::PeerDown{peer});
       return;
+  }
+}
+
+void Presence::OnSilent(const NodeId& peer) {
+  if (peers_.Silence(peer)) {
+    own_.algorithm.Handle(core::PeerDown{peer, /*silent=*/true});
+  }
+}
+
+void Presence::OnHeard(const NodeId& peer) {
+  if (peers_.Hear(peer)) {
+    own_.algorithm.Handle(core::PeerUp{peer, /*heard_again=*/true});
   }
 }
 

@@ -27,11 +27,16 @@ class Presence {
   ports::StateFrame State() const;
   // Says it to `peer`; to all that are linked.
   void TellTo(const NodeId& peer);
+  // And wants to hear the state of `peer`.
+  void Probe(const NodeId& peer);
   void Tell();
 
   // Tells the algorithm when it has changed whether `peer` takes part.
   void Refresh(const NodeId& peer);
   void RefreshAll();
+  // `peer` speaks no more, or speaks again (guards/silence.h).
+  void OnSilent(const NodeId& peer);
+  void OnHeard(const NodeId& peer);
   // At a boundary: those that left in the midst of the round are gone now.
   void RefreshLeaving();
   // To a new algorithm, which was told of nobody yet: tells it of all.

@@ -25,13 +25,15 @@ void Progress::OnGradient(double loss) {
   loss_ += weight * (loss - loss_);
 }
 
-void Progress::OnStep(int64_t step, absl::Time now) {
+void Progress::OnStep(int64_t gradients, absl::Time now) {
+  done_ += std::max<int64_t>(0, gradients - begun_at_);
+  begun_at_ = gradients;
   if (running_) longest_gap_ = std::max(longest_gap_, now - last_step_);
   last_step_ = now;
   if (!steps_.empty() && now - steps_.back().first < absl::Milliseconds(250)) {
     return;
   }
-  steps_.emplace_back(now, step);
+  steps_.emplace_back(now, done_);
   while (steps_.size() > 2 && now - steps_.front().first > absl::Seconds(10)) {
     steps_.pop_front();
   }

@@ -26,6 +26,7 @@ SnapshotPtr PushExchange::TakeSnapshot(absl::Span<const float> values) {
 }
 
 void PushExchange::Do(const core::Push& action) {
+  if (own_.diverged) return;
   const core::CodecSpec& codec = own_.run.plan().codec;
   SnapshotPtr snapshot;
   for (const NodeId& peer : action.peers) {
@@ -81,12 +82,14 @@ void PushExchange::OnPush(const NodeId& from, core::RemoteModel model) {
     return;
   }
   early_.Keep(from, std::move(model));
-  // It has passed the present round: nothing more of that will come, and
-  // nobody should wait for it.
-  if (peers_.all().at(from).active) {
-    own_.algorithm.Handle(core::PeerDown{from});
-    own_.algorithm.Handle(core::PeerUp{from});
-  }
+  PassOver(from);  // it has passed the present round
+}
+
+void PushExchange::PassOver(const NodeId& from) {
+  const auto peer = peers_.all().find(from);
+  if (peer == peers_.all().end() || !peer->second.active) return;
+  own_.algorithm.Handle(core::PeerDown{from});
+  own_.algorithm.Handle(core::PeerUp{from});
 }
 
 void PushExchange::DeliverEarly() {

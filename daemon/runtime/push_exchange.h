@@ -36,6 +36,9 @@ class PushExchange : public FrameReceiver<ports::SkipFrame> {
   std::optional<Refusal> Objection(const NodeId& from) const;
   // An admitted push has come. One of a graph that is still to come is kept.
   void OnPush(const NodeId& from, core::RemoteModel model);
+  // Nothing more of the present round will come from `from`, and nobody should
+  // wait for it.
+  void PassOver(const NodeId& from);
   // A round begins: hands on what was kept for its graph.
   void DeliverEarly();
 

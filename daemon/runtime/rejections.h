@@ -22,7 +22,7 @@ class Rejections {
 
   // Returns `refusal`.
   Refusal Note(const NodeId& from, Refusal refusal) {
-    peers_.CountRejected(from, refusal.reason);
+    peers_.CountRejected(from, refusal);
     // Where a node is not ready yet, or busy, counting is enough.
     if (refusal.reason != ports::RefuseReason::kNotReady &&
         refusal.reason != ports::RefuseReason::kBusy) {

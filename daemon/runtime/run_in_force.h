@@ -1,9 +1,9 @@
 // The run that a node is in: the plan in force, what it means for this node in
-// the present round, and the fingerprint of the model. The other parts of the
+// the present round, and its data contract. The other parts of the
 // node read it and do not change it.
 //
 // Loop only. Until Adopt() was called there is no plan, and only has_plan(),
-// plan_or_null(), node(), IsNeighbour() and the fingerprint may be asked for.
+// plan_or_null(), node(), IsNeighbour() and the contract may be asked for.
 #ifndef DFL_RUNTIME_RUN_IN_FORCE_H_
 #define DFL_RUNTIME_RUN_IN_FORCE_H_
 
@@ -15,6 +15,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/core/plan/run_plan.h"
 
 namespace dfl::runtime {
@@ -25,13 +26,17 @@ class RunInForce {
 
   // `node` is `plan` derived for this node in round 0.
   void Adopt(std::shared_ptr<const core::RunPlan> plan, core::NodePlan node);
-  // A learner of this model was installed.
-  void SetFingerprint(std::string fingerprint) {
-    fingerprint_ = std::move(fingerprint);
+  // A learner was installed, whose model has this contract.
+  void SetContract(core::DataContract contract) {
+    digest_ = core::DigestOf(contract);
+    contract_ = std::move(contract);
   }
 
   bool has_plan() const { return plan_ != nullptr; }
   const core::RunPlan* plan_or_null() const { return plan_.get(); }
+  const std::shared_ptr<const core::RunPlan>& shared_plan() const {
+    return plan_;
+  }
   const core::RunPlan& plan() const { return *plan_; }
   // This node's view in the round that FollowTopology last named.
   const core::NodePlan& node() const { return node_; }
@@ -40,7 +45,11 @@ class RunInForce {
   bool lock_step() const { return algorithm() && algorithm()->lock_step; }
   bool gives_mass() const { return algorithm() && algorithm()->gives_mass; }
   // nullopt: there is no learner yet.
-  const std::optional<std::string>& fingerprint() const { return fingerprint_; }
+  const std::optional<core::DataContract>& contract() const {
+    return contract_;
+  }
+  // All 0 without a contract.
+  const core::ContractDigest& contract_digest() const { return digest_; }
 
   bool IsNeighbour(const NodeId& peer) const;
   bool IsMember(const NodeId& peer) const;
@@ -65,7 +74,8 @@ class RunInForce {
   const NodeId self_;
   std::shared_ptr<const core::RunPlan> plan_;
   core::NodePlan node_;
-  std::optional<std::string> fingerprint_;
+  std::optional<core::DataContract> contract_;
+  core::ContractDigest digest_{};
   int64_t graph_number_ = 0;  // the graph that node_ is of
   mutable std::optional<double> spectral_gap_;
 };

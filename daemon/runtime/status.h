@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,13 @@ struct PeerStatus {
   int64_t bytes_received = 0;
   int64_t models_sent = 0;  // answers and pushes acknowledged as complete
   int64_t models_received = 0;
-  int64_t missed = 0;      // asks or rounds without an answer in time
-  int64_t rejected = 0;    // its messages that were refused here
+  int64_t missed = 0;    // asks or rounds without an answer in time
+  int64_t rejected = 0;  // its messages that were refused here
+  // Models are exchanged with it; else, for a neighbour, why not.
+  bool mixing = false;
+  std::string not_mixing;
+  // The fields of the data contract in which it differs.
+  std::vector<std::string> disagrees;
   std::string last_error;  // why the link is down; "" when up
 };
 
@@ -56,17 +62,23 @@ struct NodeStatus {
 
   // The model.
   std::string model;  // kind
-  std::string fingerprint;
+  // The hash of each field of the data contract, by its name, in hex.
+  std::map<std::string, std::string> contract;
   int64_t parameter_count = 0;
   int64_t buffer_count = 0;
   int64_t train_rows = 0;
   int64_t test_rows = 0;
 
   // Progress.
-  int64_t step = 0;
+  int64_t step = 0;        // finished steps, which are gradients
   int64_t stop_steps = 0;  // 0 = no limit
+  int64_t round = 0;       // finished exchanges: core/algorithm/pace.h
+  int64_t stop_rounds = 0;
+  double epochs = 0;  // passes over the node's rows
+  double stop_epochs = 0;
   int64_t gradients = 0;
-  double loss = 0;         // smoothed over about 50 gradients
+  // Smoothed over about 50 gradients; nullopt: there was none yet.
+  std::optional<double> loss;
   bool evaluated = false;  // whether `evaluation` holds something
   int64_t evaluated_step = 0;
   ports::Evaluation evaluation;
@@ -85,6 +97,13 @@ struct NodeStatus {
   int64_t missed = 0;
   std::map<std::string, int64_t> rejected;  // by reason
 
+  int64_t failed_gradients = 0;
+  int64_t skipped_batches = 0;  // that no gradient could be computed of
+  int64_t far_models = 0;       // refused, since they lay too far away
+
+  // Why the node learns alone although its plan gives it neighbours; "": it
+  // does not.
+  std::string alone;
   std::string last_error;         // of training; "" when fine
   std::vector<PeerStatus> peers;  // sorted by name
 };

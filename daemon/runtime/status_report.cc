@@ -1,16 +1,17 @@
 #include "daemon/runtime/status_report.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::runtime {
 namespace {
-
-using ports::Phase;
 
 std::string FormatText(const core::MessageFormat& format) {
   return absl::StrCat(core::ToString(format.coordinates), " ",
@@ -30,6 +31,8 @@ void ReportPlan(const RunInForce& run, NodeStatus& status) {
   status.member_count = static_cast<int64_t>(plan.members.size());
   status.format = FormatText(plan.codec.format);
   status.stop_steps = plan.stop.steps;
+  status.stop_rounds = plan.stop.rounds;
+  status.stop_epochs = plan.stop.epochs;
 }
 
 void ReportModel(const LearnerDriver& learner, NodeStatus& status) {
@@ -38,7 +41,11 @@ void ReportModel(const LearnerDriver& learner, NodeStatus& status) {
   if (trainer == nullptr) return;
   const ports::ModelInfo& model = trainer->model();
   status.model = model.kind;
-  status.fingerprint = model.fingerprint;
+  const core::ContractDigest digest = core::DigestOf(model.contract);
+  for (size_t i = 0; i < digest.size(); ++i) {
+    status.contract[std::string(core::FieldName(core::kContractFields[i]))] =
+        absl::StrFormat("%016x", digest[i]);
+  }
   status.parameter_count = model.parameter_count;
   status.buffer_count = model.buffer_count;
   status.train_rows = trainer->data().train_rows;
@@ -48,7 +55,9 @@ void ReportModel(const LearnerDriver& learner, NodeStatus& status) {
 void ReportProgress(const OwnState& own, const Evaluations& evaluations,
                     absl::Time now, NodeStatus& status) {
   if (const core::Algorithm* algorithm = own.algorithm.get()) {
-    status.step = algorithm->step();
+    status.step = algorithm->pace().steps;
+    status.round = algorithm->pace().rounds;
+    status.epochs = own.Epochs();
     status.gauges = algorithm->Gauges();
   }
   status.loss = own.progress.loss();
@@ -68,25 +77,33 @@ void ReportTraffic(const PeerTable& peers, NodeStatus& status) {
   status.models_received = peers.models_received();
   status.missed = peers.missed();
   status.rejected = peers.rejected();
+  status.far_models = peers.far_models();
 }
 
-void ReportPeer(const PeerTable& table, const PeerTable::Peer& known,
-                bool running, PeerStatus& peer) {
+// What a peer's iteration comes to in steps, if it counts as this node does.
+int64_t StepsOf(const OwnState& own, int64_t iteration) {
+  const core::Algorithm* algorithm = own.algorithm.get();
+  if (algorithm == nullptr) return iteration;
+  return std::max<int64_t>(0, algorithm->PaceAt(iteration).steps);
+}
+
+void ReportPeer(const PeerTable::Peer& known, const OwnState& own,
+                PeerStatus& peer) {
   peer.phase = known.state.phase;
-  peer.step = known.state.step;
+  peer.step = StepsOf(own, known.state.step);
   peer.plan_version = known.state.plan_version;
-  // Both train and nothing is exchanged: nobody else will say why.
-  const bool trains =
-      peer.phase == Phase::kTraining || peer.phase == Phase::kDegraded;
-  if (peer.linked && peer.last_error.empty() && trains && running) {
-    if (const auto mismatch = table.Mismatch(known, true)) {
-      peer.last_error = mismatch->text;
-    }
-  }
   peer.models_sent = known.models_sent;
   peer.models_received = known.models_received;
   peer.missed = known.missed;
   peer.rejected = known.rejected;
+}
+
+// Whether a peer and this node learn together, and why not.
+void ReportMixing(const Together& together, PeerStatus& peer) {
+  peer.disagrees = together.neighbourhood().Differing(peer.node);
+  if (!peer.neighbour) return;
+  peer.mixing = together.Mixes(peer.node);
+  peer.not_mixing = together.NotMixing(peer.node);
 }
 
 // Neighbours, and whoever else is linked or was heard of.
@@ -103,15 +120,17 @@ void ReportPeers(const ReportedParts& parts, NodeStatus& status) {
     peer.address = link.address;
     peer.bytes_sent = link.bytes_sent;
     peer.bytes_received = link.bytes_received;
-    peer.last_error = link.last_error;
+    peer.last_error = link.last_error.empty() ? parts.links.rivals().Text(node)
+                                              : link.last_error;
     status.bytes_sent += link.bytes_sent;
     status.bytes_received += link.bytes_received;
   }
   for (const auto& [node, known] : parts.peers.all()) {
-    ReportPeer(parts.peers, known, parts.own.phases.Running(), peers[node]);
+    ReportPeer(known, parts.own, peers[node]);
   }
   for (auto& [node, peer] : peers) {
     peer.node = node;
+    ReportMixing(parts.together, peer);
     status.peers.push_back(std::move(peer));
   }
 }
@@ -124,6 +143,9 @@ NodeStatus ReportStatus(const ReportedParts& parts, absl::Time now) {
   status.phase = parts.own.phases.now();
   status.phase_reason = parts.own.phases.reason();
   status.last_error = parts.training.last_error();
+  status.alone = parts.together.alone();
+  status.failed_gradients = parts.training.health().failed();
+  status.skipped_batches = parts.training.health().passed_over();
   if (parts.pending) status.pending_plan_version = parts.pending->version;
   ReportPlan(parts.own.run, status);
   ReportModel(parts.training.learner(), status);

@@ -11,6 +11,7 @@
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/status.h"
+#include "daemon/runtime/together.h"
 #include "daemon/runtime/training.h"
 
 namespace dfl::runtime {
@@ -22,6 +23,7 @@ struct ReportedParts {
   const Evaluations& evaluations;
   const PeerTable& peers;
   const Links& links;
+  const Together& together;
   const core::RunPlan* pending;  // the plan that waits; null: none
 };
 

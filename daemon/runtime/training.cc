@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "daemon/base/rng.h"
+#include "daemon/core/algorithm/pace.h"
 
 namespace dfl::runtime {
 
@@ -19,7 +21,7 @@ Training::Training(OwnState& own, ports::Loop& loop, ports::EventSink& events,
 
 void Training::Install(std::unique_ptr<ports::Trainer> trainer) {
   const absl::Status bound = learner_.Install(std::move(trainer));
-  own_.run.SetFingerprint(learner_.trainer()->model().fingerprint);
+  own_.run.SetContract(learner_.trainer()->model().contract);
   if (!bound.ok()) Fail(bound);
 }
 
@@ -30,14 +32,33 @@ absl::Status Training::Initialise() {
   return made;
 }
 
+int64_t Training::BatchesPerPass() const {
+  if (learner_.trainer() == nullptr) return 1;
+  const int64_t rows = learner_.trainer()->data().train_rows;
+  if (rows <= 0) return 1;
+  const int64_t least =
+      std::min(learner_.trainer()->model().min_batch_rows, rows);
+  const int64_t batch = std::min(std::max(BatchSize(), least), rows);
+  // As data/batch_sampler.h has it: too short a rest is joined to a batch.
+  return rows / batch + (rows % batch >= std::max<int64_t>(1, least) ? 1 : 0);
+}
+
 void Training::BeginRun() {
   learner_.ForgetGradients();
   last_error_.clear();
+  health_ = TrainingHealth();
+  own_.diverged = false;
+}
+
+void Training::BeginTraining() {
+  health_.TryAnew();
+  divergence_.Begin(own_.model.parameters());
+  checked_ = loop_.Now();
 }
 
 void Training::Fail(const absl::Status& status) {
   last_error_ = std::string(status.message());
-  events_.Report(ports::LearnerFailed{own_.algorithm.step(), status});
+  events_.Report(ports::LearnerFailed{own_.algorithm.pace().steps, status});
 }
 
 void Training::OnLearnerFree() {
@@ -45,28 +66,79 @@ void Training::OnLearnerFree() {
   if (own_.boundary.here()) own_.boundary.Schedule();
 }
 
+void Training::Do(const core::ComputeGradient& action) {
+  if (own_.phases.failing()) {  // the step only has to come to its end
+    learner_.Decline();
+  } else {
+    learner_.ComputeGradient(action);
+  }
+}
+
 void Training::OnGradient(absl::StatusOr<ports::GradientResult> result) {
-  if (result.ok()) {
-    own_.progress.OnGradient(result->loss);
-    if (Degraded()) {
-      last_error_.clear();
-      own_.phases.Set(Phase::kTraining, "training works again");
-    }
-    own_.algorithm.Handle(core::GradientReady{result->loss, result->rows});
+  if (!result.ok()) {
+    OnFailure(result.status());
     return;
   }
-  if (last_error_ != result.status().message()) Fail(result.status());
+  if (const std::string wrong = divergence_.OnLoss(result->loss);
+      !wrong.empty()) {
+    OnFailure(absl::DataLossError(wrong));
+    return;
+  }
+  if (health_.in_a_row() > 0) last_error_.clear();
+  health_.OnGradient();
+  own_.progress.OnGradient(result->loss);
+  if (Degraded()) own_.phases.Set(Phase::kTraining, "training works again");
+  own_.algorithm.Handle(core::GradientReady{result->loss, result->rows});
+}
+
+void Training::OnFailure(const absl::Status& status) {
+  const bool passed_over = absl::IsDataLoss(status);
+  health_.OnFailure(passed_over);
+  if (last_error_ != status.message()) Fail(status);
   const absl::Span<float> gradient = own_.model.gradient();
   std::fill(gradient.begin(), gradient.end(), 0.0F);
+  learner_.Undo();
   if (!own_.phases.Running()) {  // paused meanwhile
-    own_.algorithm.Handle(core::GradientReady{});
+    learner_.Decline();
+    return;
+  }
+  if (const std::string failure = health_.Failure(); !failure.empty()) {
+    EndAsFailed(absl::StrCat(failure, "; the last: ", status.message()));
+    learner_.Decline();
+    return;
+  }
+  if (passed_over) {
+    learner_.PassOver();
     return;
   }
   own_.phases.Set(Phase::kDegraded, last_error_);
   learner_.Retreat();
 }
 
-void Training::OnStoodStill() { own_.algorithm.Handle(core::GradientReady{}); }
+void Training::EndAsFailed(const std::string& why) {
+  const int64_t wanted = own_.run.plan().stop.steps;
+  const core::Algorithm* algorithm = own_.algorithm.get();
+  own_.phases.WantFailed(absl::StrCat(
+      algorithm != nullptr ? algorithm->gradients() : 0,
+      wanted > 0 ? absl::StrCat(" of ", wanted) : "", " steps: ", why));
+}
+
+void Training::OnStoodStill() {
+  core::GradientReady ready;
+  ready.none = true;
+  own_.algorithm.Handle(ready);
+}
+
+void Training::CheckParameters() {
+  const absl::Time now = loop_.Now();
+  if (now - checked_ < absl::Seconds(1) || own_.phases.failing()) return;
+  checked_ = now;
+  const std::string wrong = divergence_.OnParameters(own_.model.parameters());
+  if (wrong.empty()) return;
+  own_.diverged = true;
+  Fail(absl::DataLossError(wrong));
+  EndAsFailed(wrong);
+}
 
 // Predictions that failed are reported; training goes on, and degrades by
 // itself.
@@ -84,9 +156,12 @@ void Training::OnPredictions(absl::StatusOr<ports::Predictions> result) {
 void Training::Do(const core::StepDone& /*action*/) {
   own_.model.Changed();
   own_.boundary.Reach();
-  own_.progress.OnStep(own_.algorithm.step(), loop_.Now());
+  CheckParameters();
+  const core::Pace pace = own_.algorithm.pace();
+  own_.progress.OnStep(pace.steps, loop_.Now());
+  own_.progress.epochs().Count(pace.steps, BatchesPerPass());
   events_.Report(
-      ports::StepFinished{own_.algorithm.step(), own_.progress.loss()});
+      ports::StepFinished{pace.steps, own_.progress.loss(), pace.rounds});
   own_.boundary.Schedule();
 }
 

@@ -16,6 +16,8 @@
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
 #include "daemon/ports/loop.h"
+#include "daemon/runtime/guards/divergence.h"
+#include "daemon/runtime/guards/training_health.h"
 #include "daemon/runtime/learner_driver.h"
 #include "daemon/runtime/own_state.h"
 
@@ -38,15 +40,19 @@ class Training : private LearnerDriver::Listener {
   void Install(std::unique_ptr<ports::Trainer> trainer);
   // Gives the model its seeded start values. Errors are reported.
   absl::Status Initialise();
+  // The steps of an epoch, >= 1; 1 before there is a trainer.
+  int64_t BatchesPerPass() const;
   // A new run begins.
   void BeginRun();
+  // The model that is there is trained from here on; failures before are
+  // forgotten.
+  void BeginTraining();
+  const TrainingHealth& health() const { return health_; }
   // Reports that the learner failed.
   void Fail(const absl::Status& status);
 
   // What the algorithm wants.
-  void Do(const core::ComputeGradient& action) {
-    learner_.ComputeGradient(action);
-  }
+  void Do(const core::ComputeGradient& action);
   void Do(const core::Predict& action) { learner_.Predict(action); }
   void Do(const core::StepDone& action);
 
@@ -59,12 +65,21 @@ class Training : private LearnerDriver::Listener {
   void OnLearnerFree() override;
   void OnGradient(absl::StatusOr<ports::GradientResult> result) override;
   void OnStoodStill() override;
+  // A gradient came to nothing.
+  void OnFailure(const absl::Status& status);
+  // The run ends as failed at the next boundary, for `why`.
+  void EndAsFailed(const std::string& why);
+  // Looks at the model, now and then.
+  void CheckParameters();
   void OnPredictions(absl::StatusOr<ports::Predictions> result) override;
 
   OwnState& own_;
   ports::Loop& loop_;
   ports::EventSink& events_;
   LearnerDriver learner_;
+  TrainingHealth health_;
+  Divergence divergence_;
+  absl::Time checked_ = absl::InfinitePast();  // when the parameters were
   std::string last_error_;
 };
 

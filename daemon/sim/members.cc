@@ -33,6 +33,7 @@ void Members::Count(const Member& member, int64_t sign) {
   if (!member.in_run()) return;
   in_run_ += sign;
   step_sum_ += sign * member.step;
+  round_sum_ += sign * member.round;
 }
 
 }  // namespace dfl::sim

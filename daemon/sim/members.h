@@ -38,6 +38,7 @@ struct Member {
 
   ports::Phase phase = ports::Phase::kIdle;
   int64_t step = 0;
+  int64_t round = 0;
   absl::Time step_began;  // while it trains
   std::unique_ptr<simports::SimLoop> loop;
   std::unique_ptr<simports::SimTransport> transport;
@@ -80,6 +81,7 @@ class Members {
   int64_t done() const { return done_; }
   // Of those in the run.
   int64_t step_sum() const { return step_sum_; }
+  int64_t round_sum() const { return round_sum_; }
 
  private:
   void Count(const Member& member, int64_t sign);
@@ -89,6 +91,7 @@ class Members {
   int64_t in_run_ = 0;
   int64_t done_ = 0;
   int64_t step_sum_ = 0;
+  int64_t round_sum_ = 0;
 };
 
 }  // namespace dfl::sim

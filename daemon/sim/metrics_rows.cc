@@ -67,11 +67,14 @@ Progress MetricsRows::MakeProgress(int64_t steps, absl::Duration passed,
   progress.last.bytes_sent = network_.sent().bytes;
   progress.share =
       absl::FDivDuration(passed, std::min(stop.time, scenario_.limit));
-  if (stop.steps > 0 && in_run > 0) {
-    progress.share =
-        std::max(progress.share, static_cast<double>(members_.step_sum()) /
-                                     static_cast<double>(in_run * stop.steps));
-  }
+  const auto share = [&](int64_t sum, int64_t limit) {
+    if (limit <= 0 || in_run <= 0) return;
+    progress.share = std::max(progress.share, static_cast<double>(sum) /
+                                                  static_cast<double>(in_run) /
+                                                  static_cast<double>(limit));
+  };
+  share(members_.step_sum(), stop.steps);
+  share(members_.round_sum(), stop.rounds);
   progress.share = std::min(progress.share, 1.0);
   return progress;
 }

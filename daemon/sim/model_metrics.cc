@@ -96,7 +96,7 @@ absl::Status ModelMetrics::MeasureNodes(const Mean& mean, MetricsRow& row,
     const absl::Span<const float> w = member.node->parameters();
     DFL_ASSIGN_OR_RETURN(const Score own,
                          task_.ScoreForNode(i, {w, member.node->buffers()}));
-    nodes.push_back({members_.name(i), member.step,
+    nodes.push_back({members_.name(i), member.step, member.round,
                      member.disk.version_in_force(), member.incarnations, own});
     row.mean_loss += own.loss;
     accuracies += own.accuracy.value_or(0);

@@ -105,7 +105,11 @@ void FollowModel(const YamlNode& root, YamlReader& yaml, core::RunPlan& plan,
     return;
   }
   const core::ModelSpec& given = plan.model;
-  if (given.kind == model.kind && given.classes == model.classes) return;
+  if (given.kind == model.kind && (given.classes == model.classes ||
+                                   given.classes == core::kClassesOfData)) {
+    plan.model.classes = model.classes;
+    return;
+  }
   const std::string kind = problem.kind == Kind::kLinear     ? "linear"
                            : problem.kind == Kind::kLogistic ? "logistic"
                                                              : "softmax";

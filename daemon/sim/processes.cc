@@ -98,6 +98,7 @@ absl::Status Processes::Boot(int64_t i) {
   members_.Update(i, [&](Member& moved) {
     moved.phase = ports::Phase::kIdle;
     moved.step = 0;
+    moved.round = 0;
     moved.linked = std::make_unique<runtime::LinkedNode>(
         options, *moved.loop, *moved.transport, *moved.loop, *moved.ear);
     moved.node = &moved.linked->node();

@@ -128,6 +128,7 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
   for (const NodeScore& node : result.nodes) {
     Json entry = {{"name", node.name},
                   {"step", node.step},
+                  {"round", node.round},
                   {"plan_version", node.plan_version},
                   {"loss", node.own.loss}};
     AddIfThere(entry, "accuracy", node.own.accuracy);

@@ -207,8 +207,9 @@ class NetworkReader {
 
   void ReadEnd() {
     const core::StopRule& stop = scenario_.plan.stop;
+    const int64_t limit = std::max(stop.steps, stop.rounds);
     scenario_.metrics_every =
-        std::max<int64_t>(1, stop.steps > 0 ? stop.steps / 100 : 10);
+        std::max<int64_t>(1, limit > 0 ? limit / 100 : 10);
     reader_->Count(*section_, kNetwork, "metrics_every",
                    scenario_.metrics_every);
     reader_->AtLeastZero(*section_, kNetwork, "settled_below",
@@ -226,13 +227,15 @@ class NetworkReader {
                 "every node joins later; allowed: at least one that is there "
                 "from the beginning");
     }
-    const bool ends = stop.steps > 0 || stop.time < absl::InfiniteDuration() ||
+    const bool ends = stop.steps > 0 || stop.rounds > 0 || stop.epochs > 0 ||
+                      stop.time < absl::InfiniteDuration() ||
                       stop.loss_below > 0 || scenario_.settled_below > 0 ||
                       section_->Find("limit") != nullptr;
     if (!ends) {
       yaml_.Add(section_->key_line, "stop",
-                "missing; a simulation ends by stop.steps, stop.time, "
-                "stop.loss_below, network.settled_below or network.limit");
+                "missing; a simulation ends by stop.steps, stop.rounds, "
+                "stop.epochs, stop.time, stop.loss_below, "
+                "network.settled_below or network.limit");
     }
   }
 

@@ -1,5 +1,6 @@
 #include "daemon/sim/simulation.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <variant>
@@ -177,10 +178,13 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
       absl::ToInt64Nanoseconds(scheduler_.Now() - absl::UnixEpoch())));
   if (const auto* step = std::get_if<ports::StepFinished>(&event)) {
     trace.Add(static_cast<uint64_t>(step->step));
-    ++result_.steps;
+    result_.steps += std::max<int64_t>(0, step->step - members_[i].step);
     processes_.NoteStepGap(i);
     result_.reachable += faults_->Reachable(i);
-    members_.Update(i, [&](Member& member) { member.step = step->step; });
+    members_.Update(i, [&](Member& member) {
+      member.step = step->step;
+      member.round = step->round;
+    });
     if (rows_.Due()) TakeRow();
   } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
     OnPhase(i, *phase);
@@ -359,7 +363,8 @@ void Simulation::FinishResult() {
   result_.events = scheduler_.events_run();
   result_.digest = Digest();
   const core::StopRule& stop = versions_.newest_plan().stop;
-  const bool has_rule = stop.steps > 0 || stop.loss_below > 0 ||
+  const bool has_rule = stop.steps > 0 || stop.rounds > 0 || stop.epochs > 0 ||
+                        stop.loss_below > 0 ||
                         stop.time < absl::InfiniteDuration() ||
                         scenario_.settled_below > 0;
   result_.failed = result_.end == End::kDiverged ||

@@ -31,6 +31,7 @@ const char* Name(End end);
 struct NodeScore {
   std::string name;
   int64_t step = 0;
+  int64_t round = 0;
   uint64_t plan_version = 0;           // in force there
   std::vector<uint64_t> incarnations;  // of all its starts so far
   Score own;  // f_i(w_i), and the accuracy of its own model
@@ -57,7 +58,8 @@ struct Result {
   std::map<NodeId, core::DrawnProbabilities> drawn;
   int64_t parameters = 0;  // of a model
   int64_t edges = 0;       // directed ones by themselves; of the first round
-  int64_t steps = 0;       // finished, of all nodes together
+  // Finished, of all nodes together; with those that were jumped over.
+  int64_t steps = 0;
   int64_t events = 0;
   int64_t links_lost = 0;
   int64_t neighbours_missed = 0;  // deadlines that passed without an answer
@@ -68,11 +70,11 @@ struct Result {
   int64_t states_lost = 0;
   // Models and parcels that nodes took: answers, pushes, mass.
   int64_t models_received = 0;
-  // For each finished step, the node's contacts that were in the run and that
-  // no event had cut off from it: whom it could have exchanged with.
+  // For each finished iteration, the node's contacts that were in the run and
+  // that no event had cut off from it: whom it could have exchanged with.
   int64_t reachable = 0;
   // The longest time, in virtual seconds, that a node that trained took from
-  // one finished step to the next, or to the first.
+  // one finished iteration to the next, or to the first.
   double longest_step_gap_s = 0;
 };
 

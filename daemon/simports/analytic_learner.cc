@@ -26,7 +26,8 @@ ports::ModelInfo MakeModel(const std::string& kind, int64_t parameters,
     model.buffers.push_back(
         ports::TensorInfo{"running", {buffers}, 0, buffers});
   }
-  model.fingerprint = Sha256Hex(absl::StrCat(
+  model.contract.loss = kind;
+  model.contract.model = Sha256Hex(absl::StrCat(
       kind, ";w:[", parameters, "]:float32;running:[", buffers, "]:float32"));
   return model;
 }

@@ -39,7 +39,7 @@ AnalyticTest SoftmaxTest(std::shared_ptr<const Softmax> problem,
                          std::vector<int64_t> labels, int64_t classes);
 
 struct AnalyticLearnerOptions {
-  // Names the model; part of the fingerprint.
+  // Names the model; part of its contract.
   std::string kind = "analytic";
   // The seed of the order of mini-batches and test rows; it differs between
   // nodes.
@@ -90,7 +90,7 @@ class AnalyticLearner : public ports::Learner {
 class FakeLearner : public ports::Learner {
  public:
   // `parameters` >= 1 and `buffers` >= 0 values; `kind` is part of the
-  // fingerprint.
+  // contract.
   FakeLearner(int64_t parameters, int64_t buffers, std::string kind = "fake");
 
   const ports::ModelInfo& model() const override { return model_; }

@@ -108,6 +108,14 @@ absl::Status SimConnections::Send(SimTransport& from, ports::LinkId link,
   return absl::OkStatus();
 }
 
+int64_t SimConnections::UnsentBytes(const SimTransport& from,
+                                    ports::LinkId link) const {
+  const auto found = from.links_.find(link);
+  if (found == from.links_.end()) return 0;
+  const auto [id, index] = found->second;
+  return connections_.at(id)->ends[index].queued_bytes;
+}
+
 void SimConnections::Transmit(ConnectionId id, int index) {
   Connection* connection = FindConnection(id);
   if (connection == nullptr) return;

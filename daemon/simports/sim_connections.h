@@ -77,6 +77,8 @@ class SimConnections {
 
   // As in ports::Transport, on behalf of `from`.
   absl::Status Send(SimTransport& from, ports::LinkId link, ports::Frame frame);
+  // As ports::Transport's.
+  int64_t UnsentBytes(const SimTransport& from, ports::LinkId link) const;
   void Close(SimTransport& from, ports::LinkId link,
              const absl::Status& reason);
 

@@ -74,6 +74,14 @@ void SimNetwork::Accept(SimTransportId dialler, const std::string& address,
                         " (\"", to->options().node.name(), "\")")));
     return;
   }
+  if (const absl::Status refused = to->handler()->Admit(from->identity());
+      !refused.ok()) {
+    hosts_.FailDial(
+        dialler, address, answer,
+        absl::Status(refused.code(), absl::StrCat("dialling ", address, ": ",
+                                                  refused.message())));
+    return;
+  }
   connections_.Open(*from, *to, address, there, back, answer);
 }
 

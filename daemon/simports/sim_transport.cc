@@ -26,6 +26,10 @@ absl::Status SimTransport::Send(ports::LinkId link, ports::Frame frame) {
   return network_.connections_.Send(*this, link, std::move(frame));
 }
 
+int64_t SimTransport::UnsentBytes(ports::LinkId link) const {
+  return network_.connections_.UnsentBytes(*this, link);
+}
+
 ports::PeerIdentity SimTransport::identity() const {
   ports::PeerIdentity identity;
   identity.node = options_.node;

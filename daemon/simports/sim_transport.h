@@ -42,6 +42,7 @@ class SimTransport final : public ports::Transport {
   int64_t max_queued_bytes() const override {
     return options_.max_queued_bytes;
   }
+  int64_t UnsentBytes(ports::LinkId link) const override;
 
   const SimTransportOptions& options() const { return options_; }
   int64_t link_count() const { return static_cast<int64_t>(links_.size()); }

@@ -6,6 +6,7 @@ Usage: layers.py [--root DIR]
   - a room includes project headers of its own or of lower levels only, and its
     level in CMake is the one in this file;
   - torch, gRPC, protobuf, spdlog and OpenSSL appear only in the rooms that wrap them;
+  - nothing waits with a limit by the wall clock;
   - deterministic rooms use nothing that reads a clock, a thread's timing or
     the platform's own randomness, hashing or mathematics.
 
@@ -19,13 +20,14 @@ import subprocess
 import sys
 
 LEVELS = {
-    "base": 0,
+    "base": 0, "threads": 1,
     # The rooms of daemon/core.
-    "graph": 1.1, "vector": 1.1, "algorithm": 1.2, "mass": 1.3, "rounds": 1.4,
+    "contract": 1.1, "graph": 1.1, "vector": 1.1, "algorithm": 1.2, "mass": 1.3, "rounds": 1.4,
     "algorithms": 1.5, "plan": 1.6,
     "ports": 2, "codec": 2, "data": 2, "tls": 2,
     # The rooms of daemon/runtime.
-    "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
+    "guards": 2.5, "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
+    "contracts": 2.6,
     "runtime": 3, "membership": 3, "config": 3, "simports": 3,
     "proto": 3, "net": 3.5,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
@@ -41,12 +43,13 @@ LIBRARIES = {
     "protobuf": (r"^google/protobuf/|\.pb\.h$",
                  {r for r, level in LEVELS.items() if level >= 4} | {"proto"}),
     "spdlog": (r"^spdlog/", {"app"}),
+    "libpng and libjpeg": (r"^(png|jpeglib)\.h$", {"data"}),
     "OpenSSL": (r"^openssl/", {"base", "tls"}),
 }
 
-DETERMINISTIC = {"base", "graph", "vector", "algorithm", "mass", "rounds",
-                 "algorithms", "plan", "codec", "keeper", "links", "transfers",
-                 "gossip",
+DETERMINISTIC = {"base", "contract", "graph", "vector", "algorithm", "mass",
+                 "rounds", "algorithms", "plan", "codec", "guards", "keeper",
+                 "links", "transfers", "gossip", "contracts",
                  "runtime", "membership", "sim",
                  "simports"}
 FORBIDDEN = [
@@ -71,6 +74,10 @@ FORBIDDEN = [
      "only + - * / and sqrt are the same everywhere; daemon/base/"
      "distributions.h has Exp and Log"),
 ]
+# Abseil's waits with a limit go by the wall clock on Debian 12.
+WALL_WAITS = re.compile(
+    r"\b(Await|Wait|Lock\w*)With(Timeout|Deadline)\b|\babsl::CondVar\b|"
+    r"\bWaitForNotificationWith\w+|\bsystem_clock\b.*\bwait_(for|until)\b")
 # <cmath> is needed for sqrt, isfinite and the like.
 HARMLESS_INCLUDES = {"cmath", "math.h"}
 
@@ -125,6 +132,12 @@ def check_file(path, text, report):
                     report(path, number,
                            f"room {room} includes {name}; {library} is for: "
                            f"{', '.join(sorted(rooms))}")
+        waits = WALL_WAITS.search(code[number - 1])
+        if waits:
+            report(path, number,
+                   f"'{waits.group(0)}' goes by the wall clock, which may be "
+                   "set meanwhile; SteadyCondVar (daemon/threads/"
+                   "steady_cond_var.h) does not")
         if room in DETERMINISTIC:
             for pattern, reason in FORBIDDEN:
                 found = re.search(pattern, line if include else

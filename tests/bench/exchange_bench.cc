@@ -26,6 +26,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -250,6 +251,11 @@ class Exchanger final : public runtime::Links::Listener,
   runtime::Admission Admit(const NodeId&, const ports::TransferBegin&,
                            const codec::EncodedHeader*) override {
     return runtime::ModelLengths{parameters_, 0};
+  }
+  std::optional<runtime::Refusal> Recheck(
+      const NodeId&, ports::TransferKind, uint64_t,
+      const runtime::ModelLengths&) override {
+    return std::nullopt;
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t,
                std::vector<double>, absl::Duration,

@@ -17,9 +17,10 @@ namespace dfl::ports::contract {
 inline std::string Describe(const Frame& frame) {
   struct Visitor {
     std::string operator()(const StateFrame& f) const {
-      return absl::StrCat(f.run_id, ",", f.fingerprint, ",", f.algorithm, ",",
-                          f.plan_version, ",", f.step, ",",
-                          static_cast<int>(f.phase), ",", f.tracker_epoch);
+      return absl::StrCat(f.run_id, ",", absl::StrJoin(f.contract, " "), ",",
+                          f.algorithm, ",", f.plan_version, ",", f.step, ",",
+                          static_cast<int>(f.phase), ",", f.tracker_epoch, ",",
+                          f.wants_answer);
     }
     std::string operator()(const AskFrame& f) const {
       return absl::StrCat(f.ask, ",", static_cast<int>(f.purpose), ",", f.step);
@@ -64,6 +65,13 @@ inline std::string Describe(const Frame& frame) {
       return absl::StrCat(Id(f.record), ",", f.total_bytes, ",", f.offset, ",",
                           f.data);
     }
+    std::string operator()(const ContractWant& f) const {
+      return absl::StrCat(core::FieldName(f.field), ",", f.offset);
+    }
+    std::string operator()(const ContractPart& f) const {
+      return absl::StrCat(core::FieldName(f.field), ",", f.total_bytes, ",",
+                          f.offset, ",", f.data);
+    }
     std::string operator()(const TransferCancel& f) const {
       return absl::StrCat(f.transfer, ",", f.by_sender, ",",
                           static_cast<int>(f.reason), ",", f.text);
@@ -77,12 +85,13 @@ inline std::vector<Frame> SampleFrames() {
   std::vector<Frame> frames;
   StateFrame state;
   state.run_id = "run-7";
-  state.fingerprint = std::string(64, 'f');
+  state.contract.fill(~uint64_t{0});
   state.algorithm = "d-psgd";
   state.plan_version = 300;
   state.step = 1234567890123;
   state.phase = Phase::kDegraded;
   state.tracker_epoch = 3;
+  state.wants_answer = true;
   frames.emplace_back(state);
   frames.emplace_back(StateFrame());
   AskFrame ask;
@@ -154,6 +163,11 @@ inline std::vector<Frame> SampleFrames() {
   frames.emplace_back(
       RecordPart{record, kMaxRecordBytes, 32 << 10, std::string("\0\xff", 2)});
   frames.emplace_back(RecordPart{least, 0, 0, ""});
+  frames.emplace_back(ContractWant{core::ContractField::kModel, 4 << 20});
+  frames.emplace_back(ContractWant{});
+  frames.emplace_back(ContractPart{core::ContractField::kClasses, 4 << 20,
+                                   32 << 10, std::string("\0\xff", 2)});
+  frames.emplace_back(ContractPart{});
   Chunk chunk;
   chunk.transfer = 5;
   chunk.offset = int64_t{1} << 35;

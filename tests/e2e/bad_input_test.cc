@@ -415,69 +415,71 @@ TEST_P(BadData, IsRefusedWithFileAndPosition) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadData,
-    Values(
-        DataCase{"IdxCutInTheGzip",
-                 {{"images", FirstHalf(Gzipped(IdxImages(200)))},
-                  {"labels", Gzipped(IdxLabels(std::vector<int>(200, 1)))}},
-                 kIdx,
-                 {"data.train.paths: {}/images: byte",
-                  "ends before its last block", "a complete file"}},
-        DataCase{"IdxCutInTheValues",
-                 {{"images", FirstHalf(IdxImages(200))},
-                  {"labels", IdxLabels(std::vector<int>(200, 1))}},
-                 kIdx,
-                 {"data.train.paths: {}/images: byte 16",
-                  "should be 800 values", "a header that fits"}},
-        DataCase{"IdxWrongMagic",
-                 {{"images", IdxImages(3, 0x0d03)},
-                  {"labels", IdxLabels({0, 1, 2})}},
-                 kIdx,
-                 {"{}/images: byte 0", "0x00000d03", "0x00000803"}},
-        DataCase{
-            "IdxPathsSwapped",
-            {{"labels", IdxImages(3)}, {"images", IdxLabels({0, 1, 2})}},
-            kIdx,
-            {"{}/labels: byte 0", "are the two paths swapped?", "0x00000801"}},
-        DataCase{"IdxLabelOutOfRange",
-                 {{"images", IdxImages(3)}, {"labels", IdxLabels({0, 1, 7})}},
-                 kIdx,
-                 {"{}/labels: byte 10", "label 7 of row 2", "0 to 2"}},
-        DataCase{"IdxFewerLabelsThanImages",
-                 {{"images", IdxImages(3)}, {"labels", IdxLabels({0, 1})}},
-                 kIdx,
-                 {"{}/labels", "2 labels", "3, the number of images"}},
-        DataCase{"CsvNotANumber",
-                 {{"rows.csv", "1,2,0\n1,nan,1\n"}},
-                 kCsv,
-                 {"{}/rows.csv: line 2, column 2", "'nan'", "finite"}},
-        DataCase{
-            "CsvMissingColumn",
-            {{"rows.csv", "1,2,0\n1,2,1\n1,2\n"}},
-            kCsv,
-            {"{}/rows.csv: line 3", "2 fields", "3, as in the first line"}},
-        DataCase{"CsvLabelOutOfRange",
-                 {{"rows.csv", "1,2,0\n1,2,1\n1,2,2\n1,2,3\n"}},
-                 kCsv,
-                 {"{}/rows.csv: line 4, column 3", "label '3'", "0 to 2"}},
-        DataCase{"CsvWithoutRows",
-                 {{"rows.csv", ""}},
-                 kCsv,
-                 {"{}/rows.csv: line 1", "no rows", "at least one"}},
-        DataCase{"CsvFewerRowsThanSet",
-                 {{"rows.csv", "1,2,0\n1,2,1\n"}},
-                 "format: csv, header: no, label_column: -1, classes: 3, "
-                 "train: {paths: [\"{}/rows.csv\"], rows: 3}",
-                 {"{}/rows.csv", "2 rows", "rows = 3"}},
-        DataCase{"LibsvmIndicesOutOfOrder",
-                 {{"rows.txt", "0 1:1 2:1\n1 2:1 1:1\n"}},
-                 kLibsvm,
-                 {"{}/rows.txt: line 2, column 7", "index 1",
-                  "increasing within a row"}},
-        DataCase{"FileThatIsNotThere",
-                 {},
-                 kCsv,
-                 {"data.train.paths: {}/rows.csv", "No such file",
-                  "check the path in the data settings"}}),
+    Values(DataCase{"IdxCutInTheGzip",
+                    {{"images", FirstHalf(Gzipped(IdxImages(200)))},
+                     {"labels", Gzipped(IdxLabels(std::vector<int>(200, 1)))}},
+                    kIdx,
+                    {"data.train.paths: {}/images: byte",
+                     "ends before its last block", "a complete file"}},
+           DataCase{"IdxCutInTheValues",
+                    {{"images", FirstHalf(IdxImages(200))},
+                     {"labels", IdxLabels(std::vector<int>(200, 1))}},
+                    kIdx,
+                    {"data.train.paths: {}/images: byte 16",
+                     "should be 800 values", "a header that fits"}},
+           DataCase{"IdxWrongMagic",
+                    {{"images", IdxImages(3, 0x0d03)},
+                     {"labels", IdxLabels({0, 1, 2})}},
+                    kIdx,
+                    {"{}/images: byte 0", "0x00000d03", "0x00000803"}},
+           DataCase{
+               "IdxPathsSwapped",
+               {{"labels", IdxImages(3)}, {"images", IdxLabels({0, 1, 2})}},
+               kIdx,
+               {"{}/labels: byte 0", "are the two paths swapped?",
+                "0x00000801"}},
+           DataCase{
+               "IdxMoreLabelsThanClasses",
+               {{"images", IdxImages(4)}, {"labels", IdxLabels({0, 1, 2, 7})}},
+               kIdx,
+               {"{}/labels: byte 11 (row 3)", "label '7'", "0 to 2"}},
+           DataCase{"IdxFewerLabelsThanImages",
+                    {{"images", IdxImages(3)}, {"labels", IdxLabels({0, 1})}},
+                    kIdx,
+                    {"{}/labels", "2 labels", "3, the number of images"}},
+           DataCase{"CsvNotANumber",
+                    {{"rows.csv", "1,2,0\n1,nan,1\n"}},
+                    kCsv,
+                    {"{}/rows.csv: line 2, column 2", "'nan' is missing",
+                     "data.missing"}},
+           DataCase{
+               "CsvMissingColumn",
+               {{"rows.csv", "1,2,0\n1,2,1\n1,2\n"}},
+               kCsv,
+               {"{}/rows.csv: line 3", "2 fields", "3, as in the first line"}},
+           DataCase{"CsvLabelOutOfRange",
+                    {{"rows.csv", "1,2,0\n1,2,1\n1,2,2\n1,2,3\n"}},
+                    kCsv,
+                    {"{}/rows.csv: line 4, column 3", "label '3'", "0 to 2"}},
+           DataCase{"CsvWithoutRows",
+                    {{"rows.csv", ""}},
+                    kCsv,
+                    {"{}/rows.csv: line 1", "no rows", "at least one"}},
+           DataCase{"CsvFewerRowsThanSet",
+                    {{"rows.csv", "1,2,0\n1,2,1\n"}},
+                    "format: csv, header: no, label_column: -1, classes: 3, "
+                    "train: {paths: [\"{}/rows.csv\"], rows: 3}",
+                    {"{}/rows.csv", "2 rows", "rows = 3"}},
+           DataCase{"LibsvmIndicesOutOfOrder",
+                    {{"rows.txt", "0 1:1 2:1\n1 2:1 1:1\n"}},
+                    kLibsvm,
+                    {"{}/rows.txt: line 2, column 7", "index 1",
+                     "increasing within a row"}},
+           DataCase{"FileThatIsNotThere",
+                    {},
+                    kCsv,
+                    {"data.train.paths: {}/rows.csv", "No such file",
+                     "check the path in the data settings"}}),
     NameOf<DataCase>);
 
 // ------------------------------------------------------------ model files ----
@@ -538,8 +540,8 @@ TEST_F(BadModel, TorchScriptWithAnotherOutputIsRefused) {
 
 TEST_F(BadModel, TorchScriptForOtherRowsIsRefused) {
   MakeNet(7, 3);
-  ExpectPlanComplaint(
-      {"{}/net.pt: forward on zeros", "LibTorch failed", "[rows, 4]"});
+  ExpectPlanComplaint({"{}/net.pt: in evaluation mode with 1 row",
+                       "LibTorch failed", "[rows, 4]"});
 }
 
 // A safetensors file with tensors of float32 zeros, except where told.
@@ -637,12 +639,12 @@ TEST_F(BadModel, SafetensorsThatDoNotFitAreRefusedAndChangeNothing) {
       "shape", [](FakeTensor& t) { t.shape.push_back(1); }, "shape [",
       "the model's is [");
   with(
-      "dtype", [](FakeTensor& t) { t.dtype = "F16"; }, "\"F16\"",
-      "allowed: \"F32\"");
+      "dtype", [](FakeTensor& t) { t.dtype = "I32"; }, "\"I32\"",
+      "allowed: F32, and F16, BF16, F64");
   with(
       "name", [](FakeTensor& t) { t.name += "s"; },
-      absl::StrCat("\"", first, "s\": the model has no such tensor"),
-      absl::StrCat("did you mean \"", first, "\"?"));
+      absl::StrCat("tensors are missing: \"", first, "\""),
+      absl::StrCat("did you mean \"", first, "s\" by \"", first, "\"?"));
   with(
       "nan", [](FakeTensor& t) { t.value = std::nanf(""); },
       "value 0 is not finite", first);

@@ -32,6 +32,7 @@ using ::testing::StartsWith;
 // Exit codes of dflctl.
 constexpr int kOk = 0;
 constexpr int kFailed = 1;
+constexpr int kStopped = 11;
 constexpr int kUnreachable = 3;
 constexpr int kNotAllowed = 4;
 constexpr int kTimeout = 5;
@@ -362,8 +363,8 @@ TEST_F(Steering, PauseResumeAndStop) {
   EXPECT_TRUE(AllReach(step + 10));
   ASSERT_NO_FATAL_FAILURE(Do({"train", "stop"}));
   EXPECT_TRUE(AllAre("stopped"));
-  // A stopped run is finished for a watch.
-  EXPECT_EQ(Dflctl({"watch", "--until-finished"}).exit_code, kOk);
+  // A stopped run has ended for a watch, and not well.
+  EXPECT_EQ(Dflctl({"watch", "--until-finished"}).exit_code, kStopped);
   const Outcome pause = Dflctl({"train", "pause"});
   EXPECT_EQ(pause.exit_code, kFailed);
   EXPECT_THAT(pause.err, HasSubstr("the node is stopped"));

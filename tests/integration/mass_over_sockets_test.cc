@@ -99,13 +99,25 @@ std::string TopologyOf(const core::AlgorithmInfo& info) {
          "[c, d], [d, a], [d, b]]}";
 }
 
+// Where an iteration is a round, all nodes end in the same one.
+bool CountsRounds(const std::string& algorithm) {
+  return (*core::BuiltInCatalogue().Find(algorithm))->round_is_iteration;
+}
+
+// How far a node is, in what its plan ends by.
+template <typename Status>
+int64_t Count(const Status& status) {
+  return CountsRounds(status.algorithm) ? status.round : status.step;
+}
+
 std::string PlanText(const std::string& algorithm, uint64_t version,
-                     int64_t steps) {
+                     int64_t count) {
   const core::AlgorithmInfo& info = **core::BuiltInCatalogue().Find(algorithm);
   return absl::StrCat(
       kPlan, "version: ", version, "\nalgorithm: {name: ", algorithm,
       ", knobs: ", KnobsOf(algorithm), "}\ntopology: ", TopologyOf(info),
-      "\nstop: {steps: ", steps, "}\n");
+      "\nstop: {", CountsRounds(algorithm) ? "rounds" : "steps", ": ", count,
+      "}\n");
 }
 
 sim::Scenario MakeScenario(const std::string& algorithm, uint64_t version,
@@ -257,7 +269,9 @@ class MassOverSockets : public MassTest {
   bool AllReach(int64_t step) {
     return Becomes([&] {
       for (int64_t i = 0; i < kNodes; ++i) {
-        if (nodes_[i] != nullptr && node(i).Status().step < step) return false;
+        if (nodes_[i] == nullptr) continue;
+        const runtime::NodeStatus status = node(i).Status();
+        if (status.algorithm.empty() || Count(status) < step) return false;
       }
       return true;
     });
@@ -338,7 +352,7 @@ TEST_P(MassOverSockets, IsConservedAgainAfterACrash) {
   ASSERT_TRUE(AllReach(kSome));
   nodes_[kVictim].reset();
   int64_t step = 0;
-  Halted([&] { step = node(0).Status().step; });
+  Halted([&] { step = Count(node(0).Status()); });
   ASSERT_TRUE(AllReach(step + kSome));
   Halted([&] {
     for (int64_t i = 0; i < kVictim; ++i) {
@@ -366,7 +380,7 @@ TEST_P(MassOverSockets, IsConservedAgainAfterACrash) {
   Halted(
       [&] {
         for (int64_t i = 0; i < kNodes; ++i) {
-          step = std::max(step, node(i).Status().step);
+          step = std::max(step, Count(node(i).Status()));
         }
         plan = MakeScenario(GetParam(), 2, step + kSteps).plan;
       },
@@ -488,8 +502,9 @@ class MassOfDaemons : public MassTest {
     close(file);
   }
   bool Reaches(DaemonProcess& node, int64_t step) {
-    return node.StatusBecomes(
-        kPatience, [step](const auto& status) { return status.step >= step; });
+    return node.StatusBecomes(kPatience, [step](const auto& status) {
+      return !status.algorithm.empty() && Count(status) >= step;
+    });
   }
   // All say that they are in one epoch of these.
   bool AllAreIn(uint64_t least_epoch, uint64_t most_epoch) {
@@ -527,7 +542,7 @@ TEST_P(MassOfDaemons, IsConservedAgainAfterAKill) {
   victim.Kill();
   for (int64_t i = 0; i < kVictim; ++i) {
     DaemonProcess& node = *nodes_[i];
-    ASSERT_TRUE(Reaches(node, node.Status().step + kSome));
+    ASSERT_TRUE(Reaches(node, Count(node.Status()) + kSome));
     EXPECT_EQ(listener_.Epoch(kNames[i]), 1U) << "it may come back";
   }
 
@@ -541,7 +556,7 @@ TEST_P(MassOfDaemons, IsConservedAgainAfterAKill) {
 
   // While they wait for it all learn where to stop.
   int64_t step = 0;
-  for (const auto& node : nodes_) step = std::max(step, node->Status().step);
+  for (const auto& node : nodes_) step = std::max(step, Count(node->Status()));
   ASSERT_NO_FATAL_FAILURE(Apply(2, step + kSteps));
   ASSERT_NO_FATAL_FAILURE(OpenGate());
   ASSERT_NO_FATAL_FAILURE(WaitForAll([](const client::NodeStatus& status) {

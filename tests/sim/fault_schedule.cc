@@ -3,10 +3,17 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/decisions.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/plan/derived_plan.h"
+#include "daemon/sim/scenario.h"
+#include "gtest/gtest.h"
 
 namespace dfl::sim {
 namespace {
@@ -252,6 +259,47 @@ std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
   return draw.events;
 }
 
+core::Pace PaceOf(const CampaignNetwork& network, const std::string& algorithm,
+                  int64_t iterations) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario(
+      ScenarioText(network, algorithm, {}, absl::Hours(1)), "pace.yaml");
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  const auto plans = core::DeriveNodePlans(scenario->plan);
+  EXPECT_TRUE(plans.ok()) << plans.status();
+  std::vector<float> parameters(static_cast<size_t>(network.n));
+  std::vector<float> gradient(parameters.size());
+  core::AlgorithmContext context;
+  context.plan = plans->front();
+  context.vectors = {absl::MakeSpan(parameters), absl::MakeSpan(gradient), {}};
+  context.batches_per_pass = (network.rows + network.batch - 1) / network.batch;
+  context.train_rows = network.rows;
+  core::SeededDecisions decisions(1);
+  const core::AlgorithmInfo& info = *plans->front().algorithm;
+  return core::CreateAlgorithm(info, std::move(context), decisions)
+      ->PaceAt(iterations);
+}
+
+bool StopsByRounds(const core::AlgorithmInfo& algorithm) {
+  return algorithm.round_is_iteration &&
+         algorithm.exchange != core::Exchange::kNone;
+}
+
+std::string StopAfter(const CampaignNetwork& network,
+                      const std::string& algorithm, int64_t iterations,
+                      const core::Pace& before) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario(
+      ScenarioText(network, algorithm, {}, absl::Hours(1)), "stop.yaml");
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  const core::Pace pace = PaceOf(network, algorithm, iterations);
+  const core::AlgorithmInfo& info =
+      **core::BuiltInCatalogue().Find(scenario->plan.algorithm.name);
+  return StopsByRounds(info)
+             ? absl::StrCat("{steps: 0, rounds: ", before.rounds + pace.rounds,
+                            "}")
+             : absl::StrCat("{steps: ", before.steps + pace.steps,
+                            ", rounds: 0}");
+}
+
 std::string ScenarioText(const CampaignNetwork& network,
                          const std::string& algorithm,
                          const std::vector<std::string>& faults,
@@ -263,8 +311,8 @@ std::string ScenarioText(const CampaignNetwork& network,
   return absl::StrCat(
       "seed: ", network.seed, "\nbatch_size: ", network.batch,
       "\nalgorithm: ", algorithm, "\ntopology: ", network.graph,
-      "\ncodec: ", network.codec, "\nstop: {steps: ", network.steps,
-      "}\ndeadline: {exchange: ", Millis(network.deadline),
+      "\ncodec: ", network.codec, "\nstop: ", network.stop,
+      "\ndeadline: {exchange: ", Millis(network.deadline),
       "}\nnetwork:\n  nodes: [",
       [&] {
         std::vector<std::string> names;

@@ -13,6 +13,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/pace.h"
 
 namespace dfl::sim {
 
@@ -25,7 +26,8 @@ struct CampaignNetwork {
   std::string problem = "linear";  // logistic, softmax
   int64_t classes = 3;             // softmax
   int64_t batch = 50;
-  int64_t steps = 150;
+  int64_t steps = 150;  // about; see StopAfter
+  std::string stop = "{steps: 1}";
   absl::Duration gradient;  // of the fastest node
   absl::Duration extra;     // mean of what is drawn on top
   absl::Duration deadline;
@@ -58,6 +60,20 @@ std::string CampaignNode(int64_t i);
 // joins, slow nodes. Every one has ended by `last`.
 std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
                                     absl::Duration last);
+
+// How far `iterations` of `algorithm` bring a node of the network.
+core::Pace PaceOf(const CampaignNetwork& network, const std::string& algorithm,
+                  int64_t iterations);
+
+// The section `stop` that ends a run of `algorithm` after `iterations`, in all
+// lock-step nodes at once: rounds, or steps where a round takes several
+// iterations. What comes before, of another algorithm, is `before`.
+std::string StopAfter(const CampaignNetwork& network,
+                      const std::string& algorithm, int64_t iterations,
+                      const core::Pace& before = {});
+
+// Whether that is by rounds.
+bool StopsByRounds(const core::AlgorithmInfo& algorithm);
 
 // The scenario file. `algorithm`: "{name: ..., knobs: ...}".
 std::string ScenarioText(const CampaignNetwork& network,

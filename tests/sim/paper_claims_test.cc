@@ -236,13 +236,13 @@ topology:
   directed: true
   edges: [[n0, n1], [n1, n2], [n2, n3], [n3, n4], [n4, n0], [n0, n2], [n1, n0]]
 codec: {coordinates: dense, values: fp32}
-stop: {steps: 6000}
+stop: {rounds: 6000}
 network:
   nodes: 5
   metrics_every: 1000
   problem: {kind: linear, n: 10, rows: 30, seed: 2}
 variants:
-  start: {stop: {steps: 1}}
+  start: {stop: {rounds: 1}}
   rare: {}
   rare-unbiased: {algorithm: {knobs: {unbias: "on"}}}
   always: {algorithm: {name: push-pull, knobs: {eta: 0.01}}}

@@ -4,7 +4,11 @@
 //
 // Its gradients take microseconds, so it would be through before the next node
 // has been told to start. So the first one waits until somebody has opened the
-// FIFO DFL_GATE for writing and closed it again.
+// FIFO DFL_GATE for writing and closed it again. Reading the data waits in the
+// same way at DFL_START_GATE.
+//
+// DFL_DIFFERS names a field of the data contract, e.g. "classes": in this field
+// its contract is not that of the others.
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -18,6 +22,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/sim/analytic_task.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
@@ -25,19 +30,38 @@
 namespace dfl {
 namespace {
 
-void WaitAtGate() {
-  const char* gate = std::getenv("DFL_GATE");
+void WaitAtGate(const char* variable) {
+  const char* gate = std::getenv(variable);
   if (gate == nullptr) return;
   std::ifstream fifo(gate);
   fifo.get();  // nothing is ever written
 }
 
+// The contract of a scenario is of its problem alone; here it has a value in
+// each field.
+void ChangeContract(core::DataContract& contract) {
+  contract.classes = {"cat", "dog", "fox"};
+  contract.features = {"height", "weight"};
+  contract.shape = {2};
+  const char* set = std::getenv("DFL_DIFFERS");
+  const std::string field = set == nullptr ? "" : set;
+  if (field == "task") contract.task = core::Task::kRegression;
+  if (field == "classes") contract.classes = {"cat", "fox"};
+  if (field == "features") contract.features = {"weight", "height"};
+  if (field == "shape") contract.shape = {3};
+  if (field == "input") contract.input.divide = 255;
+  if (field == "loss") contract.loss = "another";
+  if (field == "model") contract.model = std::string(64, '7');
+}
+
 class GatedLearner final : public ports::Learner {
  public:
   explicit GatedLearner(std::unique_ptr<ports::Learner> learner)
-      : learner_(std::move(learner)) {}
+      : learner_(std::move(learner)), model_(learner_->model()) {
+    ChangeContract(model_.contract);
+  }
 
-  const ports::ModelInfo& model() const override { return learner_->model(); }
+  const ports::ModelInfo& model() const override { return model_; }
   const ports::DataInfo& data() const override { return learner_->data(); }
   absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
                     absl::Span<float> buffers) override {
@@ -48,7 +72,7 @@ class GatedLearner final : public ports::Learner {
   }
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
-    if (!std::exchange(passed_, true)) WaitAtGate();
+    if (!std::exchange(passed_, true)) WaitAtGate("DFL_GATE");
     return learner_->Gradient(request);
   }
   absl::StatusOr<ports::Predictions> Predict(
@@ -61,6 +85,7 @@ class GatedLearner final : public ports::Learner {
 
  private:
   const std::unique_ptr<ports::Learner> learner_;
+  ports::ModelInfo model_;
   bool passed_ = false;
 };
 
@@ -70,8 +95,25 @@ class AnalyticLearnerFactory final : public app::LearnerFactory {
                          uint64_t incarnation)
       : task_(std::move(task)), place_(place), incarnation_(incarnation) {}
 
+  absl::StatusOr<core::DataOffer> Offer(
+      const core::ModelSpec* spec,
+      const core::DataSection& /*section*/) override {
+    core::DataOffer offer;
+    offer.shape = {1};
+    if (spec != nullptr && spec->classes == 0) {
+      offer.task = core::Task::kRegression;
+    } else {
+      const int64_t classes = spec == nullptr ? 2 : spec->classes;
+      for (int64_t i = 0; i < classes; ++i) {
+        offer.classes.push_back(absl::StrCat(i));
+      }
+    }
+    return offer;
+  }
+  control::DataReport Report() override { return {}; }
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
-      const core::ModelSpec& /*spec*/) override {
+      const core::ModelSpec& /*spec*/, const core::DataContract& /*contract*/,
+      int64_t /*batch_size*/) override {
     DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::Learner> learner,
                          task_->MakeLearner(place_, incarnation_));
     return std::make_unique<GatedLearner>(std::move(learner));
@@ -81,6 +123,9 @@ class AnalyticLearnerFactory final : public app::LearnerFactory {
       absl::Span<const float> /*buffers*/,
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return absl::InvalidArgumentError("an analytic model has no TorchScript");
+  }
+  core::InputScaling Scaling(core::InputScaling contract) const override {
+    return contract;
   }
   std::vector<std::string> Libraries() const override { return {}; }
 
@@ -92,6 +137,7 @@ class AnalyticLearnerFactory final : public app::LearnerFactory {
 
 absl::StatusOr<std::unique_ptr<app::LearnerFactory>> OpenAnalytic(
     const config::NodeSettings& settings) {
+  WaitAtGate("DFL_START_GATE");
   const char* file = std::getenv("DFL_SCENARIO");
   if (file == nullptr) {
     return absl::InvalidArgumentError("DFL_SCENARIO names no scenario");

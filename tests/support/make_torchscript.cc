@@ -1,7 +1,12 @@
-// make_torchscript FILE FEATURES CLASSES [endless]: writes a small TorchScript
+// make_torchscript FILE FEATURES CLASSES [KIND]: writes a small TorchScript
 // model that takes [rows, FEATURES] and gives [rows, CLASSES]: a hidden layer
-// of 8 with a running mean (a floating-point buffer), then a linear one. One
-// that is endless never comes back from a forward pass while it trains.
+// of 8, then a linear one. What KIND adds:
+//   (nothing)   a running mean, which is a floating-point buffer
+//   endless     as well; a later forward pass never comes back while it trains:
+//               not those in which a node tries it before it accepts a plan
+//   batch-norm  a batch normalisation without a guard against one row
+//   frozen      the hidden layer is a frozen part, saved in evaluation mode,
+//               with a batch normalisation
 //
 // make_torchscript --values FILE: writes a line for each parameter and buffer
 // of a model: its name, then its values.
@@ -33,46 +38,132 @@ int PrintValues(const char* path) {
   return 0;
 }
 
+constexpr int64_t kHidden = 8;
+
+torch::Tensor Spread(int64_t rows, int64_t columns) {
+  return torch::linspace(-0.5, 0.5, rows * columns).view({rows, columns});
+}
+
+torch::jit::Module Part(const std::string& name, bool training) {
+  torch::jit::Module part(name);
+  if (!part.hasattr("training")) {
+    part.register_attribute("training", c10::BoolType::get(), training);
+  }
+  part.setattr("training", training);
+  return part;
+}
+
+// With a running mean.
+void DefinePlain(torch::jit::Module& net) {
+  net.register_buffer("mean", torch::zeros({kHidden}));
+  net.define(R"(
+    def forward(self, x):
+        h = torch.matmul(x, self.first.t())
+        if self.training:
+            self.mean.mul_(0.9).add_(h.detach().mean(0), alpha=0.1)
+        return torch.matmul(torch.relu(h), self.last.t())
+  )");
+}
+
+void DefineEndless(torch::jit::Module& net) {
+  net.register_buffer("mean", torch::zeros({kHidden}));
+  net.register_buffer("passes", torch::zeros({}, torch::kLong));
+  net.define(R"(
+    def forward(self, x):
+        h = torch.matmul(x, self.first.t())
+        if self.training:
+            self.mean.mul_(0.9).add_(h.detach().mean(0), alpha=0.1)
+            self.passes.add_(1)
+            turns = 0
+            while int(self.passes) > 10:
+                turns = 1 - turns
+        return torch.matmul(torch.relu(h), self.last.t())
+  )");
+}
+
+torch::jit::Module BatchNorm(bool frozen) {
+  torch::jit::Module norm = Part("Norm", !frozen);
+  norm.register_parameter(
+      "weight", torch::ones({kHidden}).set_requires_grad(!frozen), false);
+  norm.register_parameter(
+      "bias", torch::zeros({kHidden}).set_requires_grad(!frozen), false);
+  norm.register_buffer("running_mean", torch::zeros({kHidden}));
+  norm.register_buffer("running_var", torch::ones({kHidden}));
+  norm.register_buffer("num_batches_tracked", torch::zeros({}, torch::kLong));
+  norm.define(R"(
+    def forward(self, x):
+        if self.training:
+            self.num_batches_tracked.add_(1)
+        return torch.batch_norm(x, self.weight, self.bias, self.running_mean,
+                                self.running_var, self.training, 0.1, 1e-5,
+                                False)
+  )");
+  return norm;
+}
+
+// The hidden layer with a batch normalisation is in the model, or is a frozen
+// part of it.
+void DefineNormalised(torch::jit::Module& net) {
+  net.register_module("norm", BatchNorm(false));
+  net.define(R"(
+    def forward(self, x):
+        h = self.norm.forward(torch.matmul(x, self.first.t()))
+        return torch.matmul(torch.relu(h), self.last.t())
+  )");
+}
+
+void DefineFrozen(torch::jit::Module& net, int64_t features) {
+  torch::jit::Module backbone = Part("Backbone", false);
+  backbone.register_parameter("first", Spread(kHidden, features), false);
+  backbone.register_module("norm", BatchNorm(true));
+  backbone.define(R"(
+    def forward(self, x):
+        return self.norm.forward(torch.matmul(x, self.first.t()))
+  )");
+  net.register_module("backbone", backbone);
+  net.define(R"(
+    def forward(self, x):
+        return torch.matmul(torch.relu(self.backbone.forward(x)), self.last.t())
+  )");
+}
+
+torch::jit::Module MakeNet(const std::string& kind, int64_t features,
+                           int64_t classes) {
+  torch::jit::Module net = Part("Net", true);
+  if (kind != "frozen") {
+    net.register_parameter(
+        "first", Spread(kHidden, features).set_requires_grad(true), false);
+  }
+  net.register_parameter(
+      "last", Spread(classes, kHidden).set_requires_grad(true), false);
+  if (kind == "frozen") {
+    DefineFrozen(net, features);
+  } else if (kind == "batch-norm") {
+    DefineNormalised(net);
+  } else if (kind == "endless") {
+    DefineEndless(net);
+  } else {
+    DefinePlain(net);
+  }
+  return net;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--values") {
     return PrintValues(argv[2]);
   }
-  const bool endless = argc == 5 && std::string(argv[4]) == "endless";
-  if (argc != 4 && !endless) {
-    std::cerr << "usage: make_torchscript FILE FEATURES CLASSES [endless]\n"
+  const std::string kind = argc == 5 ? argv[4] : "";
+  if (argc != 4 && kind != "endless" && kind != "batch-norm" &&
+      kind != "frozen") {
+    std::cerr << "usage: make_torchscript FILE FEATURES CLASSES "
+                 "[endless|batch-norm|frozen]\n"
                  "       make_torchscript --values FILE\n";
     return 2;
   }
-  const int64_t features = std::atoll(argv[2]);
-  const int64_t classes = std::atoll(argv[3]);
-  constexpr int64_t kHidden = 8;
-  const auto spread = [](int64_t rows, int64_t columns) {
-    return torch::linspace(-0.5, 0.5, rows * columns)
-        .view({rows, columns})
-        .set_requires_grad(true);
-  };
   try {
-    torch::jit::Module net("Net");
-    if (!net.hasattr("training")) {
-      net.register_attribute("training", c10::BoolType::get(), true);
-    }
-    net.register_attribute("endless", c10::BoolType::get(), endless);
-    net.register_parameter("first", spread(kHidden, features), false);
-    net.register_parameter("last", spread(classes, kHidden), false);
-    net.register_buffer("mean", torch::zeros({kHidden}));
-    net.define(R"(
-      def forward(self, x):
-          h = torch.matmul(x, self.first.t())
-          if self.training:
-              self.mean.mul_(0.9).add_(h.detach().mean(0), alpha=0.1)
-              turns = 0
-              while self.endless:
-                  turns = 1 - turns
-          return torch.matmul(torch.relu(h), self.last.t())
-    )");
-    net.save(argv[1]);
+    MakeNet(kind, std::atoll(argv[2]), std::atoll(argv[3])).save(argv[1]);
   } catch (const std::exception& error) {
     std::cerr << "make_torchscript: " << error.what() << "\n";
     return 1;

@@ -9,11 +9,33 @@
 
 namespace dfl::core {
 
+Pace Algorithm::PaceAt(int64_t k) const {
+  const Pace now = PaceOf(step());
+  const Pace then = PaceOf(k);
+  return {pace_.steps + then.steps - now.steps,
+          pace_.rounds + then.rounds - now.rounds};
+}
+
+void Algorithm::JumpTo(int64_t k) {
+  const Pace before = pace_;
+  const Pace from = PaceOf(step());
+  MoveTo(k);
+  const Pace to = PaceOf(step());
+  pace_ = {before.steps + to.steps - from.steps,
+           before.rounds + to.rounds - from.rounds};
+}
+
+void Algorithm::Visit(StateFields& fields) {
+  fields.Count("gradients", pace_.steps);
+  fields.Count("rounds", pace_.rounds);
+  VisitState(fields);
+}
+
 AlgorithmState Algorithm::ExportState() {
   AlgorithmState state;
   state.algorithm = name_;
   StateFields fields(&state);
-  VisitState(fields);
+  Visit(fields);
   return state;
 }
 
@@ -29,10 +51,10 @@ absl::Status Algorithm::ImportState(const AlgorithmState& state,
         "state of \"", state.algorithm, "\"; allowed: of \"", name_, "\""));
   }
   StateFields check(state, StateFields::Reading::kCheck);
-  VisitState(check);
+  Visit(check);
   DFL_RETURN_IF_ERROR(check.Finish());
   StateFields read(state, StateFields::Reading::kRead);
-  VisitState(read);
+  Visit(read);
   DFL_CHECK(read.Finish().ok());
   Resume(actions);
   return absl::OkStatus();

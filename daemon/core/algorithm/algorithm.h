@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -45,6 +46,7 @@
 #include "daemon/core/algorithm/algorithm_state.h"
 #include "daemon/core/algorithm/decisions.h"
 #include "daemon/core/algorithm/node_plan.h"
+#include "daemon/core/algorithm/pace.h"
 #include "daemon/core/vector/message_format.h"
 #include "daemon/core/vector/model_values.h"
 #include "daemon/core/vector/remote_vector.h"
@@ -56,10 +58,13 @@ struct StepCodes;  // vector/step_codes.h
 
 // ---------------------------------------------------------------- events ----
 
-// The run starts, or is taken up again, at step `step` (0 = fresh). The
+// The run starts, or is taken up again, at iteration `step` (0 = fresh). The
 // parameters already hold w^step.
 struct Started {
   int64_t step = 0;
+  // How far the model has come; nullopt: as far as `step` iterations of this
+  // algorithm bring it (Algorithm::PaceOf).
+  std::optional<Pace> pace = std::nullopt;
 };
 
 // The node is at a boundary and may do its next step.
@@ -69,6 +74,10 @@ struct StepBegins {};
 struct GradientReady {
   double loss = 0;
   int64_t rows = 0;
+  // No gradient could be computed; the vector is 0. The algorithm goes on with
+  // its neighbours, but this is no step: it is not counted, and step sizes do
+  // not move.
+  bool none = false;
 };
 
 // `from` asks for our model. Answered with an Answer action.
@@ -141,12 +150,18 @@ struct TimerFired {
   uint64_t timer = 0;
 };
 
-// The link to a neighbour came up or went down.
+// A neighbour takes part from now on, or no more: its link, its phase or what
+// it says of its run has changed.
 struct PeerUp {
   NodeId peer;
+  // It was silent and speaks again: it may have sent what the present round
+  // waited for.
+  bool heard_again = false;
 };
 struct PeerDown {
   NodeId peer;
+  // Its link is up, but it says nothing any more.
+  bool silent = false;
 };
 
 // New knobs, neighbours or weights. Only at a boundary.
@@ -306,23 +321,32 @@ class Algorithm {
   // peer sends is ever an error here.
   virtual void Handle(Event event, Actions& actions) = 0;
 
-  // k, the number of finished steps (= the round about to be or being done).
+  // k, the number of finished iterations (= the one about to be or being done).
+  // It is what nodes compare with each other; it is no count of gradients, and
+  // what people are told is pace().
   virtual int64_t step() const = 0;
+
+  // How far the model has come, in steps and rounds. Iterations that were
+  // jumped over, or that the model came with, count as if they had been taken
+  // here: so nodes that take the same steps count the same.
+  const Pace& pace() const { return pace_; }
+  int64_t gradients() const { return pace_.steps; }
+  int64_t rounds() const { return pace_.rounds; }
+  // What pace() will be at iteration `k`, if all goes on as the knobs say.
+  Pace PaceAt(int64_t k) const;
 
   // True while NodeVectors::parameters holds w^k, the state a neighbour may be
   // sent; false between mixing (or a local step) and StepDone.
   virtual bool parameters_settled() const = 0;
 
-  // Moves to round `round` > step() at a boundary, because neighbours are
-  // there already. The parameters stay.
-  virtual void JumpTo(int64_t round) = 0;
+  // Moves to iteration `k` > step() at a boundary, because neighbours are there
+  // already; to an earlier one where some must not be jumped over. The
+  // parameters stay.
+  void JumpTo(int64_t k);
 
   // The first step from `step` >= 0 on with an exchange. Where exchanges have a
   // period, nodes run up to it each at its own pace.
   virtual int64_t NextExchange(int64_t step) const { return step; }
-
-  // The number of local steps taken so far (gradients applied).
-  virtual int64_t gradients() const = 0;
 
   // What Delivered::taken says to `from`; 0 where no mass is given.
   virtual double MassTaken(const NodeId& /*from*/) const { return 0; }
@@ -372,6 +396,31 @@ class Algorithm {
   absl::Status ImportState(const AlgorithmState& state, Actions& actions);
 
  protected:
+  // JumpTo without the pace.
+  virtual void MoveTo(int64_t k) = 0;
+  // What the first `k` iterations of a run come to with the present knobs; on
+  // average, where chance decides. Never falls with k.
+  virtual Pace PaceOf(int64_t k) const { return {k, k}; }
+  // Started: the pace begins there.
+  void BeginPace(const Started& event) {
+    pace_ = event.pace ? *event.pace : PaceOf(event.step);
+  }
+  // A mini-batch's gradient was taken into the model, if there was one.
+  void CountGradient() {
+    if (has_gradient_) ++pace_.steps;
+  }
+  void CountRound() { ++pace_.rounds; }
+  // To be called first for every GradientReady.
+  void NoteGradient(const GradientReady& event) {
+    has_gradient_ = !event.none;
+    if (event.none) ++idle_;
+  }
+  // Whether the gradient that came last was one.
+  bool has_gradient() const { return has_gradient_; }
+  // How many were none. A step size that shrinks with the steps leaves them
+  // out. Not part of the state: the node forgets it with its process.
+  int64_t idle() const { return idle_; }
+
   // Names every field of the state: state_fields.h. A base class's first.
   virtual void VisitState(StateFields& fields) = 0;
   // A state was imported: gives the actions that ImportState names.
@@ -382,10 +431,15 @@ class Algorithm {
                                                     AlgorithmContext context,
                                                     Decisions& decisions);
 
+  void Visit(StateFields& fields);
+
   std::string name_;  // in the catalogue
+  Pace pace_;
+  bool has_gradient_ = true;
+  int64_t idle_ = 0;
 };
 
-// What a new algorithm needs. `batches_per_pass` = ceil(rows / batch size), for
+// What a new algorithm needs. `batches_per_pass` = the steps of an epoch, for
 // algorithms that count in epochs; `train_rows` = this node's rows.
 struct AlgorithmContext {
   NodePlan plan;

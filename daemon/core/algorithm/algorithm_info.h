@@ -20,6 +20,13 @@ enum class Exchange { kNone, kPull, kPush };
 // undirected edge being two arcs (NodePlan's in- and out-neighbours).
 enum class GraphKind { kUndirected, kDirected };
 
+// Whether nodes take equally many steps in an iteration.
+enum class StepsOf {
+  kAll,     // the same for all that have the same knobs
+  kRows,    // whole epochs of each node's own rows
+  kChance,  // as it comes, maybe none
+};
+
 // What an algorithm keeps for each neighbour at the most, in vectors of n
 // floats but for `waiting`: links may lose and delay as they like, while
 // neighbours keep to the algorithm. A node's whole need: runtime/memory_need.h.
@@ -65,6 +72,8 @@ struct AlgorithmInfo {
   std::string summary = {};  // one line
   std::string source = {};   // paper, equation, listing
   std::string caveats = {};  // what a user should know; may be ""
+  // What of it is a step, and what a round (pace.h).
+  std::string pace = "A round is one step and one exchange.";
 
   // ---- what makes and instructs it ----
 
@@ -92,9 +101,13 @@ struct AlgorithmInfo {
   GraphKind graphs = GraphKind::kUndirected;
   // True: out-of-step nodes jump to the furthest round they hear of.
   bool lock_step = false;
-  // True: it has no rounds, so a plan's graph may not vary from one to the
-  // next.
+  // True: nothing in it happens at all nodes at once, so a plan's graph may not
+  // vary from one iteration to the next.
   bool continuous = false;
+  // True: every iteration (Algorithm::step()) is a round. False: only some.
+  bool round_is_iteration = true;
+  // Null: the same for all, and at least one.
+  StepsOf (*steps_of)(const Knobs& knobs) = nullptr;
   // True: every member exchanges with every other and all count the same, so a
   // plan needs the complete graph and no explicit weights.
   bool complete_graph = false;
@@ -142,6 +155,14 @@ struct AlgorithmInfo {
   // Null: of all.
   int64_t (*heard_at_once)(const Knobs& knobs, int64_t degree) = nullptr;
   std::string cost = {};  // a sentence on gradients and messages of a round
+
+  // Why its step is its own, so that a plan may name no optimiser
+  // (optimizer_spec.h); "": it may.
+  std::string own_step = {};
+  // True: it may with the knob `form` at local only.
+  bool optimizer_needs_local_form = false;
+  // The knob whose place an optimiser takes; "": none.
+  std::string optimizer_replaces = {};
   std::vector<KnobSpec> knobs = {};
 };
 

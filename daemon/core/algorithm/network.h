@@ -26,8 +26,10 @@ struct Network {
   AnyGraph graph = Graph(0);
   // True: the graph changes from round to round.
   bool varies = false;
-  // The round at which the run ends; 0: none.
+  // What ends the run (the plan's section `stop`); 0: nothing.
   int64_t stop_steps = 0;
+  int64_t stop_rounds = 0;
+  double stop_epochs = 0;
 
   const Knobs& KnobsOf(int64_t place) const;
 

@@ -13,6 +13,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/algorithm/optimizer_spec.h"
 
 namespace dfl::core {
 
@@ -56,6 +57,8 @@ struct NodePlan {
   // algorithm that wants nothing.
   const AlgorithmInfo* algorithm = nullptr;
   std::shared_ptr<const AlgorithmFacts> facts;
+  // What local steps do with gradients, where the algorithm leaves it open.
+  OptimizerSpec optimizer;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };
 

@@ -119,6 +119,7 @@ AlgorithmInfo AnqNidsInfo() {
       .cost =
           "One gradient per round; to each neighbour bits n/8 + n/64 bytes, or "
           "4 n bytes as fp32 for a parcel that had to wait.",
+      .own_step = "its correction is about plain steps of length alpha",
       .knobs = {NidsStepKnob(),
                 PositiveKnob("R0", 2.0,
                              "Initial range of the differences, R_0. Choose it "

@@ -238,6 +238,9 @@ std::shared_ptr<const AlgorithmFacts> DeriveStragglers(const Network& network) {
 // What the two algorithms with a clock have in common.
 AlgorithmInfo ClockedInfo(bool discard_late) {
   return {
+      .pace =
+          "A round is one exchange, and one step if a gradient was ready by "
+          "then.",
       .create = [](AlgorithmContext context,
                    Decisions& /*decisions*/) -> std::unique_ptr<Algorithm> {
         return std::make_unique<AsyncDsgd>(std::move(context),
@@ -246,45 +249,48 @@ AlgorithmInfo ClockedInfo(bool discard_late) {
       .derive = DeriveStragglers,
       .exchange = Exchange::kPush,
       .lock_step = true,
+      .steps_of = [](const Knobs& /*knobs*/) { return StepsOf::kChance; },
       .computes_on_copy = true,
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =
           "At most one gradient per round; to each neighbour 4 n bytes as fp32 "
           "and dense, 4 s with s random coordinates.",
-      .knobs = {
-          PositiveKnob("eta", 0.01,
-                       "Step size of the node that straggles most."),
-          XiKnob(),
-          {.name = "gamma_max",
-           .default_value = 1.0,
-           .min = 0,
-           .min_open = true,
-           .unit = "s",
-           .shared = true,
-           .noun = KnobNoun::kPeriod,
-           .help = "Compute barrier: how long a round waits for the node's own "
-                   "gradient before it mixes without one."},
-          {.name = "discard_late",
-           .type = KnobType::kFlag,
-           .default_value = discard_late,
-           .help = "Whether a gradient that was not ready at the barrier is "
-                   "discarded and computed anew. Otherwise it is applied in a "
-                   "later round."},
-          {.name = "measure_q",
-           .type = KnobType::kFlag,
-           .default_value = true,
-           .shared = true,
-           .help = "Whether q is measured over the last 50 rounds. Otherwise "
-                   "the value in the plan is used."},
-          {.name = "q",
-           .default_value = 0.0,
-           .min = 0,
-           .max = kLargestQ,
-           .help = "Probability that the node straggles, used while measure_q "
-                   "is off; set it per node. The step size is "
-                   "eta min(1 - q)/(1 - q)."},
-          MaxLagKnob()}};
+      .own_step = "its step size makes up for nodes that straggle",
+      .knobs =
+          {PositiveKnob("eta", 0.01,
+                        "Step size of the node that straggles most."),
+           XiKnob(),
+           {.name = "gamma_max",
+            .default_value = 1.0,
+            .min = 0,
+            .min_open = true,
+            .unit = "s",
+            .shared = true,
+            .noun = KnobNoun::kPeriod,
+            .help =
+                "Compute barrier: how long a round waits for the node's own "
+                "gradient before it mixes without one."},
+           {.name = "discard_late",
+            .type = KnobType::kFlag,
+            .default_value = discard_late,
+            .help = "Whether a gradient that was not ready at the barrier is "
+                    "discarded and computed anew. Otherwise it is applied in a "
+                    "later round."},
+           {.name = "measure_q",
+            .type = KnobType::kFlag,
+            .default_value = true,
+            .shared = true,
+            .help = "Whether q is measured over the last 50 rounds. Otherwise "
+                    "the value in the plan is used."},
+           {.name = "q",
+            .default_value = 0.0,
+            .min = 0,
+            .max = kLargestQ,
+            .help = "Probability that the node straggles, used while measure_q "
+                    "is off; set it per node. The step size is "
+                    "eta min(1 - q)/(1 - q)."},
+           MaxLagKnob()}};
 }
 
 }  // namespace
@@ -332,6 +338,7 @@ AlgorithmInfo SyncDsgdInfo() {
           .cost =
               "One gradient per round; to each neighbour 4 n bytes as fp32 and "
               "dense, 4 s with s random coordinates.",
+          .own_step = "it is the baseline of async-dsgd, with its step",
           .knobs = {PositiveKnob("eta", 0.01, "Step size."), XiKnob(),
                     MaxLagKnob()}};
 }

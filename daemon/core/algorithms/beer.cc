@@ -69,6 +69,10 @@ AlgorithmInfo BeerInfo() {
   info.caveats +=
       " When only 1/10 of the coordinates is sent, eta and gamma must be "
       "small: start with gamma = 0.2.";
+  info.pace =
+      "A round is one step and one exchange; the first round is two steps.";
+  info.own_step =
+      "its step is the tracker, which sums the gradients of all nodes";
   info.create = Create<Beer>;
   info.auxiliary = {"v"};
   info.gradient_estimate = "v";

@@ -36,6 +36,7 @@ AlgorithmInfo ChocoSgdInfo() {
   info.caveats +=
       " With a constant step it stalls, as d-psgd does, when the nodes' data "
       "differ.";
+  info.own_step = "its compressed differences are about one plain step";
   info.create = Create<ChocoSgd>;
   info.extra_vectors = 2;
   info.cost =

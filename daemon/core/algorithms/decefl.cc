@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "daemon/core/vector/flat_vector.h"
 
@@ -19,14 +20,32 @@ Decefl::Settings::Settings(const Knobs& knobs)
 Decefl::Decefl(const AlgorithmContext& context)
     : PushRounds(context),
       settings_(plan().knobs),
-      batches_per_pass_(std::max<int64_t>(1, context.batches_per_pass)) {}
+      batches_per_pass_(std::max<int64_t>(1, context.batches_per_pass)),
+      optimizer_(plan().optimizer) {}
 
 double Decefl::StepSize() const {
+  if (!settings_.local_form || !optimizer_.on()) return BaseStep();
+  return optimizer_.StepSize(BaseStep(), gradients());
+}
+
+void Decefl::VisitState(StateFields& fields) {
+  PushRounds::VisitState(fields);
+  optimizer_.VisitState(fields, vectors().parameters.size());
+}
+
+double Decefl::BaseStep() const {
   double eta = settings_.eta;
   if (!settings_.local_form && settings_.delta > 0) {
-    eta = settings_.delta / (static_cast<double>(step()) + settings_.offset);
+    eta = settings_.delta /
+          (static_cast<double>(step() - idle()) + settings_.offset);
   }
   return settings_.sample_weighting ? eta * plan().sample_weight : eta;
+}
+
+Pace Decefl::PaceOf(int64_t k) const {
+  const int64_t steps =
+      settings_.local_form ? settings_.epochs * batches_per_pass_ : 1;
+  return {TimesAtMost(static_cast<double>(steps), k), k};
 }
 
 void Decefl::BeforeTraining() {
@@ -34,13 +53,19 @@ void Decefl::BeforeTraining() {
   if (!local_form_) return;
   start_.assign(vectors().parameters.begin(), vectors().parameters.end());
   local_left_ = settings_.epochs * batches_per_pass_;
+  optimizer_.BeginRound();
 }
 
 Decefl::Next Decefl::AfterGradient() {
   if (!local_form_) return Next::kTrained;
-  // w' <- w' - eta g(w')
-  AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
-            vectors().parameters);
+  if (optimizer_.on() && has_gradient()) {
+    optimizer_.Step(BaseStep(), gradients(), vectors().gradient,
+                    vectors().parameters);
+  } else if (!optimizer_.on()) {
+    // w' <- w' - eta g(w')
+    AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
+              vectors().parameters);
+  }
   return --local_left_ > 0 ? Next::kNextBatch : Next::kTrained;
 }
 
@@ -63,26 +88,10 @@ void Decefl::Mix(std::vector<PushBarrier::Arrival> arrivals) {
 
 // ---- catalogue entry ----
 
-AlgorithmInfo DeceflInfo() {
-  return {
-      .name = "decefl",
-      .summary = "Mix by W and step at the same model; or whole local epochs",
-      .source = "[DeceFL] eq. (1), supplement eq. (2), (11)",
-      .caveats =
-          "With sample_weighting the gradient is multiplied by rows_i m / sum "
-          "of rows. The paper's own form has no factor m, so its eta is m "
-          "times ours.",
-      .create = Create<Decefl>,
-      .exchange = Exchange::kPush,
-      .lock_step = true,
-      .extra_vectors = 1,
-      .edge = PushCost(),
-      .cost =
-          "A round takes one gradient (form gradient) or E epochs of gradients "
-          "(form local); to each neighbour 4 n bytes as fp32 and dense, 4 s "
-          "with s random coordinates.",
-      .knobs = {
-          {.name = "form",
+namespace {
+
+std::vector<KnobSpec> DeceflKnobs() {
+  return {{.name = "form",
            .type = KnobType::kText,
            .default_value = std::string("gradient"),
            .choices = {"gradient", "local"},
@@ -113,7 +122,39 @@ AlgorithmInfo DeceflInfo() {
            .default_value = false,
            .help = "Whether the gradient is multiplied by rows_i m / sum of "
                    "rows. The plan must then give the rows of every member."},
-          MaxLagKnob()}};
+          MaxLagKnob()};
+}
+
+}  // namespace
+
+AlgorithmInfo DeceflInfo() {
+  return {
+      .name = "decefl",
+      .summary = "Mix by W and step at the same model; or whole local epochs",
+      .source = "[DeceFL] eq. (1), supplement eq. (2), (11)",
+      .caveats =
+          "With sample_weighting the gradient is multiplied by rows_i m / sum "
+          "of rows. The paper's own form has no factor m, so its eta is m "
+          "times ours.",
+      .pace =
+          "A round is one exchange and, in form gradient, one step; in form "
+          "local it is E epochs of steps, of the node's own rows.",
+      .create = Create<Decefl>,
+      .exchange = Exchange::kPush,
+      .lock_step = true,
+      .steps_of =
+          [](const Knobs& knobs) {
+            return knobs.Text("form") == "local" ? StepsOf::kRows
+                                                 : StepsOf::kAll;
+          },
+      .extra_vectors = 1,
+      .edge = PushCost(),
+      .cost =
+          "A round takes one gradient (form gradient) or E epochs of gradients "
+          "(form local); to each neighbour 4 n bytes as fp32 and dense, 4 s "
+          "with s random coordinates.",
+      .optimizer_needs_local_form = true,
+      .knobs = DeceflKnobs()};
 }
 
 }  // namespace dfl::core

@@ -4,6 +4,7 @@
 //             eta_t constant or delta/(t + Gamma)
 //   local     E epochs of SGD from w_i give w_i';
 //             w_i <- sum_j W_ij w_j - mu (w_i - w_i')
+//             The plan may name another optimiser than SGD.
 //
 // Mixing is at the model of the round's start in both. A node without
 // neighbours has W_ii = 1 and keeps training.
@@ -16,6 +17,7 @@
 #include "absl/types/span.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/rounds/local_optimizer.h"
 #include "daemon/core/rounds/push_rounds.h"
 
 namespace dfl::core {
@@ -32,7 +34,10 @@ class Decefl : public PushRounds {
   }
 
  protected:
-  void OnPlanChanged() override { settings_ = Settings(plan().knobs); }
+  void OnPlanChanged() override {
+    settings_ = Settings(plan().knobs);
+    optimizer_.SetSpec(plan().optimizer);
+  }
   // Form gradient: mix() is wanted too.
   virtual bool KeepsMix() const { return false; }
   // sum_j W_ij w_j(t) of the round just mixed, [n]; in form local, or when
@@ -54,15 +59,20 @@ class Decefl : public PushRounds {
     bool sample_weighting;
   };
 
+  Pace PaceOf(int64_t k) const override;
   void BeforeTraining() override;
   Next AfterGradient() override;
   double StepSize() const override;
+  // Without the schedule of an optimiser.
+  double BaseStep() const;
+  void VisitState(StateFields& fields) override;
 
   Settings settings_;
   const int64_t batches_per_pass_;
-  bool local_form_ = false;  // of the present round
-  int64_t local_left_ = 0;   // gradients still to take in this round
-  FlatVector start_;         // local form: w_i(t), then the mix, [n]
+  bool local_form_ = false;   // of the present round
+  int64_t local_left_ = 0;    // gradients still to take in this round
+  LocalOptimizer optimizer_;  // of local steps
+  FlatVector start_;          // local form: w_i(t), then the mix, [n]
 };
 
 }  // namespace dfl::core

@@ -134,6 +134,42 @@ void Depositum::AddGauges(std::map<std::string, double>& gauges) const {
 
 // ---- catalogue entry ----
 
+namespace {
+
+std::vector<KnobSpec> DepositumKnobs() {
+  return Joined(
+      Joined({PositiveKnob("alpha", 0.05, "Step size."),
+              PositiveKnob("beta", 1.0,
+                           "Weight of gradients in the tracker. The "
+                           "product alpha beta sets the pace, and the "
+                           "limit minimises f + h/beta."),
+              {.name = "gamma",
+               .default_value = 0.5,
+               .min = 0,
+               .max = 1,
+               .max_open = true,
+               .help = "Momentum; 0 means none."},
+              {.name = "option",
+               .type = KnobType::kText,
+               .default_value = std::string("polyak"),
+               .choices = {"polyak", "nesterov"},
+               .retunable = false,
+               .help = "Which momentum: Option I (polyak) or II "
+                       "(nesterov)."},
+              {.name = "T0",
+               .type = KnobType::kInteger,
+               .default_value = int64_t{10},
+               .min = 1,
+               .unit = "steps",
+               .shared = true,
+               .noun = KnobNoun::kPeriod,
+               .help = "Steps from one exchange to the next."}},
+             ProxKnobs()),
+      {MaxLagKnob()});
+}
+
+}  // namespace
+
 AlgorithmInfo DepositumInfo() {
   return {
       .name = "depositum",
@@ -144,9 +180,13 @@ AlgorithmInfo DepositumInfo() {
           "stated, use beta = 1 or scale the penalty: for l1 use beta lambda; "
           "for mcp use beta lambda and theta/beta, with alpha < theta/beta; "
           "for scad only beta = 1 will do.",
+      .pace =
+          "Every iteration is one step. A round is one exchange: every T0 "
+          "steps, from step T0 on.",
       .create = Create<Depositum>,
       .exchange = Exchange::kPush,
       .lock_step = true,
+      .round_is_iteration = false,
       .prox_steps =
           [](const Knobs& knobs) {
             return std::vector<double>{knobs.Number("alpha")};
@@ -160,37 +200,10 @@ AlgorithmInfo DepositumInfo() {
       .extra_vectors = 2,
       .edge = LedgerCost() + PushCost(),
       .cost =
-          "One gradient per iteration; every T0 iterations to each neighbour 8 "
-          "n bytes as fp32, for a model and a tracker.",
-      .knobs = Joined(
-          Joined({PositiveKnob("alpha", 0.05, "Step size."),
-                  PositiveKnob("beta", 1.0,
-                               "Weight of gradients in the tracker. The "
-                               "product alpha beta sets the pace, and the "
-                               "limit minimises f + h/beta."),
-                  {.name = "gamma",
-                   .default_value = 0.5,
-                   .min = 0,
-                   .max = 1,
-                   .max_open = true,
-                   .help = "Momentum; 0 means none."},
-                  {.name = "option",
-                   .type = KnobType::kText,
-                   .default_value = std::string("polyak"),
-                   .choices = {"polyak", "nesterov"},
-                   .retunable = false,
-                   .help = "Which momentum: Option I (polyak) or II "
-                           "(nesterov)."},
-                  {.name = "T0",
-                   .type = KnobType::kInteger,
-                   .default_value = int64_t{10},
-                   .min = 1,
-                   .unit = "iterations",
-                   .shared = true,
-                   .noun = KnobNoun::kPeriod,
-                   .help = "Iterations from one exchange to the next."}},
-                 ProxKnobs()),
-          {MaxLagKnob()})};
+          "One gradient per iteration; every T0 of them to each neighbour 8 n "
+          "bytes as fp32, for a model and a tracker.",
+      .own_step = "momentum and proximal point belong to its own step",
+      .knobs = DepositumKnobs()};
 }
 
 }  // namespace dfl::core

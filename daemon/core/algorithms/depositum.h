@@ -55,6 +55,10 @@ class Depositum : public MassRounds {
     Prox prox;
   };
 
+  Pace PaceOf(int64_t k) const override {
+    return {k, k == 0 ? 0 : (k - 1) / settings_.period};
+  }
+  bool IsRound() const override { return mixes_; }
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;

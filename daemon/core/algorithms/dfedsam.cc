@@ -54,6 +54,9 @@ AlgorithmInfo DfedsamInfo() {
       .caveats =
           "A step takes two gradients, so training takes twice as long as with "
           "dfedavgm. A large rho keeps the loss from falling near the optimum.",
+      .pace =
+          "A round is K steps and one exchange. A step takes two gradients of "
+          "one mini-batch.",
       .create = Create<Dfedsam>,
       .exchange = Exchange::kPush,
       .lock_step = true,
@@ -62,6 +65,9 @@ AlgorithmInfo DfedsamInfo() {
       .cost =
           "2 K gradients per round; to each neighbour 4 n bytes as fp32 and "
           "dense, 4 s with s random coordinates.",
+      .own_step =
+          "its step is the plain one by the gradient at the sharpest point "
+          "nearby",
       .knobs = {PositiveKnob("eta", 0.01, "Step size of the local steps."),
                 {.name = "rho",
                  .default_value = 0.05,

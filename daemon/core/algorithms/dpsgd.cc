@@ -32,6 +32,9 @@ AlgorithmInfo DpsgdInfo() {
       .cost =
           "One gradient per round; to each neighbour 4 n bytes as fp32 and "
           "dense, 4 s with s random coordinates.",
+      .own_step =
+          "its step is one with the mixing, of a gradient at the model before "
+          "it",
       .knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()}};
 }
 

@@ -60,9 +60,16 @@ Draco::Draco(AlgorithmContext context, Decisions& decisions)
 
 void Draco::Handle(Event event, Actions& actions) {
   Dispatch(
-      std::move(event), [&](const Started& e) { Start(e.step, actions); },
+      std::move(event),
+      [&](const Started& e) {
+        BeginPace(e);
+        Start(e.step, actions);
+      },
       [&](StepBegins) { OnStepBegins(actions); },
-      [&](const GradientReady&) { OnGradient(actions); },
+      [&](const GradientReady& e) {
+        NoteGradient(e);
+        OnGradient(actions);
+      },
       [&](PushArrived e) { OnPush(std::move(e), actions); },
       [&](const TimerFired& e) { OnTimer(e.timer, actions); },
       [&](PlanChanged e) { ChangePlan(std::move(e.plan), actions); },
@@ -82,7 +89,6 @@ void Draco::Start(int64_t step, Actions& actions) {
 void Draco::VisitState(StateFields& fields) {
   const size_t n = vectors_.parameters.size();
   fields.Count("step", step_);
-  fields.Count("gradients", gradients_);
   fields.Vector("unsent", has_unsent_, unsent_, n);
   fields.Vector("window", window_open_, window_, n);
   fields.Flag("window_over", window_over_);
@@ -148,7 +154,7 @@ void Draco::OnGradient(Actions& actions) {
   const auto step_size = static_cast<float>(-settings_.eta);
   AddScaled(step_size, vectors_.gradient, absl::MakeSpan(*reference_));
   AddScaled(step_size, vectors_.gradient, absl::MakeSpan(delta_));
-  ++gradients_;
+  CountGradient();
   if (--batches_left_ > 0) {
     actions.Do(ComputeGradient{false, reference_});
     return;
@@ -171,6 +177,7 @@ void Draco::OnGradient(Actions& actions) {
 // ---------------------------------------------------------------- sending ----
 
 void Draco::Send(absl::Span<const float> delta, Actions& actions) {
+  CountRound();
   if (plan_.out_neighbours.empty()) return;
   Push push;
   for (const Neighbour& to : plan_.out_neighbours) {
@@ -421,11 +428,16 @@ AlgorithmInfo DracoInfo() {
           "which is the thesis's form, a node never applies what it learns "
           "itself. Updates that arrive beyond psi or gamma_max are lost for "
           "good.",
+      .pace =
+          "An iteration is one training of B steps. A round is one update "
+          "sent, whatever the schedule: with send on-update one after every "
+          "training. Every node counts its own.",
       .create = Create<Draco>,
       .derive = DeriveHubs,
       .exchange = Exchange::kPush,
       .graphs = GraphKind::kDirected,
       .continuous = true,
+      .round_is_iteration = false,
       .computes_on_copy = true,
       .dense_only = true,
       .why_dense =
@@ -433,10 +445,12 @@ AlgorithmInfo DracoInfo() {
       .extra_vectors = 6,   // one of them a unification that waits
       .edge = {.sent = 3},  // an update under way, and what waits behind it
       .cost =
-          "B gradients per step (one training); to each out-neighbour at most "
-          "4 "
-          "n bytes as fp32 a step, and every P seconds 4 n more over each "
-          "edge.",
+          "B gradients per training; to each out-neighbour at most 4 n bytes "
+          "as "
+          "fp32 a training, and every P seconds 4 n more over each edge.",
+      .own_step =
+          "others apply its updates, which are sums of plain steps, as they "
+          "are",
       .knobs = DracoKnobs()};
 }
 

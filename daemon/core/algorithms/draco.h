@@ -18,11 +18,11 @@
 //              theta; everyone sets theta to it and passes it on, once. Windows
 //              and training go on.                               sec. 3.2.2
 //
-// A *step* is one finished training, so at a boundary no gradient is under way.
-// The parameters move between StepBegins and StepDone only: what would move
-// them at a boundary (while the node evaluates, or is paused) is put off to
-// StepBegins. No time is read: periods, windows and sending are timers, and the
-// age of a delta comes with it (RemoteModel::age).
+// An *iteration* is one finished training, so at a boundary no gradient is
+// under way. The parameters move between StepBegins and StepDone only: what
+// would move them at a boundary (while the node evaluates, or is paused) is put
+// off to StepBegins. No time is read: periods, windows and sending are timers,
+// and the age of a delta comes with it (RemoteModel::age).
 #ifndef DFL_CORE_ALGORITHMS_DRACO_H_
 #define DFL_CORE_ALGORITHMS_DRACO_H_
 
@@ -50,10 +50,8 @@ class Draco : public Algorithm {
   void Handle(Event event, Actions& actions) override;
   // Trainings finished.
   int64_t step() const override { return step_; }
-  int64_t gradients() const override { return gradients_; }
   // Any theta may be sent.
   bool parameters_settled() const override { return true; }
-  void JumpTo(int64_t round) override { step_ = round; }
   // Deltas accepted, dropped_late and dropped_full (beyond psi); period,
   // unified (of the last unification) and step_size.
   std::map<std::string, double> Gauges() const override;
@@ -82,6 +80,10 @@ class Draco : public Algorithm {
   };
 
   void VisitState(StateFields& fields) override;
+  void MoveTo(int64_t k) override { step_ = k; }
+  Pace PaceOf(int64_t k) const override {
+    return {TimesAtMost(static_cast<double>(settings_.batches), k), k};
+  }
   void Resume(Actions& actions) override;
   void Start(int64_t step, Actions& actions);
   void ChangePlan(NodePlan plan, Actions& actions);
@@ -108,7 +110,6 @@ class Draco : public Algorithm {
   Decisions& decisions_;
 
   int64_t step_ = 0;
-  int64_t gradients_ = 0;
   bool at_boundary_ = true;
 
   // Training.

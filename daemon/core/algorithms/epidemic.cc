@@ -94,6 +94,7 @@ AlgorithmInfo EpidemicInfo() {
       .cost =
           "One gradient per round; to each of s peers 4 n bytes as fp32 and "
           "dense, 4 rate n with random coordinates.",
+      .own_step = "[Epidemic] is about one plain step in a round",
       .knobs = {PositiveKnob("eta", 0.01, "Step size."),
                 {.name = "s",
                  .type = KnobType::kInteger,

@@ -1,6 +1,8 @@
 #include "daemon/core/algorithms/fedavg.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +34,8 @@ void FedavgPlus::Mix(std::vector<PushBarrier::Arrival> arrivals) {
   Decefl::Mix(std::move(arrivals));
 }
 
-void FedavgPlus::JumpTo(int64_t round) {
-  Decefl::JumpTo(std::max(step(), std::min(round, fine_tunes_from_)));
+void FedavgPlus::MoveTo(int64_t k) {
+  Decefl::MoveTo(std::max(step(), std::min(k, fine_tunes_from_)));
 }
 
 // ---- catalogue entry ----
@@ -43,11 +45,27 @@ namespace {
 std::vector<std::string> WarnOfFineTuning(const Network& network,
                                           const AnyGraph& /*window*/) {
   const int64_t from = network.knobs.Integer("fine_tune_from");
-  if (network.stop_steps == 0 || network.stop_steps > from) return {};
+  const bool local = network.knobs.Text("form") == "local";
+  double rounds = std::numeric_limits<double>::infinity();
+  const char* key = "";
+  const auto ends = [&](double after, const char* by) {
+    if (after <= 0 || after >= rounds) return;
+    rounds = after;
+    key = by;
+  };
+  ends(static_cast<double>(network.stop_rounds), "stop.rounds");
+  if (local) {
+    ends(std::ceil(network.stop_epochs /
+                   static_cast<double>(network.knobs.Integer("E"))),
+         "stop.epochs");
+  } else {
+    ends(static_cast<double>(network.stop_steps), "stop.steps");
+  }
+  if (rounds > static_cast<double>(from)) return {};
   return {absl::StrCat("algorithm.knobs.fine_tune_from: ", from,
-                       ", but the run ends after ", network.stop_steps,
-                       " rounds (stop.steps), so no node fine-tunes; lower the "
-                       "one or raise the other")};
+                       ", but the run ends after ", rounds, " rounds (", key,
+                       "), so no node fine-tunes; lower the one or raise the "
+                       "other")};
 }
 
 }  // namespace
@@ -80,6 +98,7 @@ AlgorithmInfo FedavgPlusInfo() {
   info.create = Create<FedavgPlus>;
   info.warnings = WarnOfFineTuning;
   info.cost += " From round fine_tune_from on nothing is sent.";
+  info.pace += " Rounds of fine-tuning count like others.";
   info.knobs.push_back(
       {.name = "fine_tune_from",
        .type = KnobType::kInteger,

@@ -23,10 +23,9 @@ class FedavgPlus : public Decefl {
  public:
   explicit FedavgPlus(const AlgorithmContext& context);
 
-  // Fine-tuning is every node's own: none of its rounds is jumped over.
-  void JumpTo(int64_t round) override;
-
  private:
+  // Fine-tuning is every node's own: none of its rounds is jumped over.
+  void MoveTo(int64_t k) override;
   std::vector<NodeId> Receivers() const override;
   std::vector<NodeId> Senders() const override;
   void Mix(std::vector<PushBarrier::Arrival> arrivals) override;

@@ -48,6 +48,7 @@ void Fedmid::BeginLocalSteps() {
 }
 
 Fedmid::Next Fedmid::AfterGradient() {
+  if (!has_gradient()) return EndLocalStep();
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);
   ApplyProx(settings_.prox, StepSize(), vectors().parameters);
@@ -124,6 +125,7 @@ AlgorithmInfo FedmidInfo() {
           "nothing is learnt while it is down. A round has two hops, so it "
           "waits up to twice deadline.exchange. The mean of sparse z is less "
           "sparse than each of them; the hub's own prox makes w sparse again.",
+      .pace = "A round is K steps and one exchange.",
       .create = Create<Fedmid>,
       .derive = DeriveHubs,
       .exchange = Exchange::kPush,
@@ -137,6 +139,9 @@ AlgorithmInfo FedmidInfo() {
       .cost =
           "K gradients per round; from each node to the hub 4 n bytes as fp32, "
           "and 4 n back.",
+      .own_step =
+          "each of its steps ends with a proximal point for just that step "
+          "size",
       .knobs = Joined(
           {PositiveKnob("eta_c", 0.01,
                         "Step size of the local steps, and of their prox."),

@@ -40,9 +40,16 @@ KdPdfl::KdPdfl(AlgorithmContext context, Decisions& decisions)
 
 void KdPdfl::Handle(Event event, Actions& actions) {
   Dispatch(
-      std::move(event), [&](const Started& e) { Start(e.step); },
+      std::move(event),
+      [&](const Started& e) {
+        Start(e.step);
+        BeginPace(e);
+      },
       [&](StepBegins) { OnStepBegins(actions); },
-      [&](const GradientReady&) { OnGradient(actions); },
+      [&](const GradientReady& e) {
+        NoteGradient(e);
+        OnGradient(actions);
+      },
       [&](const AskArrived& e) {
         answered_.insert(e.from);
         actions.Do(
@@ -66,7 +73,7 @@ void KdPdfl::Handle(Event event, Actions& actions) {
 void KdPdfl::OnGradient(Actions& actions) {
   AddScaled(static_cast<float>(-settings_.eta), vectors_.gradient,
             vectors_.parameters);
-  ++gradients_;
+  CountGradient();
   FinishRound(actions);
 }
 
@@ -100,7 +107,6 @@ void KdPdfl::Start(int64_t round) {
 // Of last_star_ what gauges show.
 void KdPdfl::VisitState(StateFields& fields) {
   fields.Count("step", r_);
-  fields.Count("gradients", gradients_);
   fields.ByNode("weights", weights_,
                 [&](double& weight) { fields.Number("w", weight); });
   exchange_.VisitState(fields);
@@ -133,14 +139,35 @@ void KdPdfl::ChangePlan(NodePlan plan) {
   }
 }
 
-bool KdPdfl::WakesAsStar() const {
-  const int64_t period = settings_.period;
-  if (r_ < period || plan_.neighbours.empty()) return false;
-  if (!settings_.literal_rounds && settings_.own_timers) {
-    return r_ % period == decisions_.DrawFrom("star", IntRange{0, period - 1});
+int64_t KdPdfl::Phase() const {
+  if (settings_.literal_rounds || !settings_.own_timers) return 0;
+  return decisions_.DrawFrom("star", IntRange{0, settings_.period - 1});
+}
+
+int64_t KdPdfl::TurnsBelow(int64_t k, int64_t phase) const {
+  return k <= phase ? 0 : (k - 1 - phase) / settings_.period;
+}
+
+bool KdPdfl::IsTurn() const {
+  return r_ >= settings_.period && r_ % settings_.period == Phase();
+}
+
+// What is adopted takes the place of steps too; nobody knows how often.
+Pace KdPdfl::PaceOf(int64_t k) const {
+  const int64_t turns = TurnsBelow(k, Phase());
+  int64_t without = turns;
+  if (settings_.literal_rounds) {
+    without += TurnsBelow(k, 1);
+  } else if (!settings_.own_timers) {
+    without /= std::max<int64_t>(1, plan_.member_count);
   }
-  return r_ % period == 0 &&
-         decisions_.ChooseTogether(plan_.seed, "star", r_, plan_.member_count,
+  return {k - without, turns};
+}
+
+bool KdPdfl::WakesAsStar() const {
+  if (!IsTurn() || plan_.neighbours.empty()) return false;
+  if (!settings_.literal_rounds && settings_.own_timers) return true;
+  return decisions_.ChooseTogether(plan_.seed, "star", r_, plan_.member_count,
                                    1)[0] == plan_.place;
 }
 
@@ -287,6 +314,7 @@ void KdPdfl::Mix(Star& star) {
 }
 
 void KdPdfl::FinishRound(Actions& actions) {
+  if (IsTurn()) CountRound();
   ++r_;
   actions.Do(StepDone{});
 }
@@ -317,10 +345,10 @@ std::vector<KnobSpec> KdPdflKnobs() {
            .type = KnobType::kInteger,
            .default_value = int64_t{20},
            .min = 3,
-           .unit = "rounds",
+           .unit = "iterations",
            .noun = KnobNoun::kPeriod,
-           .help = "Period: rounds from one time that the node is star to the "
-                   "next."},
+           .help = "Period: iterations from one time that the node is star to "
+                   "the next."},
           {.name = "subset",
            .type = KnobType::kInteger,
            .default_value = int64_t{5},
@@ -357,15 +385,15 @@ std::vector<KnobSpec> KdPdflKnobs() {
            .choices = {"own-timer", "drawn"},
            .shared = true,
            .noun = KnobNoun::kPeriod,
-           .help = "own-timer: every node is star every T_ex rounds. drawn: in "
-                   "rounds 0 mod T_ex one member is star, drawn from the run's "
-                   "seed."},
+           .help = "own-timer: every node is star every T_ex iterations. "
+                   "drawn: in iterations 0 mod T_ex one member is star, drawn "
+                   "from the run's seed."},
           {.name = "literal_rounds",
            .type = KnobType::kFlag,
            .default_value = false,
            .shared = true,
            .help = "Follows the thesis to the letter: stars are drawn, and "
-                   "nobody trains in rounds 0 and 1 mod T_ex."}};
+                   "nobody trains in iterations 0 and 1 mod T_ex."}};
 }
 
 }  // namespace
@@ -379,8 +407,14 @@ AlgorithmInfo KdPdflInfo() {
           "Nodes end with different models. Where all nodes have the same data "
           "an averaging algorithm learns faster. With adopt on, a star's model "
           "replaces its neighbours'.",
+      .pace =
+          "An iteration is one step, or a turn as star, or the adoption of a "
+          "star's model. A round is a turn: every T_ex iterations the node, or "
+          "with stars drawn a member, is star and receives models.",
       .create = Create<KdPdfl>,
       .exchange = Exchange::kPull,
+      .round_is_iteration = false,
+      .steps_of = [](const Knobs& /*knobs*/) { return StepsOf::kChance; },
       .dense_only = true,
       .why_dense =
           "the models that come are run, which takes all their parameters",
@@ -393,10 +427,11 @@ AlgorithmInfo KdPdflInfo() {
             return std::min(degree, knobs.Integer("subset"));
           },
       .cost =
-          "One gradient per round. Every T_ex rounds a star receives, instead "
-          "of "
-          "training, from each of `subset` neighbours 4 n bytes as fp32: a "
+          "One gradient per iteration. Every T_ex iterations a star receives, "
+          "instead of training, from each of `subset` neighbours 4 n bytes as "
+          "fp32: a "
           "model that is kept and run on one batch.",
+      .own_step = "[thesis] Alg. 4 is about plain steps",
       .knobs = KdPdflKnobs()};
 }
 

@@ -55,10 +55,8 @@ class KdPdfl : public Algorithm {
 
   void Handle(Event event, Actions& actions) override;
   int64_t step() const override { return r_; }
-  int64_t gradients() const override { return gradients_; }
   // theta changes with the last event of a round only.
   bool parameters_settled() const override { return true; }
-  void JumpTo(int64_t round) override { Start(round); }
   // step_size; received, own_share (c) and distance (the mean of d) of the last
   // round as star; nonzero_weights, of neighbours.
   std::map<std::string, double> Gauges() const override;
@@ -84,6 +82,8 @@ class KdPdfl : public Algorithm {
   };
 
   void VisitState(StateFields& fields) override;
+  void MoveTo(int64_t k) override { Start(k); }
+  Pace PaceOf(int64_t k) const override;
   void Start(int64_t round);
   void OnStepBegins(Actions& actions);
   void OnGradient(Actions& actions);
@@ -92,6 +92,12 @@ class KdPdfl : public Algorithm {
   void OnPredicted(const Predicted& predicted, Actions& actions);
   void ChangePlan(NodePlan plan);
 
+  // The iterations at which a star may wake are those `phase` mod T_ex, from
+  // T_ex on.
+  int64_t Phase() const;
+  // How many iterations below `k`, from T_ex on, are `phase` mod T_ex.
+  int64_t TurnsBelow(int64_t k, int64_t phase) const;
+  bool IsTurn() const;
   bool WakesAsStar() const;
   // Alg. 4: nobody trains while one is star, and in the round after.
   bool TrainsNow() const;
@@ -111,7 +117,6 @@ class KdPdfl : public Algorithm {
   const int64_t train_rows_;
 
   int64_t r_ = 0;
-  int64_t gradients_ = 0;
   std::map<NodeId, double> weights_;  // of neighbours; absent: 1/m
   // A round as star: what is asked for, then what predicts.
   PullRound exchange_;

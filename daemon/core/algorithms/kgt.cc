@@ -66,6 +66,7 @@ AlgorithmInfo KGtInfo() {
       .caveats =
           "The correction makes local steps longer, so with many of them eta_c "
           "must be smaller than d-psgd's eta.",
+      .pace = "A round is K steps and one exchange.",
       .create = Create<KGt>,
       .exchange = Exchange::kPush,
       .lock_step = true,
@@ -79,6 +80,8 @@ AlgorithmInfo KGtInfo() {
       .cost =
           "K gradients per round; to each neighbour 8 n bytes as fp32, for a "
           "model and a correction.",
+      .own_step =
+          "its correction is what the local steps moved, divided by K eta_c",
       .knobs = {PositiveKnob("eta_c", 0.01, "Step size of the local steps."),
                 LocalStepsKnob(), MaxLagKnob()}};
 }

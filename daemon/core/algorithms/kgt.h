@@ -40,6 +40,9 @@ class KGt : public MassRounds {
     int64_t local_steps;
   };
 
+  Pace PaceOf(int64_t k) const override {
+    return {TimesAtMost(static_cast<double>(settings_.local_steps), k), k};
+  }
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;

@@ -17,7 +17,9 @@ Local::Settings::Settings(const Knobs& knobs)
       m(static_cast<double>(knobs.Integer("m"))) {}
 
 Local::Local(const AlgorithmContext& context)
-    : settings_(context.plan.knobs), vectors_(context.vectors) {}
+    : settings_(context.plan.knobs),
+      vectors_(context.vectors),
+      optimizer_(context.plan.optimizer) {}
 
 void Local::Start(int64_t step) {
   k_ = step;
@@ -27,31 +29,52 @@ void Local::Start(int64_t step) {
 void Local::VisitState(StateFields& fields) {
   fields.Count("step", k_);
   fields.Positive("gamma_k", decay_);
+  optimizer_.VisitState(fields, vectors_.parameters.size());
 }
 
 double Local::StepSize() const {
+  return optimizer_.StepSize(BaseStep(), gradients());
+}
+
+double Local::BaseStep() const {
   if (settings_.sigma0 <= 0) return settings_.eta;
   return 1 / (settings_.sigma0 * decay_ * settings_.m);
 }
 
+void Local::TakeStep() {
+  if (optimizer_.on()) {
+    optimizer_.Step(BaseStep(), gradients(), vectors_.gradient,
+                    vectors_.parameters);
+  } else {
+    AddScaled(static_cast<float>(-BaseStep()), vectors_.gradient,
+              vectors_.parameters);
+  }
+  CountGradient();
+  ++k_;
+  decay_ *= settings_.gamma;
+}
+
 void Local::Handle(Event event, Actions& actions) {
   Dispatch(
-      std::move(event), [&](const Started& e) { Start(e.step); },
-      [&](const PlanChanged& e) { settings_ = Settings(e.plan.knobs); },
+      std::move(event),
+      [&](const Started& e) {
+        Start(e.step);
+        BeginPace(e);
+      },
+      [&](const PlanChanged& e) {
+        settings_ = Settings(e.plan.knobs);
+        optimizer_.SetSpec(e.plan.optimizer);
+      },
       [&](StepBegins) { actions.Do(ComputeGradient{}); },
-      [&](const GradientReady&) {
-        AddScaled(static_cast<float>(-StepSize()), vectors_.gradient,
-                  vectors_.parameters);
-        ++k_;
-        decay_ *= settings_.gamma;
+      [&](const GradientReady& e) {
+        NoteGradient(e);
+        if (has_gradient()) TakeStep();
         actions.Do(StepDone{});
       },
       Ignored<AskArrived, AnswerArrived, AnswerMissing, PushArrived, TimerFired,
               PeerUp, PeerDown, MassArrived, Delivered, Skipped, EpochBegins,
               Predicted>());
 }
-
-void Local::JumpTo(int64_t round) { Start(round); }
 
 std::map<std::string, double> Local::Gauges() const {
   return {{"step_size", StepSize()}};
@@ -65,6 +88,9 @@ AlgorithmInfo LocalInfo() {
       .summary = "Stochastic gradient descent on this node alone",
       .source = "baseline",
       .caveats = "Nothing is exchanged: every node ends with its own model.",
+      .pace =
+          "Every iteration is one step. There are no rounds, so stop.rounds is "
+          "refused.",
       .create = Create<Local>,
       .exchange = Exchange::kNone,
       .cost = "One gradient per step; nothing is sent.",

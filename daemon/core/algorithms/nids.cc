@@ -116,6 +116,7 @@ AlgorithmInfo NidsInfo() {
       .extra_vectors = 2,
       .edge = LedgerCost() + MatchedCost(),
       .cost = "One gradient per round; to each neighbour 4 n bytes as fp32.",
+      .own_step = "its correction is about plain steps of length alpha",
       .knobs = {NidsStepKnob()}};
 }
 

@@ -38,13 +38,17 @@ Pame::Pame(AlgorithmContext context, Decisions& decisions)
       vectors_(context.vectors),
       decisions_(decisions) {
   kappa_ = decisions_.DrawFrom("kappa", settings_.kappa);
-  On(Started{0});
+  Start(0);
 }
 
 // Nothing is pushed or given to PaME; a lost neighbour shows as AnswerMissing.
 void Pame::Handle(Event event, Actions& actions) {
   Dispatch(
-      std::move(event), [&](const Started& e) { On(e); },
+      std::move(event),
+      [&](const Started& e) {
+        Start(e.step);
+        BeginPace(e);
+      },
       [&](StepBegins e) { On(e, actions); },
       [&](const GradientReady& e) { On(e, actions); },
       [&](const AskArrived& e) { On(e, actions); },
@@ -64,10 +68,9 @@ void Pame::Handle(Event event, Actions& actions) {
               EpochBegins, Predicted>());
 }
 
-void Pame::On(const Started& event) {
-  k_ = event.step;
-  first_step_ = event.step;
-  sigma_ = settings_.sigma0 * Power(settings_.gamma, event.step);
+void Pame::Start(int64_t k) {
+  k_ = k;
+  sigma_ = settings_.sigma0 * Power(settings_.gamma, k);
   m_ = PameParticipants(settings_.nu, plan_.neighbours.size());
   exchange_.Drop();
   mixed_ = false;
@@ -76,7 +79,6 @@ void Pame::On(const Started& event) {
 // kappa is drawn once and for all.
 void Pame::VisitState(StateFields& fields) {
   fields.Count("step", k_);
-  fields.Count("first_step", first_step_);
   fields.Positive("sigma", sigma_);
   fields.Count("m", m_, 1);
   exchange_.VisitState(fields);
@@ -147,13 +149,18 @@ void Pame::BeginGradient(Actions& actions) {
   actions.Do(ComputeGradient{});
 }
 
-void Pame::On(const GradientReady& /*event*/, Actions& actions) {
-  // Eq. (3).
-  const double step_size = 1 / (sigma_ * static_cast<double>(m_));
-  AddScaled(static_cast<float>(-step_size), vectors_.gradient,
-            vectors_.parameters);
-  sigma_ *= settings_.gamma;
+void Pame::On(const GradientReady& event, Actions& actions) {
+  NoteGradient(event);
+  if (has_gradient()) {
+    // Eq. (3).
+    const double step_size = 1 / (sigma_ * static_cast<double>(m_));
+    AddScaled(static_cast<float>(-step_size), vectors_.gradient,
+              vectors_.parameters);
+    sigma_ *= settings_.gamma;
+  }
   mixed_ = false;
+  CountGradient();
+  if (IsExchangeStep(k_)) CountRound();
   ++k_;
   actions.Do(StepDone{});
 }
@@ -167,8 +174,6 @@ void Pame::On(PlanChanged event) {
   kappa_ = decisions_.DrawFrom("kappa", settings_.kappa);
   if (plan_.neighbours.empty()) m_ = 1;
 }
-
-void Pame::JumpTo(int64_t round) { On(Started{round}); }
 
 std::map<std::string, double> Pame::Gauges() const {
   return {{"kappa", static_cast<double>(kappa_)},
@@ -309,10 +314,15 @@ AlgorithmInfo PameInfo() {
           "With nu = p = 1 a bipartite graph never mixes. The step is "
           "1/(sigma m): raising nu or the degree slows it unless sigma0 falls "
           "in proportion.",
+      .pace =
+          "Every iteration is one step. A round is one of its exchanges, every "
+          "kappa steps, so nodes that drew different periods have different "
+          "numbers of rounds behind them at the same step.",
       .create = Create<Pame>,
       .warnings = Warnings,
       .first_step = FirstStep,
       .exchange = Exchange::kPull,
+      .round_is_iteration = false,
       .why_not_topk = "its theory needs uniformly random coordinates",
       .edge = {.sent = 1, .waiting = 1},
       .message_rate = [](const Knobs& knobs) { return knobs.Number("p"); },
@@ -321,6 +331,7 @@ AlgorithmInfo PameInfo() {
           "One gradient per step; every kappa steps from each of m neighbours "
           "4 "
           "s bytes as fp32, s = p n coordinates.",
+      .own_step = "it converges by its own step size 1/(sigma m)",
       .knobs = PameKnobs()};
 }
 

@@ -36,9 +36,7 @@ class Pame : public Algorithm {
 
   void Handle(Event event, Actions& actions) override;
   int64_t step() const override { return k_; }
-  int64_t gradients() const override { return k_ - first_step_; }
   bool parameters_settled() const override { return !mixed_; }
-  void JumpTo(int64_t round) override;
   // sigma, m, kappa and the step size 1/(sigma m).
   std::map<std::string, double> Gauges() const override;
 
@@ -56,8 +54,12 @@ class Pame : public Algorithm {
     bool asks_ahead;  // lookahead is 1
   };
   void VisitState(StateFields& fields) override;
+  void MoveTo(int64_t k) override { Start(k); }
+  Pace PaceOf(int64_t k) const override {
+    return {k, k == 0 ? 0 : (k - 1) / kappa_ + 1};
+  }
 
-  void On(const Started& event);
+  void Start(int64_t k);
   void On(StepBegins event, Actions& actions);
   void On(const GradientReady& event, Actions& actions);
   void On(const AskArrived& event, Actions& actions);
@@ -78,7 +80,6 @@ class Pame : public Algorithm {
 
   int64_t kappa_ = 1;
   int64_t k_ = 0;
-  int64_t first_step_ = 0;
   double sigma_ = 0;
   int64_t m_ = 1;
   PullRound exchange_;

@@ -156,6 +156,7 @@ AlgorithmInfo SgpInfo() {
       .edge = SgpCost(),
       .cost =
           "One gradient per round; to each out-neighbour 4 n bytes as fp32.",
+      .own_step = "it steps in x, while its model is x/omega",
       .knobs = {PositiveKnob("eta", 0.01, "Step size."), MaxLagKnob()}};
 }
 

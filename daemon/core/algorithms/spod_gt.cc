@@ -224,6 +224,11 @@ std::shared_ptr<const AlgorithmFacts> DeriveLeastP(const Network& network) {
   return facts;
 }
 
+StepsOf StepsOfKnobs(const Knobs& knobs) {
+  return Draws(knobs) || knobs.Number("p") < 1 ? StepsOf::kChance
+                                               : StepsOf::kAll;
+}
+
 KnobSpec ProbabilityKnob(std::string name, std::string help) {
   return {.name = std::move(name),
           .default_value = 1.0,
@@ -294,11 +299,17 @@ AlgorithmInfo Variant(std::string name, std::string summary, bool computes,
           "away and others still send to it, a node mixes but does not step. "
           "If it is cut off altogether after that, it steps without what they "
           "sent.",
+      .pace = computes
+                  ? "A round is one exchange and, with probability p, one "
+                    "step; the first round may be two steps."
+                  : "A round is one step and one exchange; the first round is "
+                    "two steps.",
       .create = Create<SpodGt>,
       .derive = computes ? DeriveLeastP : nullptr,
       .exchange = Exchange::kPush,
       .graphs = GraphKind::kDirected,
       .lock_step = true,
+      .steps_of = computes ? StepsOfKnobs : nullptr,
       .dense_only = true,
       .why_dense =
           "it mixes whole models by the same weights that move the trackers",
@@ -311,6 +322,8 @@ AlgorithmInfo Variant(std::string name, std::string summary, bool computes,
           "At most one gradient per round; to each drawn out-neighbour 8 n "
           "bytes "
           "as fp32, for a model and a tracker.",
+      .own_step =
+          "its step is the tracker, which sums the gradients of all nodes",
       .knobs = KnobsOfVariant(computes, sends)};
 }
 

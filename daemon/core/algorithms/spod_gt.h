@@ -113,6 +113,9 @@ class SpodGt : public MassRounds {
     float scale = 1;                 // of v_i g_i: 1/p_i or 1
   };
 
+  Pace PaceOf(int64_t k) const override {
+    return {TimesAtMost(settings_.p, k), k};
+  }
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;

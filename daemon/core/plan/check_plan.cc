@@ -17,6 +17,8 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
+#include "daemon/core/plan/check_data.h"
+#include "daemon/core/plan/check_optimizer.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/rounds/prox.h"
@@ -71,18 +73,17 @@ std::string ShapeText(const ModelSpec& model) {
   return absl::StrCat("[", absl::StrJoin(model.input, ", "), "]");
 }
 
-bool IsRegression(const ModelSpec& model) {
-  return model.kind == "linear" && model.classes == 0;
-}
-
 absl::Status CheckClasses(const ModelSpec& model) {
-  if (model.classes >= 2 || IsRegression(model)) return absl::OkStatus();
+  if (model.classes >= 2 || model.classes == -1) return absl::OkStatus();
+  const bool classifier = model.kind == "logistic" || model.kind == "svm";
+  if (model.classes == 0 && !classifier) return absl::OkStatus();
   return Bad("model.classes", absl::StrCat(model.classes),
-             model.kind == "linear"
-                 ? "integer >= 2, or 0 for regression"
-                 : absl::StrCat("integer >= 2 (0, regression, is for kind "
-                                "linear only; kind is ",
-                                model.kind, ")"));
+             classifier
+                 ? absl::StrCat("integer >= 2, since kind ", model.kind,
+                                " tells classes apart (0, regression, is for "
+                                "the other kinds)")
+                 : "integer >= 2, or 0 for a regression, or nothing (as the "
+                   "data say)");
 }
 
 absl::Status CheckInput(const ModelSpec& model) {
@@ -138,18 +139,57 @@ absl::Status CheckPath(const ModelSpec& model) {
   return absl::OkStatus();
 }
 
+// The loss against the task, as far as the plan tells it.
+absl::Status CheckTask(const ModelSpec& model) {
+  const bool for_regressions = model.loss == "mse" || model.loss == "huber";
+  if (model.classes == 0 && !model.loss.empty() && !for_regressions) {
+    return Bad("model.loss", Quoted(model.loss),
+               "mse or huber, since model.classes is 0 (regression)");
+  }
+  if (model.classes > 0 && model.loss == "huber") {
+    return Bad("model.loss", "\"huber\"",
+               "cross-entropy, hinge, mse, logistic or bce, since there are "
+               "classes (model.classes: 0 is a regression)");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLossSettings(const ModelSpec& model) {
+  if (!(std::isfinite(model.huber_delta) && model.huber_delta > 0)) {
+    return Bad("model.huber_delta", ToString(model.huber_delta), "number > 0");
+  }
+  if (model.huber_delta != 1 && model.loss != "huber") {
+    return Bad("model.huber_delta", ToString(model.huber_delta),
+               "nothing, since model.loss is not huber");
+  }
+  if (model.class_weights.empty()) return absl::OkStatus();
+  const auto count = static_cast<int64_t>(model.class_weights.size());
+  if (model.classes >= 0 && count != model.classes) {
+    return Bad("model.class_weights", absl::StrCat(count, " numbers"),
+               absl::StrCat("one for each of the ", model.classes, " classes"));
+  }
+  for (const double weight : model.class_weights) {
+    if (std::isfinite(weight) && weight > 0) continue;
+    return Bad("model.class_weights", ToString(weight), "numbers > 0");
+  }
+  const bool cross_entropy = model.loss.empty()
+                                 ? model.kind != "linear" && model.kind != "svm"
+                                 : model.loss == "cross-entropy";
+  if (cross_entropy) return absl::OkStatus();
+  return Bad("model.class_weights", absl::StrCat(count, " numbers"),
+             "nothing, since model.loss is not cross-entropy");
+}
+
 absl::Status CheckLoss(const ModelSpec& model) {
   if (!model.loss.empty()) {
     const std::vector<std::string> losses = {"cross-entropy", "hinge", "mse",
-                                             "logistic"};
+                                             "logistic",      "huber", "bce"};
     if (std::find(losses.begin(), losses.end(), model.loss) == losses.end()) {
       return UnknownNameError("model.loss", model.loss, losses);
     }
-    if (IsRegression(model) && model.loss != "mse") {
-      return Bad("model.loss", Quoted(model.loss),
-                 "mse, since model.classes is 0 (regression)");
-    }
+    DFL_RETURN_IF_ERROR(CheckTask(model));
   }
+  DFL_RETURN_IF_ERROR(CheckLossSettings(model));
   if (!(std::isfinite(model.l2) && model.l2 >= 0)) {
     return Bad("model.l2", ToString(model.l2), "number >= 0");
   }
@@ -315,12 +355,24 @@ absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   return absl::OkStatus();
 }
 
-absl::Status CheckEvaluationAndStop(const RunPlan& plan) {
+absl::Status CheckEvaluationAndStop(const RunPlan& plan,
+                                    const AlgorithmInfo& algorithm) {
   DFL_RETURN_IF_ERROR(
       CheckAtLeast("evaluation.every_steps", plan.evaluation.every_steps, 0));
   DFL_RETURN_IF_ERROR(
       CheckAtLeast("evaluation.examples", plan.evaluation.examples, 0));
   DFL_RETURN_IF_ERROR(CheckAtLeast("stop.steps", plan.stop.steps, 0));
+  DFL_RETURN_IF_ERROR(CheckAtLeast("stop.rounds", plan.stop.rounds, 0));
+  if (plan.stop.rounds > 0 && algorithm.exchange == Exchange::kNone) {
+    return Bad("stop.rounds", absl::StrCat(plan.stop.rounds),
+               absl::StrCat("0, since algorithm.name is ", plan.algorithm.name,
+                            ", which exchanges nothing and so has no rounds; "
+                            "end it by stop.steps or stop.epochs"));
+  }
+  if (!(std::isfinite(plan.stop.epochs) && plan.stop.epochs >= 0)) {
+    return Bad("stop.epochs", ToString(plan.stop.epochs),
+               "number >= 0 (0 = no limit)");
+  }
   if (plan.stop.time <= absl::ZeroDuration()) {
     return Bad("stop.time", absl::FormatDuration(plan.stop.time),
                "a duration > 0, or nothing for no limit");
@@ -414,6 +466,7 @@ struct Found {
 absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
   DFL_RETURN_IF_ERROR(CheckMembers(plan));
   DFL_RETURN_IF_ERROR(CheckModel(plan.model));
+  DFL_RETURN_IF_ERROR(CheckData(plan.data, plan.model));
   DFL_RETURN_IF_ERROR(CheckAtLeast("batch_size", plan.batch_size, 1));
   const absl::StatusOr<const AlgorithmInfo*> algorithm =
       catalogue.Find(plan.algorithm.name);
@@ -423,15 +476,16 @@ absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
   }
   if ((*algorithm)->predicts && plan.model.classes == 0) {
     return Bad("model.classes", "0",
-               absl::StrCat("integer >= 2, since algorithm.name is ",
-                            plan.algorithm.name,
-                            ", which compares predicted classes"));
+               absl::StrCat(
+                   "integer >= 2, or nothing, since algorithm.name is ",
+                   plan.algorithm.name, ", which compares predicted classes"));
   }
   DFL_RETURN_IF_ERROR(CheckKnobs(plan, **algorithm));
+  DFL_RETURN_IF_ERROR(CheckOptimizer(plan, **algorithm));
   DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan));
   DFL_RETURN_IF_ERROR(CheckTopology(plan, **algorithm, graph, catalogue));
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
-  DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan));
+  DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan, **algorithm));
   return Found{*algorithm, std::move(graph)};
 }
 

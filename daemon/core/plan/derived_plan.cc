@@ -120,6 +120,7 @@ absl::StatusOr<NodePlan> NodePlanOf(const RunPlan& plan, const Round& round,
   }
   out.algorithm = round.algorithm;
   out.facts = round.facts;
+  out.optimizer = plan.optimizer;
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }

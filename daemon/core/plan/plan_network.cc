@@ -53,6 +53,8 @@ absl::StatusOr<Network> NetworkOf(const RunPlan& plan,
   network.graph = graph;
   network.varies = TopologyVaries(plan.topology);
   network.stop_steps = plan.stop.steps;
+  network.stop_rounds = plan.stop.rounds;
+  network.stop_epochs = plan.stop.epochs;
   return network;
 }
 

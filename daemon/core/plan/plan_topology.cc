@@ -96,10 +96,16 @@ void MarkNeighbours(const AnyGraph& graph, int64_t i, std::vector<bool>& heard,
 }
 
 // The round from which on no graph is new; -1: there is always a new one.
-int64_t EndOfGraphs(const RunPlan& plan) {
+int64_t EndOfGraphs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   const TopologySpec& spec = plan.topology;
   if (!TopologyVaries(spec)) return 1;
-  int64_t end = plan.stop.steps > 0 ? plan.stop.steps : -1;
+  int64_t end = -1;
+  const auto ends = [&end](int64_t limit) {
+    if (limit > 0) end = end < 0 ? limit : std::min(end, limit);
+  };
+  // Graphs are those of iterations.
+  if (algorithm.round_is_iteration) ends(plan.stop.rounds);
+  if (algorithm.steps_of == nullptr) ends(plan.stop.steps);
   if (spec.kind == "time-varying") {
     const int64_t cycle = static_cast<int64_t>(spec.edge_sets.size()) *
                           std::max<int64_t>(1, spec.every);
@@ -111,10 +117,11 @@ int64_t EndOfGraphs(const RunPlan& plan) {
 }  // namespace
 
 absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               const AlgorithmInfo& algorithm,
                                                const AnyGraph& first,
                                                int64_t place) {
   const std::vector<NodeId> members = MemberIds(plan);
-  const int64_t end = EndOfGraphs(plan);
+  const int64_t end = EndOfGraphs(plan, algorithm);
   const auto all = static_cast<int64_t>(members.size()) - 1;
   std::vector<bool> heard(members.size());
   std::vector<bool> sent_to(members.size());

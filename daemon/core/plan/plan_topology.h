@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/base/ids.h"
+#include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/graph/topology.h"
@@ -59,14 +60,16 @@ double SpectralGap(const PlanTopology& topology);
 
 // How many members are neighbours of member `place` in one round or another:
 // that it hears, and that it sends to. A graph that is drawn again and again
-// counts as everybody once 64 of them were looked at; no round after stop.steps
-// counts. `plan` has passed CheckPlan, `first` is its graph of round 0.
+// counts as everybody once 64 of them were looked at. What comes after the last
+// iteration that the stop rule allows does not count. `plan` has passed
+// CheckPlan, `algorithm` is its entry, `first` its graph of iteration 0.
 // Errors: as BuildTopology.
 struct NeighbourCount {
   int64_t heard = 0;
   int64_t sent_to = 0;
 };
 absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
+                                               const AlgorithmInfo& algorithm,
                                                const AnyGraph& first,
                                                int64_t place);
 

@@ -1,5 +1,6 @@
 #include "daemon/core/plan/plan_warnings.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -53,6 +54,61 @@ void WarnOfParts(const RunPlan& plan, const AnyGraph& window,
       absl::StrJoin(texts, ", ")));
 }
 
+// Whether all members have as many rows, as far as the plan tells.
+bool RowsAreEqual(const RunPlan& plan) {
+  return RowsKnown(plan) &&
+         std::all_of(plan.members.begin(), plan.members.end(),
+                     [&plan](const MemberSpec& member) {
+                       return member.rows == plan.members[0].rows;
+                     });
+}
+
+// Nodes that go from round to round together, but come to the end of the run in
+// different ones: the last of them mix with nobody.
+void WarnOfEnds(const RunPlan& plan, const AlgorithmInfo& algorithm,
+                const Network& network, std::vector<std::string>& warnings) {
+  const auto warn = [&](absl::string_view key, absl::string_view why) {
+    warnings.push_back(
+        absl::StrCat("stop.", key, ": ", why,
+                     ", so nodes end in different rounds and the last of them "
+                     "go on alone; stop.rounds ends all in the same round"));
+  };
+  StepsOf steps = StepsOf::kAll;
+  bool same_steps = true;
+  for (int64_t i = 0; i < static_cast<int64_t>(network.members.size()); ++i) {
+    const KnobValues& knobs = network.KnobsOf(i).values();
+    if (algorithm.steps_of != nullptr) {
+      steps = std::max(steps, algorithm.steps_of(network.KnobsOf(i)));
+    }
+    for (const char* name : {"K", "E"}) {
+      const auto own = knobs.find(name);
+      if (own == knobs.end()) continue;
+      same_steps = same_steps && own->second == network.knobs.values().at(name);
+    }
+  }
+  const bool by_steps = plan.stop.steps > 0 && network.members.size() > 1;
+  const bool by_epochs = plan.stop.epochs > 0 && network.members.size() > 1;
+  if (steps == StepsOf::kChance) {
+    const std::string why =
+        absl::StrCat("under ", algorithm.name,
+                     " a node may take fewer steps than another in as many "
+                     "rounds");
+    if (by_steps) warn("steps", why);
+    if (by_epochs) warn("epochs", why);
+  } else if (!same_steps) {
+    const std::string why = "not all nodes take as many steps in a round";
+    if (by_steps) warn("steps", why);
+    if (by_epochs) warn("epochs", why);
+  } else if (!RowsAreEqual(plan)) {
+    if (by_steps && steps == StepsOf::kRows) {
+      warn("steps", "a node with more rows takes more steps in a round");
+    }
+    if (by_epochs && steps == StepsOf::kAll) {
+      warn("epochs", "a node with fewer rows ends its epochs earlier");
+    }
+  }
+}
+
 // Values that the chosen kind does not look at.
 void WarnOfIgnored(const TopologySpec& topology,
                    std::vector<std::string>& warnings) {
@@ -96,10 +152,11 @@ std::vector<std::string> PlanWarnings(const CheckedPlan& checked) {
     WarnOfParts(plan, *window, warnings);
   }
   WarnOfIgnored(plan.topology, warnings);
-  if (algorithm.warnings == nullptr) return warnings;
   const absl::StatusOr<Network> network =
       NetworkOf(plan, algorithm, *checked.graph);
   if (!network.ok()) return warnings;
+  if (algorithm.lock_step) WarnOfEnds(plan, algorithm, *network, warnings);
+  if (algorithm.warnings == nullptr) return warnings;
   for (std::string& text : algorithm.warnings(*network, *window)) {
     warnings.push_back(std::move(text));
   }

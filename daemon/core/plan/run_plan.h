@@ -16,6 +16,8 @@
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/algorithm/optimizer_spec.h"
+#include "daemon/core/contract/data_section.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/vector/message_format.h"
 
@@ -24,8 +26,9 @@ namespace dfl::core {
 struct ModelSpec {
   // linear, logistic, svm, mlp, cnn, resnet20, resnet18, torchscript.
   std::string kind = "cnn";
-  // Number of classes; 0 = regression (linear only).
-  int64_t classes = 10;
+  // Number of classes; 0 = regression, kClassesOfData = as the data contract
+  // says (core/contract).
+  int64_t classes = kClassesOfData;
   // Shape of one example, e.g. {1, 28, 28} or {123}; empty: taken from the
   // data.
   std::vector<int64_t> input;
@@ -35,15 +38,21 @@ struct ModelSpec {
   double dropout = 0;
   // torchscript: path of the .pt file on every node.
   std::string path;
-  // cross-entropy, hinge, mse, logistic; "" = the model's own default.
+  // cross-entropy, hinge, mse, logistic, bce, huber; "" = the model's own
+  // default, mse for a regression.
   std::string loss;
+  // huber: where squares become absolute values, > 0.
+  double huber_delta = 1;
+  // cross-entropy: the weight of each class, > 0; empty: all 1.
+  std::vector<double> class_weights;
   // Weight of (l2/2) ||w||^2 added to the loss, >= 0.
   double l2 = 0;
 
   friend bool operator==(const ModelSpec& a, const ModelSpec& b) {
     return a.kind == b.kind && a.classes == b.classes && a.input == b.input &&
            a.hidden == b.hidden && a.dropout == b.dropout && a.path == b.path &&
-           a.loss == b.loss && a.l2 == b.l2;
+           a.loss == b.loss && a.huber_delta == b.huber_delta &&
+           a.class_weights == b.class_weights && a.l2 == b.l2;
   }
 };
 
@@ -63,14 +72,19 @@ struct CodecSpec {
 };
 
 struct EvaluationSpec {
-  // Steps between two evaluations; 0 = only at the end.
+  // Steps between two evaluations, each at the first boundary from there on; 0
+  // = only at the end.
   int64_t every_steps = 200;
   // How many test examples (the first ones of a seeded order); 0 = all.
   int64_t examples = 2000;
 };
 
+// The first limit that is met ends the run, at the next boundary. 0: none.
 struct StopRule {
-  int64_t steps = 0;                               // 0 = no limit
+  int64_t steps = 0;   // mini-batch gradients: pace.h
+  int64_t rounds = 0;  // exchanges: pace.h
+  // Passes over the node's own rows; may be a fraction.
+  double epochs = 0;
   absl::Duration time = absl::InfiniteDuration();  // of training
   double loss_below = 0;      // local evaluation loss; 0 = off
   double accuracy_above = 0;  // local evaluation accuracy; 0 = off
@@ -102,8 +116,11 @@ struct RunPlan {
   uint64_t seed = 0;
   std::vector<MemberSpec> members;  // sorted bytewise, no doubles
   ModelSpec model;
+  // What is stated of the data contract; the first apply fixes the rest.
+  DataSection data;
   int64_t batch_size = 32;
   AlgorithmSpec algorithm;
+  OptimizerSpec optimizer;
   TopologySpec topology;
   CodecSpec codec;
   EvaluationSpec evaluation;

@@ -7,6 +7,7 @@
 
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/algorithm/pace.h"
 #include "daemon/core/rounds/push_rounds.h"
 
 namespace dfl::core {
@@ -26,6 +27,9 @@ class LocalRounds : public PushRounds {
     return --left_ > 0 ? Next::kNextBatch : Next::kTrained;
   }
   void OnPlanChanged() override;
+  Pace PaceOf(int64_t k) const override {
+    return {TimesAtMost(static_cast<double>(local_steps_), k), k};
+  }
 
  private:
   Order RoundOrder() const final { return Order::kTrainPushMix; }

@@ -20,17 +20,24 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
       std::move(event),
       [&](const Started& e) {
         round_ = e.step;
+        BeginPace(e);
         OnStarted();
       },
       [&](StepBegins) { OnStepBegins(actions); },
-      [&](const GradientReady&) { OnGradient(actions); },
+      [&](const GradientReady& e) {
+        NoteGradient(e);
+        OnGradient(actions);
+      },
       [&](PushArrived e) {
         OnPush(e.model);
         barrier_.Add(e.from, std::move(e.model), round_, max_lag_);
         MixIfComplete(actions);
       },
       [&](const TimerFired& e) { OnTimer(e.timer, actions); },
-      [&](const PeerUp& e) { barrier_.SetUp(e.peer, true); },
+      [&](const PeerUp& e) {
+        barrier_.SetUp(e.peer, true);
+        if (e.heard_again) barrier_.AwaitAgain(e.peer);
+      },
       [&](const PeerDown& e) {
         barrier_.SetUp(e.peer, false);
         MixIfComplete(actions);
@@ -51,11 +58,11 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
 
 void PushAlgorithm::VisitState(StateFields& fields) {
   fields.Count("step", round_);
-  fields.Count("gradients", gradients_);
   barrier_.VisitState(fields);
 }
 
 void PushAlgorithm::EndRound(Actions& actions) {
+  if (IsRound()) CountRound();
   ++round_;
   actions.Do(StepDone{});
 }

@@ -18,8 +18,6 @@ class PushAlgorithm : public Algorithm {
  public:
   void Handle(Event event, Actions& actions) final;
   int64_t step() const final { return round_; }
-  int64_t gradients() const final { return gradients_; }
-  void JumpTo(int64_t round) override { round_ = round; }
 
  protected:
   // `heard`: the neighbours of the plan whose models are mixed.
@@ -47,8 +45,9 @@ class PushAlgorithm : public Algorithm {
   // The timer by which a round waits until it mixes.
   static constexpr uint64_t kDeadlineTimer = 1;
 
-  // A gradient was applied.
-  void CountGradient() { ++gradients_; }
+  void MoveTo(int64_t k) override { round_ = k; }
+  // Whether the iteration that ends was a round.
+  virtual bool IsRound() const { return true; }
   void EndRound(Actions& actions);
 
   const NodePlan& plan() const { return plan_; }
@@ -65,7 +64,6 @@ class PushAlgorithm : public Algorithm {
   PushBarrier barrier_;
   int64_t max_lag_ = 0;
   int64_t round_ = 0;
-  int64_t gradients_ = 0;
 };
 
 }  // namespace dfl::core

@@ -39,12 +39,17 @@ void PushBarrier::SetUp(const NodeId& peer, bool up) {
     up_.insert(peer);
   } else {
     up_.erase(peer);
-    awaited_.erase(peer);
+    if (awaited_.erase(peer) > 0) lapsed_.insert(peer);
   }
+}
+
+void PushBarrier::AwaitAgain(const NodeId& peer) {
+  if (lapsed_.erase(peer) > 0 && up_.count(peer) > 0) awaited_.insert(peer);
 }
 
 void PushBarrier::BeginRound(absl::Span<const NodeId> senders) {
   awaited_.clear();
+  lapsed_.clear();
   for (const NodeId& sender : senders) {
     if (up_.count(sender) > 0) awaited_.insert(sender);
   }

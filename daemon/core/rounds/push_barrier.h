@@ -32,6 +32,9 @@ class PushBarrier {
 
   void SetNeighbours(std::vector<Neighbour> neighbours);
   void SetUp(const NodeId& peer, bool up);
+  // `peer` is up again and knew of this round all the time: it is waited for
+  // if it was when the round began.
+  void AwaitAgain(const NodeId& peer);
 
   // Begins a round, which waits for those of `senders` that are up now.
   void BeginRound(absl::Span<const NodeId> senders);
@@ -80,6 +83,7 @@ class PushBarrier {
   std::vector<Neighbour> neighbours_;
   std::set<NodeId> up_;
   std::set<NodeId> awaited_;  // of up_
+  std::set<NodeId> lapsed_;   // were awaited in this round and went down
   // By neighbour, then by the sender's round; at most two rounds are kept.
   std::map<NodeId, std::map<int64_t, RemoteModel>> arrived_;
   int64_t dropped_ = 0;

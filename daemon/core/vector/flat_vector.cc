@@ -73,6 +73,30 @@ void PartialMean(absl::Span<RemoteVector* const> messages,
   });
 }
 
+Distance DistanceTo(RemoteVector& vector, absl::Span<const float> own) {
+  Distance distance;
+  std::array<float, kBlock> difference;
+  const auto n = static_cast<int64_t>(own.size());
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const CoordinateRange range{begin, std::min(n, begin + kBlock)};
+    const auto size = static_cast<size_t>(range.size());
+    const absl::Span<const float> slice =
+        own.subspan(static_cast<size_t>(begin), size);
+    std::fill_n(difference.begin(), size, 0.0F);
+    vector.AddDifference(range, slice, 1.0F,
+                         absl::MakeSpan(difference.data(), size), {});
+    double squares = 0;
+    double own_squares = 0;
+    for (size_t i = 0; i < size; ++i) {
+      squares += static_cast<double>(difference[i]) * difference[i];
+      own_squares += static_cast<double>(slice[i]) * slice[i];
+    }
+    distance.squares += squares;
+    distance.own_squares += own_squares;
+  }
+  return distance;
+}
+
 void MixDifferences(absl::Span<const WeightedVector> vectors,
                     absl::Span<float> own) {
   if (vectors.empty()) return;

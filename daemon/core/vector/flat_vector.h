@@ -32,6 +32,15 @@ void SetWhereNotZero(absl::Span<const float> x, absl::Span<float> y);
 void PartialMean(absl::Span<RemoteVector* const> messages,
                  absl::Span<float> own);
 
+// How far a neighbour's vector is from `own` [n], over the coordinates that it
+// carries.
+struct Distance {
+  double squares = 0;      // sum of (vector[l] - own[l])^2
+  double own_squares = 0;  // sum of own[l]^2, over all l
+};
+// Cost: one pass over what is carried and over `own`.
+Distance DistanceTo(RemoteVector& vector, absl::Span<const float> own);
+
 // A neighbour's vector and the weight W_ij it gets.
 struct WeightedVector {
   RemoteVector* vector = nullptr;

@@ -12,6 +12,7 @@
 #ifndef DFL_RUNTIME_LINKS_FRAME_ROUTER_H_
 #define DFL_RUNTIME_LINKS_FRAME_ROUTER_H_
 
+#include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -93,6 +94,11 @@ class FrameRouter : public Links::Listener {
     (Register(parts), ...);
   }
 
+  // `note` is called for every frame, before it is handed on.
+  void NoteFrames(std::function<void(const NodeId& from)> note) {
+    note_ = std::move(note);
+  }
+
   // Links::Listener
   void OnPeerUp(const NodeId& peer, bool restarted) override {
     for (LinkObserver* o : observers_) o->OnPeerUp(peer, restarted);
@@ -101,6 +107,7 @@ class FrameRouter : public Links::Listener {
     for (LinkObserver* o : observers_) o->OnPeerDown(peer, reason);
   }
   void OnPeerFrame(const NodeId& peer, ports::Frame frame) override {
+    if (note_) note_(peer);
     std::visit(
         [&](auto& f) {
           using F = std::decay_t<decltype(f)>;
@@ -140,6 +147,7 @@ class FrameRouter : public Links::Listener {
 
   Table table_{};
   std::vector<LinkObserver*> observers_;
+  std::function<void(const NodeId&)> note_;
 };
 
 }  // namespace dfl::runtime

@@ -7,8 +7,34 @@
 
 namespace dfl::runtime {
 
+namespace {
+
+// After them the back-off is as long as it gets.
+constexpr int64_t kManyFailures = 16;
+
+}  // namespace
+
 using ports::LinkId;
 using ports::PeerIdentity;
+
+namespace {
+
+// Forgets peers that were linked longest ago, if there are too many.
+void ForgetOldest(std::map<NodeId, Links::Peer>& peers) {
+  while (peers.size() > kMostPeersKept) {
+    auto oldest = peers.end();
+    for (auto it = peers.begin(); it != peers.end(); ++it) {
+      if (it->second.link != 0) continue;
+      if (oldest == peers.end() || it->second.since < oldest->second.since) {
+        oldest = it;
+      }
+    }
+    if (oldest == peers.end()) return;  // all are linked
+    peers.erase(oldest);
+  }
+}
+
+}  // namespace
 
 Links::Links(LinksOptions options, ports::Loop& loop,
              ports::Transport& transport, ports::EventSink& events,
@@ -19,6 +45,15 @@ Links::Links(LinksOptions options, ports::Loop& loop,
       events_(events),
       listener_(listener),
       rng_(DeriveSeed(options_.seed, "links")),
+      // Any frame is an answer, and this one gets one.
+      rivals_(
+          options_.probe_within, loop, events,
+          [this](const NodeId& node) {
+            (void)Send(node, ports::ContractWant{});
+          },
+          [this](const NodeId& node, const absl::Status& why) {
+            transport_.Close(peers_.at(node).link, why);
+          }),
       offences_(options_.offences) {
   transport_.SetHandler(this);
 }
@@ -62,12 +97,26 @@ absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
   const bool control = !std::holds_alternative<ports::Chunk>(frame);
   absl::Status sent = transport_.Send(it->second.link, std::move(frame));
   if (sent.ok()) {
-    it->second.bytes_sent += size;
+    CountSent(it->second, size);
   } else if (control && absl::IsResourceExhausted(sent)) {
     transport_.Close(it->second.link,
                      absl::UnavailableError("the peer has stopped reading"));
   }
   return sent;
+}
+
+void Links::CountSent(Peer& peer, int64_t queued) {
+  if (peer.link == 0) return;
+  if (peer.counted != peer.link) {  // what waited on the last link is lost
+    peer.counted = peer.link;
+    peer.bytes_queued = peer.bytes_sent;
+  }
+  peer.bytes_queued += queued;
+  peer.bytes_sent = peer.bytes_queued - transport_.UnsentBytes(peer.link);
+}
+
+void Links::CountSent() {
+  for (auto& [node, peer] : peers_) CountSent(peer, 0);
 }
 
 void Links::Offend(const NodeId& peer, const std::string& what) {
@@ -144,10 +193,48 @@ void Links::OnDialFailed(const std::string& name, const absl::Status& status) {
 
 bool Links::PrefersNew(const Peer& existing, const PeerIdentity& identity,
                        bool dialled_by_us) const {
-  if (existing.incarnation != identity.incarnation) return true;
   if (existing.dialled_by_us == dialled_by_us) return true;
   // The link that the smaller id dialled stays.
   return dialled_by_us == (options_.self < identity.node);
+}
+
+absl::Status Links::Admit(const PeerIdentity& peer) {
+  const auto it = peers_.find(peer.node);
+  if (it == peers_.end() || it->second.link == 0 ||
+      it->second.incarnation == peer.incarnation) {
+    return absl::OkStatus();
+  }
+  return rivals_.Refuse(it->second.incarnation, peer);
+}
+
+bool Links::TurnAway(LinkId link, const PeerIdentity& identity,
+                     const std::string& dialled_address) {
+  const bool dialled_by_us = !dialled_address.empty();
+  if (identity.node == options_.self) {
+    transport_.Close(
+        link, absl::FailedPreconditionError("the peer has this node's name"));
+    return true;
+  }
+  const absl::Duration shut_out =
+      offences_.Remaining(identity.node, loop_.Now());
+  if (shut_out > absl::ZeroDuration()) {
+    transport_.Close(link, absl::PermissionDeniedError(absl::StrCat(
+                               "shut out for ", absl::FormatDuration(shut_out),
+                               ": it kept sending what no node could take")));
+    if (dialled_by_us) DialLater(dialled_address);
+    return true;
+  }
+  // It was dialled here, or the other link came up meanwhile.
+  const absl::Status refused = Admit(identity);
+  if (refused.ok()) return false;
+  transport_.Close(link, refused);
+  if (!dialled_by_us) return true;
+  // It has accepted, and sees each try: the longest back-off from now on.
+  Address& address = addresses_.at(dialled_address);
+  address.node = NodeId();
+  address.failures = std::max(address.failures, kManyFailures);
+  OnDialFailed(dialled_address, refused);
+  return true;
 }
 
 void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
@@ -164,20 +251,7 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
     it->second.last_error.clear();
     it->second.node = identity.node;
   }
-  if (identity.node == options_.self) {
-    transport_.Close(
-        link, absl::FailedPreconditionError("the peer has this node's name"));
-    return;
-  }
-  const absl::Duration shut_out =
-      offences_.Remaining(identity.node, loop_.Now());
-  if (shut_out > absl::ZeroDuration()) {
-    transport_.Close(link, absl::PermissionDeniedError(absl::StrCat(
-                               "shut out for ", absl::FormatDuration(shut_out),
-                               ": it kept sending what no node could take")));
-    if (dialled_by_us) DialLater(dialled_address);
-    return;
-  }
+  if (TurnAway(link, identity, dialled_address)) return;
   auto& entry = *peers_.try_emplace(identity.node).first;
   Peer& peer = entry.second;
   const bool restarted =
@@ -191,21 +265,21 @@ void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
     const LinkId old = peer.link;
     by_link_.erase(old);
     peer.link = 0;
-    const absl::Status reason = absl::CancelledError(
-        restarted ? "the peer restarted" : "replaced by another link");
+    const absl::Status reason =
+        absl::CancelledError("replaced by another link");
     transport_.Close(old, reason);
-    if (restarted) events_.Report(ports::LinkDown{identity.node, reason});
     listener_.OnPeerDown(identity.node, reason);
   }
   peer.link = link;
   peer.incarnation = identity.incarnation;
   peer.dialled_by_us = dialled_by_us;
   peer.since = loop_.Now();
+  peer.heard = peer.since;
   peer.address = dialled_by_us ? dialled_address : identity.advertised;
   peer.last_error.clear();
   by_link_[link] = &entry;
   // Of a change from one link to another nothing is to be reported.
-  if (!replaces || restarted) {
+  if (!replaces) {
     events_.Report(ports::LinkUp{identity.node, dialled_address});
   }
   listener_.OnPeerUp(identity.node, restarted);
@@ -216,6 +290,9 @@ void Links::OnFrame(LinkId link, ports::Frame frame) {
   if (it == by_link_.end()) return;  // closed meanwhile
   auto& [node, peer] = *it->second;
   peer.bytes_received += ports::EncodedSize(frame);
+  peer.heard = loop_.Now();
+  rivals_.Heard(node);
+  CountSent(peer, 0);
   listener_.OnPeerFrame(node, std::move(frame));
 }
 
@@ -232,6 +309,7 @@ void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
   by_link_.erase(it);
   peer.link = 0;
   peer.last_error = std::string(reason.message());
+  rivals_.End(node);
   events_.Report(ports::LinkDown{node, reason});
   listener_.OnPeerDown(node, reason);
   // It broke the protocol.
@@ -244,6 +322,7 @@ void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
     address.failures = steady ? 0 : address.failures + 1;
     if (!address.dialling) DialLater(name);
   }
+  ForgetOldest(peers_);
 }
 
 }  // namespace dfl::runtime

@@ -3,8 +3,15 @@
 // Addresses are dialled at once, and after a failure or a loss again with a
 // jittered, doubling back-off. Of two links to one peer the one that the
 // smaller id dialled stays, so both ends keep the same one; of two that one end
-// dialled the newer stays, for that end has given the older up. A peer that
-// comes back with a new incarnation replaces its old link. A peer that keeps
+// dialled the newer stays, for that end has given the older up.
+//
+// Another incarnation of a linked peer is a restart, or another daemon of the
+// same name, as a cloned image makes one. The link that is there is asked
+// whether it lives. If it answers, it stays, and the newcomer is refused, each
+// time it tries; both are told. If not, it is closed, and the newcomer is let
+// in when it dials again. So a name never changes hands while its holder lives.
+//
+// A peer that keeps
 // sending what nobody could take is shut out for a while, see offences.h: its
 // link is closed, and it is neither dialled nor let in.
 //
@@ -26,6 +33,7 @@
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
 #include "daemon/runtime/links/offences.h"
+#include "daemon/runtime/links/rivals.h"
 
 namespace dfl::runtime {
 
@@ -37,8 +45,13 @@ struct LinksOptions {
   // A link that is lost earlier counts as a failure to connect, so that a peer
   // that accepts and closes again is not dialled at full speed.
   absl::Duration steady_after = absl::Seconds(2);
+  // A peer whose link another incarnation asks for has this time to answer.
+  absl::Duration probe_within = absl::Seconds(1);
   OffenceOptions offences = {};
 };
+
+// What is known of a peer that is not linked is kept of the last so many.
+inline constexpr size_t kMostPeersKept = 1024;
 
 class Links : public ports::Transport::Handler {
  public:
@@ -60,10 +73,15 @@ class Links : public ports::Transport::Handler {
     uint64_t incarnation = 0;
     bool dialled_by_us = false;
     absl::Time since;     // when the link came up
+    absl::Time heard;     // when its last frame came, or the link came up
     std::string address;  // dialled, or as it advertises
     std::string last_error;
+    // Frames that have left, not those that wait or were lost with a link; as
+    // of the last frame or CountSent.
     int64_t bytes_sent = 0;
     int64_t bytes_received = 0;
+    int64_t bytes_queued = 0;   // the same with those that wait
+    ports::LinkId counted = 0;  // the link of those
   };
 
   // What is known of one address that is dialled.
@@ -92,14 +110,19 @@ class Links : public ports::Transport::Handler {
   // Errors: NOT_FOUND when `peer` is not linked; otherwise the transport's.
   absl::Status Send(const NodeId& peer, ports::Frame frame);
 
+  // Brings Peer::bytes_sent up to date.
+  void CountSent();
+
   // `peer` has sent something that no honest node sends, as `what` says.
   void Offend(const NodeId& peer, const std::string& what);
 
   bool IsUp(const NodeId& peer) const;
   const std::map<NodeId, Peer>& peers() const { return peers_; }
+  const Rivals& rivals() const { return rivals_; }
   const std::map<std::string, Address>& addresses() const { return addresses_; }
 
   // ports::Transport::Handler
+  absl::Status Admit(const ports::PeerIdentity& peer) override;
   void OnLinkUp(ports::LinkId link, const ports::PeerIdentity& identity,
                 const std::string& dialled_address) override;
   void OnDialFailed(const std::string& name,
@@ -109,10 +132,15 @@ class Links : public ports::Transport::Handler {
   void OnLinkDown(ports::LinkId link, const absl::Status& reason) override;
 
  private:
+  // Whether a link that has come up is not wanted; then it is closed.
+  bool TurnAway(ports::LinkId link, const ports::PeerIdentity& identity,
+                const std::string& dialled_address);
   void Dial(const std::string& name);
   void DialLater(const std::string& name);
   // The address's peer is linked, so there is nothing to dial.
   bool Satisfied(const Address& address) const;
+  // `queued` bytes more were handed to the transport.
+  void CountSent(Peer& peer, int64_t queued);
   // Whether a second link to a peer should take the place of the first.
   bool PrefersNew(const Peer& existing, const ports::PeerIdentity& identity,
                   bool dialled_by_us) const;
@@ -124,9 +152,10 @@ class Links : public ports::Transport::Handler {
   Listener& listener_;
   Rng rng_;
   std::map<NodeId, Peer> peers_;
-  // Into peers_, which nothing leaves.
+  // Into peers_, which no peer leaves that is linked.
   absl::btree_map<ports::LinkId, std::map<NodeId, Peer>::value_type*> by_link_;
   std::map<std::string, Address> addresses_;
+  Rivals rivals_;
   Offences offences_;
 };
 

@@ -4,11 +4,13 @@
 // for twice as long, up to `longest`. A peer that was let in again and is quiet
 // for `longest` begins anew.
 //
-// It holds one entry for each peer that has offended, and reads no clock.
+// It holds an entry for each of the last kMost peers that have offended, and
+// reads no clock.
 #ifndef DFL_RUNTIME_LINKS_OFFENCES_H_
 #define DFL_RUNTIME_LINKS_OFFENCES_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -28,8 +30,11 @@ class Offences {
  public:
   explicit Offences(const OffenceOptions& options) : options_(options) {}
 
+  static constexpr size_t kMost = 1024;
+
   // `peer` has offended. True when it is shut out for that from now on.
   bool Count(const NodeId& peer, absl::Time now) {
+    if (entries_.size() >= kMost && entries_.count(peer) == 0) ForgetOldest();
     Entry& entry = entries_[peer];
     if (now < entry.until) return false;
     if (now - std::max(entry.last, entry.until) > options_.longest) {
@@ -64,6 +69,15 @@ class Offences {
     absl::Duration term = absl::ZeroDuration();  // of the last shutting out
     absl::Time until = absl::InfinitePast();
   };
+
+  void ForgetOldest() {
+    const auto oldest = std::min_element(
+        entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+          return std::max(a.second.last, a.second.until) <
+                 std::max(b.second.last, b.second.until);
+        });
+    entries_.erase(oldest);
+  }
 
   const OffenceOptions options_;
   std::map<NodeId, Entry> entries_;

@@ -29,6 +29,7 @@ struct InboundTransfers::Transfer {
   std::vector<double> scalars;
   uint64_t tracker_epoch = 0;
   uint64_t sequence = 0;
+  ModelLengths admitted;
   std::unique_ptr<codec::Assembler> assembler;
   std::unique_ptr<codec::BodyCheck> check;  // on the worker
   int64_t noted = 0;      // bytes acknowledged and given to `check`
@@ -68,8 +69,8 @@ InboundTransfers::~InboundTransfers() {
 void InboundTransfers::OnBegin(const NodeId& from, TransferBegin begin) {
   const Key key(from, begin.transfer);
   if (Repeated(key, begin)) return;
-  const absl::StatusOr<codec::EncodedHeader> header = Admit(from, begin);
-  if (header.ok()) Open(key, std::move(begin), *header);
+  const absl::StatusOr<Admitted> admitted = Admit(from, begin);
+  if (admitted.ok()) Open(key, std::move(begin), *admitted);
 }
 
 bool InboundTransfers::Repeated(const Key& key, const TransferBegin& begin) {
@@ -95,7 +96,7 @@ bool InboundTransfers::Repeated(const Key& key, const TransferBegin& begin) {
   return false;
 }
 
-absl::StatusOr<codec::EncodedHeader> InboundTransfers::Admit(
+absl::StatusOr<InboundTransfers::Admitted> InboundTransfers::Admit(
     const NodeId& from, const TransferBegin& begin) {
   const Key key(from, begin.transfer);
   absl::StatusOr<codec::EncodedHeader> header =
@@ -135,11 +136,11 @@ absl::StatusOr<codec::EncodedHeader> InboundTransfers::Admit(
     listener_.OnTransferLost(from, begin.kind, begin.ask, text);
     return absl::ResourceExhaustedError(text);
   }
-  return header;
+  return Admitted{*header, lengths};
 }
 
 void InboundTransfers::Open(const Key& key, TransferBegin begin,
-                            const codec::EncodedHeader& header) {
+                            const Admitted& admitted) {
   auto transfer = std::make_shared<Transfer>();
   transfer->kind = begin.kind;
   transfer->ask = begin.ask;
@@ -147,8 +148,9 @@ void InboundTransfers::Open(const Key& key, TransferBegin begin,
   transfer->scalars = std::move(begin.scalars);
   transfer->tracker_epoch = begin.tracker_epoch;
   transfer->sequence = begin.sequence;
-  transfer->assembler = std::make_unique<codec::Assembler>(header);
-  transfer->check = std::make_unique<codec::BodyCheck>(header);
+  transfer->admitted = admitted.lengths;
+  transfer->assembler = std::make_unique<codec::Assembler>(admitted.header);
+  transfer->check = std::make_unique<codec::BodyCheck>(admitted.header);
   transfer->announced_age = begin.age;
   transfer->announced = transfer->acknowledged = transfer->last_bytes =
       loop_.Now();
@@ -222,6 +224,12 @@ void InboundTransfers::OnChecked(const Key& key, const TransferPtr& transfer) {
   if (found == transfers_.end() || found->second != transfer) return;
   if (!transfer->opened.ok()) {
     RefuseBad(key, std::string(transfer->opened.status().message()));
+    return;
+  }
+  if (const std::optional<Refusal> refused = listener_.Recheck(
+          key.first, transfer->kind, transfer->ask, transfer->admitted)) {
+    Refuse(key, *refused);
+    Lose(key, refused->text);
     return;
   }
   loop_.Cancel(transfer->resume_timer);

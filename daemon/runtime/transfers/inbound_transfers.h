@@ -54,6 +54,10 @@ class InboundTransfers {
   using TransferPtr = std::shared_ptr<Transfer>;
   using Key = std::pair<NodeId, uint64_t>;
   using Map = std::map<Key, TransferPtr>;
+  struct Admitted {
+    codec::EncodedHeader header;
+    ModelLengths lengths;
+  };
   struct Completed {
     uint64_t transfer = 0;
     double taken = 0;
@@ -64,10 +68,10 @@ class InboundTransfers {
   bool Repeated(const Key& key, const ports::TransferBegin& begin);
   // Checks a first announcement; where it is not taken, says so to all whom it
   // concerns and returns an error.
-  absl::StatusOr<codec::EncodedHeader> Admit(const NodeId& from,
-                                             const ports::TransferBegin& begin);
+  absl::StatusOr<Admitted> Admit(const NodeId& from,
+                                 const ports::TransferBegin& begin);
   void Open(const Key& key, ports::TransferBegin begin,
-            const codec::EncodedHeader& header);
+            const Admitted& admitted);
   bool IsAnswer(Map::const_iterator it, const NodeId& from, uint64_t ask) const;
   // Bytes of a body; `it` may be gone afterwards.
   void Append(Map::iterator it, int64_t offset, absl::string_view data);

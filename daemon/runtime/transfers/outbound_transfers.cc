@@ -34,7 +34,7 @@ struct OutboundTransfers::Transfer {
   bool announced = false;  // TransferBegin is out on the present link
   bool accepted = false;   // and was acknowledged
   absl::Time announced_at;
-  ports::TimerId resume_timer = 0;
+  ports::TimerId timer = 0;  // it ends then, unless something happens
 
   bool all_encoded() const {
     return !producing && encoder != nullptr && encoder->done();
@@ -51,7 +51,7 @@ OutboundTransfers::OutboundTransfers(const TransfersOptions& options,
       listener_(listener) {}
 
 OutboundTransfers::~OutboundTransfers() {
-  for (auto& [id, transfer] : transfers_) loop_.Cancel(transfer->resume_timer);
+  for (auto& [id, transfer] : transfers_) loop_.Cancel(transfer->timer);
 }
 
 void OutboundTransfers::Send(Outgoing outgoing) {
@@ -59,15 +59,19 @@ void OutboundTransfers::Send(Outgoing outgoing) {
   transfer->id = ++last_id_;
   transfer->what = std::move(outgoing);
   transfers_[transfer->id] = transfer;
-  if (!links_.IsUp(transfer->what.to)) AwaitLink(*transfer);
+  Await(*transfer);
   Produce(transfer);
 }
 
-void OutboundTransfers::AwaitLink(Transfer& transfer) {
-  loop_.Cancel(transfer.resume_timer);
-  transfer.resume_timer =
-      loop_.After(options_.resume_within, [this, id = transfer.id] {
-        Finish(id, absl::UnavailableError("the link did not come back"));
+void OutboundTransfers::Await(Transfer& transfer) {
+  const bool up = links_.IsUp(transfer.what.to);
+  loop_.Cancel(transfer.timer);
+  transfer.timer = loop_.After(
+      up ? options_.stalled_after : options_.resume_within,
+      [this, up, id = transfer.id] {
+        GiveUp(id, RefuseReason::kBusy,
+               absl::UnavailableError(up ? "nothing was acknowledged for long"
+                                         : "the link did not come back"));
       });
 }
 
@@ -254,6 +258,7 @@ void OutboundTransfers::Advance(const TransferPtr& transfer, int64_t received) {
     return;
   }
   t.acked = received;
+  Await(t);
   while (!t.chunks.empty() &&
          t.chunks.front().offset +
                  static_cast<int64_t>(t.chunks.front().data.size()) <=
@@ -276,7 +281,7 @@ void OutboundTransfers::Finish(uint64_t id, absl::StatusOr<Receipt> result) {
   if (it == transfers_.end()) return;
   const TransferPtr transfer = it->second;
   transfers_.erase(it);
-  loop_.Cancel(transfer->resume_timer);
+  loop_.Cancel(transfer->timer);
   if (!transfer->what.done) return;
   auto done = std::move(transfer->what.done);
   loop_.Post([done = std::move(done), result = std::move(result),
@@ -326,10 +331,8 @@ void OutboundTransfers::CancelMass() {
 }
 
 void OutboundTransfers::Reset() {
-  std::vector<uint64_t> ids;
-  for (const auto& [id, transfer] : transfers_) ids.push_back(id);
-  for (const uint64_t id : ids) {
-    GiveUp(id, RefuseReason::kNotReady,
+  while (!transfers_.empty()) {
+    GiveUp(transfers_.begin()->first, RefuseReason::kNotReady,
            absl::CancelledError("the sender's model changes"));
   }
 }
@@ -353,7 +356,7 @@ void OutboundTransfers::OnPeerUp(const NodeId& peer, bool restarted) {
   }
   for (const auto& [id, transfer] : transfers_) {
     if (transfer->what.to != peer) continue;
-    loop_.Cancel(transfer->resume_timer);
+    Await(*transfer);
     Announce(*transfer);
   }
 }
@@ -363,7 +366,7 @@ void OutboundTransfers::OnPeerDown(const NodeId& peer) {
     if (transfer->what.to != peer) continue;
     transfer->announced = false;
     transfer->accepted = false;
-    AwaitLink(*transfer);
+    Await(*transfer);
   }
 }
 

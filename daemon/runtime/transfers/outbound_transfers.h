@@ -66,7 +66,7 @@ class OutboundTransfers {
                                    const ports::TransferAck& ack);
 
   // Gives the transfer up unless the link comes back in time.
-  void AwaitLink(Transfer& transfer);
+  void Await(Transfer& transfer);
   void Announce(Transfer& transfer);
   // Encodes ahead until the window is full.
   void Produce(const TransferPtr& transfer);

@@ -13,7 +13,8 @@ namespace dfl::runtime {
 struct Snapshot {
   FlatVector parameters;  // [n]
   FlatVector buffers;     // [b]
-  int64_t step = 0;       // k: finished steps
+  int64_t step = 0;       // k: finished iterations
+  int64_t steps = 0;      // mini-batch gradients that lie behind it
 };
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;

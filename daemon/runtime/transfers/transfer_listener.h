@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,6 +23,9 @@ struct TransfersOptions {
   int64_t window_bytes = 8 << 20;
   // A transfer whose link is gone waits this long for the next one.
   absl::Duration resume_within = absl::Seconds(30);
+  // One that is announced is given up when nothing of it is acknowledged for
+  // so long, though the link is up.
+  absl::Duration stalled_after = absl::Minutes(5);
   // At most this many at once from one peer.
   int64_t max_inbound_per_peer = 4;
   // At most this many answers under way to one peer.
@@ -32,6 +36,8 @@ struct TransfersOptions {
 struct ModelLengths {
   int64_t parameters = 0;
   int64_t buffers = 0;
+  // Names what it is for, to whoever admitted it: Recheck gets it back.
+  uint64_t life = 0;
 };
 
 // A transfer may come in if it has these lengths, or it is refused.
@@ -44,6 +50,12 @@ class TransferListener {
   // says; null: it is malformed, which is refused in any case.
   virtual Admission Admit(const NodeId& from, const ports::TransferBegin& begin,
                           const codec::EncodedHeader* header) = 0;
+  // A message is complete and right, which may be long after it was admitted
+  // with `admitted`. Why it is not taken after all: nullopt, it is handed on
+  // next. Its sender is told.
+  virtual std::optional<Refusal> Recheck(const NodeId& from,
+                                         ports::TransferKind kind, uint64_t ask,
+                                         const ModelLengths& admitted) = 0;
   // A whole message, checked. `age`: how long ago it was asked for at the
   // sender, without comparing clocks: the age that the sender announced, half
   // the round trip from our first acknowledgement to the first chunk, and the

@@ -105,12 +105,12 @@ TEST_F(AuditLogTest, AFileThatCannotBeMadeIsAnErrorAtTheStart) {
 
 TEST_F(AuditLogTest, RefusedConnectionsAreCountedOnceAMinute) {
   Open(path_);
-  log_->WriteRefusals({}, kNow);
-  log_->WriteRefusals({{"no-certificate", 3}}, kNow);
-  log_->WriteRefusals({{"no-certificate", 5}}, kNow + absl::Seconds(30));
-  log_->WriteRefusals({{"no-certificate", 7}, {"expired", 1}},
+  log_->WriteRefusals({}, kNow, kNow);
+  log_->WriteRefusals({{"no-certificate", 3}}, kNow, kNow);
+  log_->WriteRefusals({{"no-certificate", 5}}, kNow, kNow + absl::Seconds(30));
+  log_->WriteRefusals({{"no-certificate", 7}, {"expired", 1}}, kNow,
                       kNow + absl::Seconds(61));
-  log_->WriteRefusals({{"no-certificate", 7}, {"expired", 1}},
+  log_->WriteRefusals({{"no-certificate", 7}, {"expired", 1}}, kNow,
                       kNow + absl::Minutes(5));
   const std::vector<Json> lines = Lines(path_);
   ASSERT_EQ(lines.size(), 2u);

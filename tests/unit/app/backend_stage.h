@@ -4,11 +4,15 @@
 #ifndef DFL_TESTS_UNIT_APP_BACKEND_STAGE_H_
 #define DFL_TESTS_UNIT_APP_BACKEND_STAGE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "daemon/app/control_backend.h"
 #include "daemon/app/orders.h"
@@ -30,15 +34,61 @@ class DeafTransport final : public ports::Transport {
     return absl::NotFoundError("no link");
   }
   int64_t max_queued_bytes() const override { return int64_t{1} << 20; }
+  int64_t UnsentBytes(ports::LinkId /*link*/) const override { return 0; }
+};
+
+// Calls `on_gradient` on the training thread before each gradient.
+class GatedLearner final : public simports::FakeLearner {
+ public:
+  // `tensors`: the parameters' lengths, as t0, t1, ...; {}: they are one.
+  GatedLearner(int64_t parameters, const std::vector<int64_t>& tensors,
+               std::function<void()> on_gradient)
+      : FakeLearner(parameters, 0),
+        model_(FakeLearner::model()),
+        on_gradient_(std::move(on_gradient)) {
+    if (!tensors.empty()) model_.parameters.clear();
+    int64_t offset = 0;
+    for (const int64_t size : tensors) {
+      model_.parameters.push_back(
+          {absl::StrCat("t", model_.parameters.size()), {size}, offset, size});
+      offset += size;
+    }
+  }
+  const ports::ModelInfo& model() const override { return model_; }
+  absl::StatusOr<ports::GradientResult> Gradient(
+      const ports::GradientRequest& request) override {
+    if (on_gradient_) on_gradient_();
+    return FakeLearner::Gradient(request);
+  }
+
+ private:
+  ports::ModelInfo model_;
+  const std::function<void()> on_gradient_;
 };
 
 class FakeLearners final : public LearnerFactory {
  public:
+  absl::StatusOr<core::DataOffer> Offer(
+      const core::ModelSpec* spec,
+      const core::DataSection& /*section*/) override {
+    core::DataOffer out = offer;
+    if (spec == nullptr) out.loss = out.model = "";
+    return out;
+  }
+  control::DataReport Report() override {
+    control::DataReport report;
+    report.format = "csv";
+    report.train_rows = 150;
+    return report;
+  }
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
-      const core::ModelSpec& /*spec*/) override {
+      const core::ModelSpec& /*spec*/, const core::DataContract& contract,
+      int64_t /*batch_size*/) override {
+    if (on_build) on_build();
     if (!failure.ok()) return failure;
     ++built;
-    return std::make_unique<simports::FakeLearner>(parameters, 0);
+    built_for = contract;
+    return std::make_unique<GatedLearner>(parameters, tensors, on_gradient);
   }
   absl::Status ExportTorchScript(
       ports::Learner& /*learner*/, absl::Span<const float> /*parameters*/,
@@ -46,11 +96,63 @@ class FakeLearners final : public LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return absl::InvalidArgumentError("there is none");
   }
+  core::InputScaling Scaling(core::InputScaling contract) const override {
+    return contract;
+  }
   std::vector<std::string> Libraries() const override { return {"fake 1"}; }
 
+  // A regression on two features.
+  static core::DataOffer SampleOffer() {
+    core::DataOffer offer;
+    offer.task = core::Task::kRegression;
+    offer.features = {"age", "bp"};
+    offer.shape = {2};
+    offer.loss = "mse";
+    offer.model = std::string(64, 'a');
+    return offer;
+  }
+
+  core::DataOffer offer = SampleOffer();
   int64_t parameters = 10;
+  std::vector<int64_t> tensors;
   int built = 0;
+  core::DataContract built_for;
   absl::Status failure;
+  std::function<void()> on_gradient;
+  std::function<void()> on_build;
+};
+
+// A disk that writes nothing while it is held.
+class SlowDisk final : public ports::Files {
+ public:
+  explicit SlowDisk(ports::Files& disk) : disk_(disk) {}
+
+  void Hold() {
+    const absl::MutexLock lock(&mutex_);
+    held_ = true;
+  }
+  void Release() {
+    const absl::MutexLock lock(&mutex_);
+    held_ = false;
+  }
+  absl::StatusOr<std::unique_ptr<ports::FileReader>> Open(
+      const std::string& name) override {
+    return disk_.Open(name);
+  }
+  absl::StatusOr<std::unique_ptr<ports::FileWriter>> Replace(
+      const std::string& name) override {
+    const absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(+[](bool* held) { return !*held; }, &held_));
+    return disk_.Replace(name);
+  }
+  absl::Status Remove(const std::string& name) override {
+    return disk_.Remove(name);
+  }
+
+ private:
+  ports::Files& disk_;
+  absl::Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // One start of a daemon on `disk`, between its constructor and its destructor.
@@ -59,13 +161,13 @@ class BackendStage {
   // `secured`: settings of a node with `security: tls`; null: it is insecure.
   // Its records have a disk of their own, for the loop writes them and another
   // thread writes all else.
-  BackendStage(simports::SimFiles& disk, FakeLearners& learners,
+  BackendStage(ports::Files& disk, FakeLearners& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
                simports::SimFiles* records_disk = nullptr)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
-        events_(loop_, log_),
+        events_(log_),
         worker_(loop_, "test-encode") {
     runtime::RunKeeper keeper(disk, codec_, "anna");
     EXPECT_TRUE(keeper.Begin().ok());
@@ -101,6 +203,8 @@ class BackendStage {
   }
 
   ControlBackend& backend() { return *backend_; }
+  // It goes before the node does.
+  void EndBackend() { backend_.reset(); }
   Security& security() { return *security_; }
 
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
@@ -126,9 +230,33 @@ class BackendStage {
     return Wait<control::ApplyPlanResult>(
         [&](auto done) { backend_->ApplyPlan(options, std::move(done)); });
   }
-  absl::StatusOr<ports::Phase> Train(control::TrainAction action) {
+  absl::StatusOr<control::ApplyPlanResult> ApplyAs(
+      const control::ApplyPlanOptions& options) {
+    return Wait<control::ApplyPlanResult>(
+        [&](auto done) { backend_->ApplyPlan(options, std::move(done)); });
+  }
+  absl::StatusOr<control::NodeData> Data(const std::string& yaml) {
+    return Wait<control::NodeData>(
+        [&](auto done) { backend_->GetData(yaml, std::move(done)); });
+  }
+  absl::StatusOr<ports::Phase> Train(control::TrainAction action,
+                                     control::Begin begin = nullptr) {
     return Wait<ports::Phase>(
-        [&](auto done) { backend_->Train(action, std::move(done)); });
+        [&](auto done) { backend_->Train(action, begin, std::move(done)); });
+  }
+  absl::StatusOr<std::unique_ptr<control::ModelSource>> Export(
+      control::ModelFileFormat format) {
+    return Wait<std::unique_ptr<control::ModelSource>>(
+        [&](auto done) { backend_->BeginExport(format, std::move(done)); });
+  }
+  absl::StatusOr<control::ImportResult> Import(
+      const control::ImportRequest& request, const std::string& bytes) {
+    auto sink = backend_->BeginImport(request);
+    if (!sink.ok()) return sink.status();
+    const absl::Status taken = (*sink)->Append(bytes);
+    if (!taken.ok()) return taken;
+    return Wait<control::ImportResult>(
+        [&](auto done) { (*sink)->Commit(std::move(done)); });
   }
   // The node's status as it is now.
   runtime::NodeStatus Status() {

@@ -1,5 +1,7 @@
 // What the daemon does with plans, orders and addresses, and what of it is
 // there after a restart.
+#include <atomic>
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +16,17 @@ namespace {
 using control::TrainAction;
 using ports::Phase;
 using runtime::DesiredPhase;
+using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
+
+constexpr char kAlone[] =
+    "members: [anna]\n"
+    "model: {kind: linear, classes: 0}\n"
+    "algorithm: {name: local}\n";
 
 class BackendTest : public testing::Test {
  protected:
@@ -58,7 +68,7 @@ TEST_F(BackendTest, AFirstPlanGetsVersionRunAndSeed) {
   const auto applied = stage.Apply(kPlanYaml, 0);
   ASSERT_TRUE(applied.ok()) << applied.status();
   EXPECT_EQ(applied->version, 1u);
-  EXPECT_THAT(applied->run_id, HasSubstr("run-"));
+  EXPECT_THAT(applied->run_id, testing::EndsWith("-1"));
   const control::PlanDocument plan = stage.backend().Plan();
   EXPECT_EQ(plan.version, 1u);
   EXPECT_EQ(plan.version_in_force, 1u);
@@ -209,6 +219,95 @@ TEST_F(BackendTest, AStoredPlanThatDoesNotFitCanBeGivenAgain) {
   EXPECT_EQ(stage.Status().plan_version, 1u);
 }
 
+TEST_F(BackendTest, TrainingGoesOnOnceTheStoredPlanIsTakenUpAfterAll) {
+  ASSERT_TRUE(Start().Apply(kPlanYaml).ok());
+  ASSERT_TRUE(stage_->Train(TrainAction::kStart).ok());
+  learners_.failure = absl::NotFoundError("no such model");
+  BackendStage& stage = Start();
+  ASSERT_FALSE(restored_.ok());
+  EXPECT_THAT(stage.backend().Status().warnings,
+              Contains(AllOf(HasSubstr("stored plan is not taken up"),
+                             HasSubstr("no such model"))));
+  learners_.failure = absl::OkStatus();
+  ASSERT_TRUE(stage.Apply(stage.backend().Plan().yaml).ok());
+  EXPECT_EQ(stage.Status().phase, Phase::kJoining);
+  EXPECT_THAT(stage.backend().Status().warnings,
+              Not(Contains(HasSubstr("stored plan"))));
+  // What was stopped meanwhile would stay so: the order is on disk.
+  EXPECT_EQ(OnDisk().desired_phase, DesiredPhase::kTraining);
+}
+
+// ------------------------------------------------------- orders and the end --
+
+TEST_F(BackendTest, AnOrderThatNobodyWaitsForIsNotCarriedOut) {
+  BackendStage& stage = Start();
+  control::ApplyPlanOptions options;
+  options.yaml = kPlanYaml;
+  options.begin = [] { return false; };
+  EXPECT_EQ(stage.ApplyAs(options).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(stage.Status().plan_version, 0u);
+  ASSERT_TRUE(stage.Apply(kPlanYaml).ok());
+  EXPECT_EQ(
+      stage.Train(TrainAction::kStart, [] { return false; }).status().code(),
+      absl::StatusCode::kCancelled);
+  EXPECT_EQ(stage.Status().phase, Phase::kIdle);
+}
+
+TEST_F(BackendTest, OnlySoManyPlansWaitForTheirTurn) {
+  absl::Notification building;
+  absl::Notification go_on;
+  learners_.on_build = [&] {
+    if (building.HasBeenNotified()) return;
+    building.Notify();
+    go_on.WaitForNotification();
+  };
+  BackendStage& stage = Start();
+  std::atomic<int> answered = 0;
+  std::atomic<int> refused = 0;
+  for (int i = 0; i < 50; ++i) {
+    control::ApplyPlanOptions options;
+    options.yaml = kPlanYaml;
+    stage.backend().ApplyPlan(options, [&](const auto& result) {
+      ++answered;
+      if (absl::IsResourceExhausted(result.status())) ++refused;
+    });
+    if (i == 0) building.WaitForNotification();
+  }
+  EXPECT_EQ(refused, 42);
+  go_on.Notify();
+  // The last one is through when this is.
+  while (answered < 50) stage.Status();
+  EXPECT_TRUE(stage.Apply(kPlanYaml).ok());
+}
+
+TEST_F(BackendTest, AnExportThatWaitsForTheTrainerOutlivesTheBackend) {
+  absl::Notification begun;
+  absl::Notification go_on;
+  learners_.on_gradient = [&] {
+    if (begun.HasBeenNotified()) return;
+    begun.Notify();
+    go_on.WaitForNotification();
+  };
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.Apply(kAlone).ok());
+  ASSERT_TRUE(stage.Train(TrainAction::kStart).ok());
+  begun.WaitForNotification();
+  absl::Notification answered;
+  absl::Status answer;
+  stage.backend().BeginExport(
+      control::ModelFileFormat::kTorchScript,
+      [&](const absl::StatusOr<std::unique_ptr<control::ModelSource>>& file) {
+        answer = file.status();
+        answered.Notify();
+      });
+  stage.Status();  // the export has been posted, and waits for the gradient
+  stage.EndBackend();
+  go_on.Notify();
+  answered.WaitForNotification();
+  EXPECT_EQ(answer.message(), "there is none");
+}
+
 TEST_F(BackendTest, AddressesThatWereAddedAreDialledAfterARestart) {
   BackendOptions options;
   options.peers = {"set:1"};
@@ -235,6 +334,23 @@ TEST_F(BackendTest, AnAddressThatCannotBeKeptIsNotAdded) {
   EXPECT_EQ(stage.backend().AddPeer("hand:2").code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(stage.backend().Peers(), IsEmpty());
+}
+
+// A busy disk takes seconds to sync a file; the node obeys at once, and so the
+// answer does not wait for ever.
+TEST_F(BackendTest, AnOrderIsAnsweredThoughTheDiskIsSlow) {
+  SlowDisk slow(disk_);
+  BackendStage stage(slow, learners_);
+  ASSERT_TRUE(stage.backend().Restore().ok());
+  ASSERT_TRUE(stage.Apply(kPlanYaml).ok());
+  slow.Hold();
+  const auto started = stage.Train(TrainAction::kStart);
+  ASSERT_TRUE(started.ok()) << started.status();
+  EXPECT_EQ(stage.Status().phase, Phase::kJoining);
+  // It is written down when the disk is ready again.
+  slow.Release();
+  ASSERT_TRUE(stage.Train(TrainAction::kStop).ok());
+  EXPECT_EQ(OnDisk().desired_phase, DesiredPhase::kStopped);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/exit_codes.h"
 #include "cli/status_table.h"
 #include "tests/unit/cli/fake_daemon.h"
 
@@ -40,12 +41,12 @@ TEST_F(CliTest, StatusIsATableWithARowANode) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(
       result.out,
-      "NODE        PHASE          STEP    LOSS  ACCURACY  ALGORITHM  TOPOLOGY  "
-      "PLAN         NEIGHBOURS     SENT  RECEIVED  NETWORK\n"
-      "box-1       training  1000/4000  0.5000     0.750  pame       ring      "
-      "2 (3 waits)         1/2  1.23 MB     999 B  plant-4 (364 d)\n"
-      "gateway-12  idle              0       -         -  -          -         "
-      "-                   0/0      0 B       0 B  -\n");
+      "NODE        PHASE          STEP   ROUND    LOSS  SCORE  ALGORITHM  "
+      "TOPOLOGY  PLAN         NEIGHBOURS     SENT  RECEIVED  NETWORK\n"
+      "box-1       training  1000/4000  40/160  0.5000  0.750  pame       "
+      "ring      2 (3 waits)         0/2  1.23 MB     999 B  plant-4 (364 d)\n"
+      "gateway-12  idle              0       0       -      -  -          "
+      "-         -                   0/0      0 B       0 B  -\n");
   EXPECT_THAT(result.err, IsEmpty());
 }
 
@@ -100,14 +101,25 @@ TEST_F(CliTest, StatusShowsPeersWhenAsked) {
   StartDaemon("box-1");
   EXPECT_THAT(
       RunAt("box-1", {"status", "--peers"}).out,
-      AllOf(HasSubstr("Peers of box-1:"), HasSubstr("connection refused")));
+      AllOf(HasSubstr("Peers of box-1:"), HasSubstr("connection refused"),
+            HasSubstr("MIXES  WHY NOT"), HasSubstr("no     it is paused")));
+}
+
+TEST_F(CliTest, NeighboursAreThoseWithWhomModelsAreExchanged) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::DaemonStatus status = control::SampleStatus("box-1");
+  status.node.peers[0].mixing = true;
+  status.node.peers[0].not_mixing = "";
+  daemon.SetStatus(status);
+  EXPECT_THAT(RunAt("box-1", {"status"}).out, HasSubstr("  1/2  "));
 }
 
 TEST_F(CliTest, WatchGivesALineAnUpdateAndJsonADocumentALine) {
   StartDaemon("box-1");
   EXPECT_EQ(RunAt("box-1", {"watch", "--count=1"}).out,
-            "box-1 training step 1000/4000 loss 0.5000 accuracy 0.7500 plan 2 "
-            "(3 waits) sent 1.23 MB received 999 B\n");
+            "box-1 training step 1000/4000 round 40/160 loss 0.5000 accuracy "
+            "0.7500 plan 2 "
+            "(3 waits) neighbours 0/2 sent 1.23 MB received 999 B\n");
   const Result json =
       RunAt("box-1", {"watch", "--count=2", "--interval=100ms", "-o", "json"});
   std::istringstream lines(json.out);
@@ -126,7 +138,76 @@ TEST_F(CliTest, WatchEndsWhenAllHaveFinished) {
   control::DaemonStatus status = control::SampleStatus("box-1");
   status.node.phase = ports::Phase::kFinished;
   daemon.SetStatus(status);
-  EXPECT_EQ(RunAt("box-1", {"watch", "--until-finished"}).code, 0);
+  const Result result = RunAt("box-1", {"watch", "--until-finished"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
+TEST_F(CliTest, TheExitCodeOfWatchSaysHowTheRunHasEnded) {
+  control::FakeBackend& first = StartDaemon("box-1");
+  control::FakeBackend& second = StartDaemon("box-2");
+  control::DaemonStatus good = control::SampleStatus("box-1");
+  good.node.phase = ports::Phase::kFinished;
+  first.SetStatus(good);
+  const auto watch = [&](const control::DaemonStatus& status) {
+    second.SetStatus(status);
+    return Run({"watch", "--until-finished", "-t", "unix:" + Socket("box-1"),
+                "-t", "unix:" + Socket("box-2")});
+  };
+  control::DaemonStatus status = control::SampleStatus("box-2");
+  status.node.phase = ports::Phase::kFinished;
+  status.node.phase_reason = "50 steps are done; learned alone: no model came";
+  status.node.alone = "no model came";
+  const Result alone = watch(status);
+  EXPECT_EQ(alone.code, kLearnedAlone);
+  EXPECT_THAT(alone.out, HasSubstr(" ALONE\n"));
+  EXPECT_EQ(
+      alone.err,
+      "dflctl: box-2 finished: 50 steps are done; learned alone: no model "
+      "came\n");
+  status.node.phase = ports::Phase::kStopped;
+  status.node.phase_reason = "stopped by hand";
+  EXPECT_EQ(watch(status).code, kStopped);
+  status.node.phase = ports::Phase::kFailed;
+  status.node.phase_reason = "0 of 50 steps: every gradient fails";
+  const Result failed = watch(status);
+  EXPECT_EQ(failed.code, kTrainingFailed);
+  EXPECT_THAT(failed.err, HasSubstr("box-2 failed: 0 of 50 steps"));
+  EXPECT_THAT(Run({"--help"}).out, HasSubstr("10  watch --until-finished"));
+}
+
+TEST_F(CliTest, ANodeThatLearnsAloneIsWarnedOf) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::DaemonStatus status = control::SampleStatus("box-1");
+  status.node.alone = "no model came from its 2 neighbours";
+  daemon.SetStatus(status);
+  EXPECT_THAT(RunAt("box-1", {"status"}).err,
+              HasSubstr("warning: box-1 learns alone: no model came from its 2 "
+                        "neighbours"));
+  status.node.phase = ports::Phase::kFinished;
+  daemon.SetStatus(status);
+  EXPECT_THAT(RunAt("box-1", {"status"}).err,
+              HasSubstr("warning: box-1 learned alone: "));
+}
+
+// A node without gradients has no loss, and one without classes no accuracy.
+TEST_F(CliTest, WhatIsNotThereIsNoNumber) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::DaemonStatus status = control::SampleStatus("box-1");
+  status.node.loss.reset();
+  status.node.evaluation.accuracy.reset();
+  status.node.evaluation.macro_f1.reset();
+  status.node.evaluation.mae = 0.125;
+  status.node.evaluation.r2 = 0.875;
+  daemon.SetStatus(status);
+  EXPECT_THAT(RunAt("box-1", {"status"}).out, HasSubstr("   -  R2 0.875  "));
+  EXPECT_THAT(RunAt("box-1", {"watch", "--count=1"}).out,
+              HasSubstr(" loss - MAE 0.1250 R2 0.8750 plan "));
+  const auto json = nlohmann::json::parse(
+      RunAt("box-1", {"status", "-o", "json"}).out)["targets"][0]["status"];
+  EXPECT_TRUE(json["loss"].is_null());
+  EXPECT_TRUE(json["evaluation"]["accuracy"].is_null());
+  EXPECT_EQ(json["evaluation"]["r2"], 0.875);
 }
 
 TEST_F(CliTest, VersionNamesProgramAndDaemon) {

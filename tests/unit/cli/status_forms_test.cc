@@ -43,9 +43,10 @@ constexpr int CountMembers() {
 #define DFL_ONE_VALUE(name, source) +1
 #define DFL_ONE(name) +1
 constexpr int kNodeFields = 0 DFL_NODE_NAME_FIELDS(DFL_ONE_VALUE)
-    DFL_NODE_STATUS_FIELDS(DFL_ONE_VALUE, DFL_ONE, DFL_ONE);
-constexpr int kEvaluationFields = 0 DFL_EVALUATION_FIELDS(DFL_ONE_VALUE);
-constexpr int kPeerFields = 0 DFL_PEER_STATUS_FIELDS(DFL_ONE_VALUE);
+    DFL_NODE_STATUS_FIELDS(DFL_ONE_VALUE, DFL_ONE, DFL_ONE, DFL_ONE);
+constexpr int kEvaluationFields =
+    0 DFL_EVALUATION_FIELDS(DFL_ONE_VALUE, DFL_ONE);
+constexpr int kPeerFields = 0 DFL_PEER_STATUS_FIELDS(DFL_ONE_VALUE, DFL_ONE);
 constexpr int kDaemonFields =
     0 DFL_DAEMON_STATUS_FIELDS(DFL_ONE_VALUE, DFL_ONE);
 
@@ -208,10 +209,10 @@ TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
       {"version", "uptime_seconds", "peer_addresses", "refused", "banned"});
   ExpectShownBut(Telling(), InNode, StatusText,
                  {"incarnation", "run_id", "knobs", "weights", "spectral_gap",
-                  "member_count", "format", "model", "fingerprint",
+                  "member_count", "format", "model", "contract",
                   "parameter_count", "buffer_count", "train_rows", "test_rows",
-                  // Whether there is a loss to be printed.
-                  "gradients",
+                  "epochs", "stop_epochs", "gradients", "failed_gradients",
+                  "skipped_batches", "far_models", "alone",
                   // Only mass_imbalance is a reason for a note.
                   "gauges", "steps_per_second", "training_seconds",
                   "longest_step_gap_seconds", "dense_bytes_sent", "models_sent",
@@ -221,7 +222,8 @@ TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
   peer.set_neighbour(true);
   peer.set_phase(pb::PHASE_IDLE);
   ExpectShownBut(with_peer, InPeer, PeersText,
-                 {"models_sent", "models_received", "rejected"});
+                 {"models_sent", "models_received", "rejected", "mixing",
+                  "not_mixing", "disagrees"});
 }
 
 }  // namespace

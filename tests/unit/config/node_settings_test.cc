@@ -170,6 +170,8 @@ TEST(NodeSettings, EveryKindOfValueIsRead) {
               "compute: {device: 'cuda:1', threads: 2}\n"
               "limits: {max_model_bytes: 1GiB, max_transfers_per_peer: 2}\n"
               "log: {level: warning, format: json}\n"
+              "model: {publish: {path: m.pt, when: best, every_steps: 7, "
+              "format: torchscript}}\n"
               "run: {plan: plan.yaml, autostart: on}\n"));
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->security, Security::kInsecure);
@@ -194,6 +196,10 @@ TEST(NodeSettings, EveryKindOfValueIsRead) {
   EXPECT_EQ(settings->limits.max_model_bytes, uint64_t{1} << 30);
   EXPECT_EQ(settings->log.level, LogLevel::kWarning);
   EXPECT_TRUE(settings->run.autostart);
+  EXPECT_EQ(settings->publish.path, "m.pt");
+  EXPECT_EQ(settings->publish.when, PublishSettings::When::kBest);
+  EXPECT_EQ(settings->publish.every_steps, 7);
+  EXPECT_EQ(settings->publish.format, PublishSettings::Format::kTorchScript);
 }
 
 // [DeceFL] supplement, Table 3.
@@ -247,6 +253,9 @@ TEST(NodeSettings, RefusesBadValuesWithPlaceValueAndWhatIsAllowed) {
            Case{"limits:\n  max_model_bytes: 4gib\n",
                 {"dfld.yaml:2: limits.max_model_bytes: found \"4gib\"",
                  "512MiB"}},
+           Case{"model: {publish: {path: m, when: best}}",
+                {"dfld.yaml:1: model.publish.when: found best; allowed: steps, "
+                 "for there are no data.test.paths"}},
            Case{"run: {autostart: maybe}",
                 {"run.autostart: found \"maybe\"; allowed: on or off"}},
            Case{"peers: [a:1, b]",

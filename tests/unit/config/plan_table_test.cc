@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/algorithms/catalogue.h"
@@ -27,11 +29,41 @@ model:
   dropout: 0.25
   path: model.pt
   loss: mse
+  huber_delta: 0.375
+  class_weights: [1, 2.5, 0.1]
   l2: 0.5
+data:
+  task: classification
+  classes: [cat, "a, b", 3]
+  features: [age, bp]
+  shape: [2]
+  divide: 255
+  standardise:
+    per: feature
+    over: network
+    mean: [0.1, 2]
+    std: [1, 0.3]
+  model: 0123456789abcdef
 batch_size: 16
 algorithm:
   name: d-psgd
   knobs: {nu: 0.5}
+optimizer:
+  name: adamw
+  momentum: 0.75
+  beta1: 0.625
+  beta2: 0.5
+  epsilon: 0.25
+  weight_decay: 0.125
+  clip_norm: 2
+  fresh_each_round: on
+  schedule:
+    kind: cosine
+    warmup: 11
+    length: 12
+    floor: 0.5
+    every: 13
+    factor: 0.25
 topology:
   kind: grid
   edge_probability: 0.75
@@ -53,6 +85,8 @@ evaluation:
   examples: 8
 stop:
   steps: 6
+  rounds: 4
+  epochs: 2.5
   time: 3s
   loss_below: 0.0625
   accuracy_above: 0.875
@@ -85,6 +119,15 @@ std::vector<Leaf> Leaves() {
   return leaves;
 }
 
+// null: there is none.
+const YamlNode* SectionAt(const YamlNode& document, const std::string& path) {
+  const YamlNode* section = &document;
+  for (absl::string_view key : absl::StrSplit(path, '.', absl::SkipEmpty())) {
+    if (section != nullptr) section = section->Find(std::string(key));
+  }
+  return section;
+}
+
 std::string Written(const Leaf& leaf, const core::RunPlan& plan) {
   PlanWriter out;
   leaf.key->write(plan, 0, out);
@@ -99,8 +142,7 @@ TEST(PlanTable, EachKeyReadsAndWritesOnePlaceOfItsOwn) {
   for (const Leaf& leaf : leaves) {
     PlanReading in("plan");
     in.algorithm = *core::BuiltInCatalogue().Find("pame");  // whose knob nu is
-    const YamlNode* section =
-        leaf.path.empty() ? &*document : document->Find(leaf.path);
+    const YamlNode* section = SectionAt(*document, leaf.path);
     ASSERT_NE(section, nullptr) << leaf.path;
     leaf.key->read(*section, leaf.path, in);
     EXPECT_TRUE(in.yaml.status().ok()) << in.yaml.status();

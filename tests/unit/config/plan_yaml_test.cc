@@ -359,5 +359,27 @@ TEST(PlanYaml, EveryTruncationAndFlipGivesAPlanOrAnError) {
   }
 }
 
+// A section of which all is default is not written.
+TEST(PlanYaml, AnOptimiserIsReadAndWrittenAndMayBeLeftOut) {
+  const std::string base =
+      "members: [a, b]\nalgorithm: {name: dfedavgm}\n"
+      "topology: {kind: complete}\ncodec: {coordinates: dense}\n";
+  const core::RunPlan plain = MustParse(base);
+  EXPECT_EQ(plain.optimizer, core::OptimizerSpec());
+  EXPECT_THAT(WritePlan(plain), testing::Not(HasSubstr("optimizer")));
+  const core::RunPlan plan = MustParse(
+      base +
+      "optimizer: {name: adamw, weight_decay: 0.01, schedule: {kind: cosine, "
+      "warmup: 10, length: 100}}\n");
+  EXPECT_EQ(plan.optimizer.name, "adamw");
+  EXPECT_EQ(plan.optimizer.schedule.length, 100);
+  const std::string written = WritePlan(plan);
+  EXPECT_THAT(written, HasSubstr("optimizer:\n  name: adamw\n  weight_decay: "
+                                 "0.01\n  schedule:\n    kind: cosine\n"));
+  EXPECT_EQ(MustParse(written).optimizer, plan.optimizer);
+  EXPECT_THAT(ErrorOf(base + "optimizer:\n  name: adma\n"),
+              HasSubstr("plan.yaml:6: optimizer.name: "));
+}
+
 }  // namespace
 }  // namespace dfl::config

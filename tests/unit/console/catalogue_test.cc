@@ -125,13 +125,31 @@ TEST(Catalogue, CostsNameBytesOrSayThatNothingIsSent) {
   EXPECT_THAT(Info("k-gt").cost, HasSubstr("8 n bytes as fp32"));
 }
 
+TEST(Catalogue, SaysWhatAStepAndARoundAre) {
+  EXPECT_THAT(AlgorithmText(Info("dfedavgm"), nullptr, ""),
+              HasSubstr("pace       A round is K steps and one exchange.\n"));
+  for (const core::AlgorithmInfo& info : core::BuiltInCatalogue().entries()) {
+    EXPECT_EQ(AlgorithmJson(info, nullptr)["pace"], info.pace);
+  }
+}
+
+TEST(Catalogue, SaysWhichOptimisersItTakesOrWhyNone) {
+  EXPECT_THAT(AlgorithmText(Info("dfedavgm"), nullptr, ""),
+              HasSubstr("optimizer  sgd, momentum, adam or adamw, in place of "
+                        "theta\n"));
+  EXPECT_THAT(AlgorithmText(Info("swarm"), nullptr, ""),
+              HasSubstr("adamw, with form: local\n"));
+  EXPECT_THAT(AlgorithmText(Info("pame"), nullptr, ""),
+              HasSubstr("optimizer  none: it converges by its own step size"));
+}
+
 TEST(Catalogue, SaysWhatIsKeptForEachNeighbour) {
   EXPECT_THAT(AlgorithmText(Info("k-gt"), nullptr, ""),
-              HasSubstr("edges     vectors for each neighbour, at the most: 2 "
+              HasSubstr("edges      vectors for each neighbour, at the most: 2 "
                         "given to it and not known to be taken, 2 taken from "
                         "it, 2 on the way to it, 2 of its models that wait\n"));
   EXPECT_THAT(AlgorithmText(Info("local"), nullptr, ""),
-              HasSubstr("edges     no vectors for neighbours\n"));
+              HasSubstr("edges      no vectors for neighbours\n"));
   const Json edge = AlgorithmJson(Info("beer"), nullptr)["edge"];
   EXPECT_EQ(edge["given"], Info("beer").edge.given);
   EXPECT_EQ(edge["taken"], Info("beer").edge.taken);
@@ -145,7 +163,7 @@ TEST(Catalogue, SaysOnWhichGraphsAnAlgorithmRuns) {
     return AlgorithmText(Info(name), nullptr, "");
   };
   EXPECT_THAT(text("d-psgd"), HasSubstr("any whose edges run both ways"));
-  EXPECT_THAT(text("fedavg"), HasSubstr("graph     complete"));
+  EXPECT_THAT(text("fedavg"), HasSubstr("graph      complete"));
   EXPECT_THAT(text("local"), HasSubstr("any; it is not used"));
   EXPECT_EQ(AlgorithmJson(Info("fedavg"), nullptr)["complete_graph"], true);
 }
@@ -158,9 +176,9 @@ TEST(Catalogue, SaysWhichKnobsNodesShare) {
 
 TEST(Catalogue, SaysWhatCanBeMeasuredBesideTheModel) {
   EXPECT_THAT(AlgorithmText(Info("depositum"), nullptr, ""),
-              HasSubstr("beside x  y, nu; the mean of nu estimates the "));
+              HasSubstr("beside x   y, nu; the mean of nu estimates the "));
   EXPECT_THAT(AlgorithmText(Info("k-gt"), nullptr, ""),
-              HasSubstr("beside x  c\n"));
+              HasSubstr("beside x   c\n"));
   EXPECT_THAT(AlgorithmText(Info("pame"), nullptr, ""),
               Not(HasSubstr("beside x")));
   const Json json = AlgorithmJson(Info("depositum"), nullptr);

@@ -23,6 +23,7 @@
 namespace dfl::control {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -158,7 +159,10 @@ TEST_F(ControlServerTest, ANodeThatDoesNotAnswerEndsInADeadlineNotInAHang) {
   const auto late = client_->Train(client::TrainAction::kPause);
   EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(late.status().message()),
-              HasSubstr("did not answer within 50ms"));
+              AllOf(HasSubstr("did not answer within 50ms"),
+                    HasSubstr("will not be carried out")));
+  // What its caller was told will not happen must not.
+  EXPECT_THAT(backend_.MayBegin(), ElementsAre(false));
   // The answer that comes after all hurts nobody.
   backend_.ReleaseTrain();
   EXPECT_TRUE(client_->Status().ok());
@@ -383,18 +387,31 @@ TEST_F(ControlServerTest, AModelOfSeveralPartsGoesOutAndIn) {
       });
   ASSERT_TRUE(exported.ok()) << exported.status();
   EXPECT_EQ(exported->step, 1000);
+  EXPECT_EQ(exported->description, "{\"step\": \"1000\"}");
   EXPECT_TRUE(got == bytes);
   EXPECT_EQ(backend_.open_files(), 0);
 
+  client::ImportOptions wanted;
+  wanted.only = {"backbone.*"};
+  wanted.init_missing = true;
+  wanted.strip_prefix = "module.";
+  wanted.other_names = true;
   const auto imported = client_->ImportModel(
       client::ModelFormat::kSafetensors, static_cast<int64_t>(bytes.size()),
       [&](int64_t offset, int64_t max_bytes) -> absl::StatusOr<std::string> {
         return bytes.substr(static_cast<size_t>(offset),
                             static_cast<size_t>(max_bytes));
-      });
+      },
+      wanted);
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->parameter_count, static_cast<int64_t>(bytes.size() / 4));
   EXPECT_TRUE(backend_.imported() == bytes);
+  EXPECT_THAT(imported->notes, ElementsAre("skipped: \"steps\" (I64)"));
+  const ImportRequest request = backend_.import_request();
+  EXPECT_THAT(request.only, ElementsAre("backbone.*"));
+  EXPECT_TRUE(request.init_missing);
+  EXPECT_EQ(request.strip_prefix, "module.");
+  EXPECT_TRUE(request.other_names);
   EXPECT_TRUE(Eventually([&] { return backend_.open_files() == 0; }));
 }
 
@@ -402,7 +419,8 @@ TEST_F(ControlServerTest, ARefusedModelFileLeavesNothingBehind) {
   Start();
   const auto refused = client_->ImportModel(
       client::ModelFormat::kSafetensors, 3,
-      [](int64_t, int64_t) -> absl::StatusOr<std::string> { return "!ab"; });
+      [](int64_t, int64_t) -> absl::StatusOr<std::string> { return "!ab"; },
+      {});
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("conv1.weight"));
@@ -413,7 +431,8 @@ TEST_F(ControlServerTest, ARefusedModelFileLeavesNothingBehind) {
           ->ImportModel(client::ModelFormat::kTorchScript, 3,
                         [](int64_t, int64_t) -> absl::StatusOr<std::string> {
                           return "abc";
-                        })
+                        },
+                        {})
           .status()
           .code(),
       absl::StatusCode::kInvalidArgument);

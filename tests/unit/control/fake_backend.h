@@ -44,14 +44,21 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   node.member_count = 4;
   node.format = "random int8";
   node.model = "cnn";
-  node.fingerprint = "ab12";
+  node.contract["model"] = "ab12";
   node.parameter_count = 268362;
   node.buffer_count = 3;
   node.train_rows = 15000;
   node.test_rows = 10000;
   node.step = 1000;
   node.stop_steps = 4000;
+  node.round = 40;
+  node.stop_rounds = 160;
+  node.epochs = 2.5;
+  node.stop_epochs = 10;
   node.gradients = 1001;
+  node.failed_gradients = 1;
+  node.skipped_batches = 3;
+  node.far_models = 7;
   node.loss = 0.5;
   node.evaluated = true;
   node.evaluated_step = 800;
@@ -70,6 +77,7 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   node.models_received = 11;
   node.missed = 2;
   node.rejected = {{"bad message", 1}};
+  node.alone = "";
   node.last_error = "";
   runtime::PeerStatus peer;
   peer.node = NodeId("box-2");
@@ -86,6 +94,8 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   peer.models_received = 4;
   peer.missed = 5;
   peer.rejected = 6;
+  peer.not_mixing = "it is paused";
+  peer.disagrees = {"classes"};
   runtime::PeerStatus down = peer;
   down.node = NodeId("box-3");
   down.linked = false;
@@ -109,6 +119,26 @@ class FakeBackend : public Backend {
   explicit FakeBackend(const std::string& name = "box-1")
       : status_(SampleStatus(name)) {}
 
+  // Ten classes of images, as they are.
+  static NodeData SampleData() {
+    NodeData data;
+    for (int i = 0; i < 10; ++i) {
+      data.offer.classes.push_back(absl::StrCat(i));
+      data.report.classes.push_back({absl::StrCat(i), 1500, 1000});
+    }
+    data.offer.shape = {1, 28, 28};
+    data.offer.input.divide = 255;
+    data.offer.loss = "cross-entropy";
+    data.offer.model = std::string(64, 'a');
+    data.report.format = "idx";
+    data.report.train_rows = 15000;
+    data.report.test_rows = 10000;
+    data.report.features = {{"", 0, 255, 33.5, 0}};
+    data.report.feature_count = 784;
+    data.report.warnings = {"feature 0 never varies"};
+    return data;
+  }
+
   // ---- what a test scripts ----
 
   void SetStatus(DaemonStatus status) {
@@ -129,6 +159,15 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     listed_ = std::move(records);
   }
+  // What GetData answers; FailData: that it fails.
+  void SetData(NodeData data) {
+    absl::MutexLock lock(&mutex_);
+    data_ = std::move(data);
+  }
+  void FailData(absl::Status failure) {
+    absl::MutexLock lock(&mutex_);
+    data_failure_ = std::move(failure);
+  }
   // Train, ApplyPlan and PutRecord fail with it.
   void SetFailure(absl::Status failure) {
     absl::MutexLock lock(&mutex_);
@@ -146,6 +185,17 @@ class FakeBackend : public Backend {
       kept.swap(kept_);
     }
     for (const auto& done : kept) done(ports::Phase::kPaused);
+  }
+  // Whether the orders that were kept may still be carried out.
+  std::vector<bool> MayBegin() {
+    std::vector<Begin> begins;
+    {
+      absl::MutexLock lock(&mutex_);
+      begins = begins_;
+    }
+    std::vector<bool> may;
+    for (const Begin& begin : begins) may.push_back(begin());
+    return may;
   }
   // Plans are taken and wait for a boundary that never comes.
   void NeverReachABoundary() {
@@ -184,6 +234,11 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     return records_;
   }
+  // The plans that GetData was asked about.
+  std::vector<std::string> asked() const {
+    absl::MutexLock lock(&mutex_);
+    return asked_;
+  }
   // Who called ApplyPlan or PutRecord last.
   Caller last_caller() const {
     absl::MutexLock lock(&mutex_);
@@ -192,6 +247,10 @@ class FakeBackend : public Backend {
   std::string imported() const {
     absl::MutexLock lock(&mutex_);
     return imported_;
+  }
+  ImportRequest import_request() const {
+    absl::MutexLock lock(&mutex_);
+    return import_request_;
   }
   int open_files() const {
     absl::MutexLock lock(&mutex_);
@@ -241,6 +300,17 @@ class FakeBackend : public Backend {
     done(Apply(options));
   }
 
+  void GetData(std::string yaml, Done<NodeData> done) override {
+    absl::StatusOr<NodeData> answer = NodeData();
+    {
+      absl::MutexLock lock(&mutex_);
+      asked_.push_back(std::move(yaml));
+      answer = data_;
+      if (!data_failure_.ok()) answer = data_failure_;
+    }
+    done(std::move(answer));
+  }
+
   void PutRecord(std::string record, Caller caller,
                  Done<PutRecordResult> done) override {
     PutRecordResult result;
@@ -262,13 +332,15 @@ class FakeBackend : public Backend {
     return listed_;
   }
 
-  void Train(TrainAction action, Done<ports::Phase> done) override {
+  void Train(TrainAction action, Begin begin,
+             Done<ports::Phase> done) override {
     absl::StatusOr<ports::Phase> phase = ports::Phase::kTraining;
     {
       absl::MutexLock lock(&mutex_);
       orders_.push_back(absl::StrCat("train ", static_cast<int>(action)));
       if (quiet_) {
         kept_.push_back(std::move(done));
+        begins_.push_back(std::move(begin));
         return;
       }
       if (!failure_.ok()) {
@@ -338,8 +410,12 @@ class FakeBackend : public Backend {
   }
 
   absl::StatusOr<std::unique_ptr<ModelSink>> BeginImport(
-      ModelFileFormat, int64_t total_bytes) override {
-    if (total_bytes > (int64_t{1} << 30)) {
+      const ImportRequest& request) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      import_request_ = request;
+    }
+    if (request.total_bytes > (int64_t{1} << 30)) {
       return absl::ResourceExhaustedError("too large for this model");
     }
     return std::make_unique<FakeSink>(*this);
@@ -381,6 +457,7 @@ class FakeBackend : public Backend {
       return static_cast<int64_t>(bytes_.size());
     }
     int64_t step() const override { return 1000; }
+    std::string description() const override { return "{\"step\": \"1000\"}"; }
     absl::StatusOr<std::string> Read(int64_t offset,
                                      int64_t max_bytes) override {
       return bytes_.substr(static_cast<size_t>(offset),
@@ -409,7 +486,9 @@ class FakeBackend : public Backend {
         absl::MutexLock lock(&backend_.mutex_);
         backend_.imported_ = bytes_;
       }
-      done(ImportResult{static_cast<int64_t>(bytes_.size() / 4), 1000});
+      done(ImportResult{static_cast<int64_t>(bytes_.size() / 4),
+                        1000,
+                        {"skipped: \"steps\" (I64)"}});
     }
 
    private:
@@ -468,6 +547,9 @@ class FakeBackend : public Backend {
   }
 
   mutable absl::Mutex mutex_;
+  NodeData data_ ABSL_GUARDED_BY(mutex_) = SampleData();
+  absl::Status data_failure_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> asked_ ABSL_GUARDED_BY(mutex_);
   DaemonStatus status_ ABSL_GUARDED_BY(mutex_);
   PlanDocument plan_ ABSL_GUARDED_BY(mutex_);
   std::string cluster_ ABSL_GUARDED_BY(mutex_);
@@ -477,11 +559,13 @@ class FakeBackend : public Backend {
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool quiet_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Done<ports::Phase>> kept_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Begin> begins_ ABSL_GUARDED_BY(mutex_);
   bool no_boundary_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::string> orders_ ABSL_GUARDED_BY(mutex_);
   std::vector<PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
   std::string model_file_ ABSL_GUARDED_BY(mutex_) = "model";
   std::string imported_ ABSL_GUARDED_BY(mutex_);
+  ImportRequest import_request_ ABSL_GUARDED_BY(mutex_);
   int open_files_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<int, std::function<void(const TimedEvent&)>> listeners_
       ABSL_GUARDED_BY(mutex_);

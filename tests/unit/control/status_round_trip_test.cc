@@ -44,6 +44,10 @@ TEST(StatusRoundTrip, WritesEveryFieldOfTheContract) {
   status.warnings = {"plain text"};
   status.node.phase_reason = "because";
   status.node.last_error = "broken";
+  status.node.alone = "nobody answers";
+  status.node.evaluation.mae = 0.5;
+  status.node.evaluation.r2 = 0.25;
+  for (runtime::PeerStatus& peer : status.node.peers) peer.mixing = true;
   dfl::control::v1::DaemonStatus message;
   ToProto(status, message);
   ExpectEveryFieldSet(message, {});
@@ -78,20 +82,29 @@ TEST(StatusRoundTrip, TheClientReadsWhatTheDaemonWrote) {
   EXPECT_EQ(b.member_count, a.member_count);
   EXPECT_EQ(b.format, a.format);
   EXPECT_EQ(b.model, a.model);
-  EXPECT_EQ(b.fingerprint, a.fingerprint);
+  EXPECT_EQ(b.contract, a.contract);
   EXPECT_EQ(b.parameter_count, a.parameter_count);
   EXPECT_EQ(b.buffer_count, a.buffer_count);
   EXPECT_EQ(b.train_rows, a.train_rows);
   EXPECT_EQ(b.test_rows, a.test_rows);
   EXPECT_EQ(b.step, a.step);
   EXPECT_EQ(b.stop_steps, a.stop_steps);
+  EXPECT_EQ(b.round, a.round);
+  EXPECT_EQ(b.stop_rounds, a.stop_rounds);
+  EXPECT_EQ(b.epochs, a.epochs);
+  EXPECT_EQ(b.stop_epochs, a.stop_epochs);
   EXPECT_EQ(b.gradients, a.gradients);
+  EXPECT_EQ(b.failed_gradients, a.failed_gradients);
+  EXPECT_EQ(b.skipped_batches, a.skipped_batches);
+  EXPECT_EQ(b.far_models, a.far_models);
   EXPECT_EQ(b.loss, a.loss);
   ASSERT_TRUE(b.evaluation.has_value());
   EXPECT_EQ(b.evaluation->step, a.evaluated_step);
   EXPECT_EQ(b.evaluation->loss, a.evaluation.loss);
   EXPECT_EQ(b.evaluation->accuracy, a.evaluation.accuracy);
   EXPECT_EQ(b.evaluation->macro_f1, a.evaluation.macro_f1);
+  EXPECT_FALSE(b.evaluation->mae.has_value());
+  EXPECT_FALSE(b.evaluation->r2.has_value());
   EXPECT_EQ(b.evaluation->rows, a.evaluation.rows);
   EXPECT_EQ(b.steps_per_second, a.steps_per_second);
   EXPECT_EQ(b.training_seconds, 31);
@@ -156,7 +169,10 @@ TEST(StatusRoundTrip, EveryWatchedEventHasAKindAndASentence) {
       ports::NeighboursMissed{7, 3, 2},
       ports::LearnerFailed{9, absl::DataLossError("loss is nan")},
       ports::SecurityNote{true, "the certificate expires in 3 days"},
-      ports::RecordCame{true, NodeId("box-2"), "plan 7 of alice"}};
+      ports::RecordCame{true, NodeId("box-2"), "plan 7 of alice"},
+      ports::Disagrees{NodeId("box-2"), "classes: 3 here, 2 there"},
+      ports::LearnsAlone{"no model came from its neighbour"},
+      ports::LearnsAlone{}};
   for (const ports::NodeEvent& event : events) {
     ASSERT_TRUE(IsWatched(event));
     dfl::control::v1::WatchResponse response;

@@ -316,7 +316,7 @@ TEST(PameTest, TakenUpAtAStepItHasThatStepsSigma) {
   Machine m("pame", PameKnobs(), Three());
   m.Handle(Started{4});
   EXPECT_EQ(m->step(), 4);
-  EXPECT_EQ(m->gradients(), 0);
+  EXPECT_EQ(m->gradients(), 4) << "the model comes with them";
   EXPECT_DOUBLE_EQ(m.Gauge("sigma"), 2 * 1.5 * 1.5 * 1.5 * 1.5);
 }
 
@@ -340,6 +340,27 @@ TEST(DpsgdTest, PushesComputesWaitsAndMixes) {
   EXPECT_EQ(m.parameters, (std::vector<float>{4, 0}));
   EXPECT_EQ(m.buffers, std::vector<float>{2});  // 0 + 1 + 1
   EXPECT_EQ(m->step(), 1);
+}
+
+// A silent neighbour is not waited for; one that speaks again in the same round
+// is, and one whose link is new is not.
+TEST(DpsgdTest, WaitsAgainForANeighbourThatWasSilentInTheRound) {
+  Machine m("d-psgd", {{"eta", 1.0}}, {{Id("a"), 0.5}});
+  m.Handle(PeerUp{Id("a")});
+  m.Handle(StepBegins{});
+  m.Handle(PeerDown{Id("a"), /*silent=*/true});
+  EXPECT_EQ(m.Handle(GradientReady{}), "cancel done");
+  m.Handle(PeerUp{Id("a"), /*heard_again=*/true});
+  m.Handle(StepBegins{});
+  m.Handle(PeerDown{Id("a"), /*silent=*/true});
+  m.Handle(PeerUp{Id("a"), /*heard_again=*/true});
+  EXPECT_EQ(m.Handle(GradientReady{}), "wake");
+  m.Handle(PushArrived{Id("a"), Model({0, 0}, 1, {0})});
+  m.Handle(StepBegins{});
+  m.Handle(PeerDown{Id("a")});
+  m.Handle(PeerUp{Id("a")});
+  EXPECT_EQ(m.Handle(GradientReady{}), "cancel done");
+  EXPECT_EQ(m->step(), 3);
 }
 
 TEST(DpsgdTest, GoesOnAtTheDeadlineAndWhenTheLastAwaitedGoesDown) {
@@ -587,6 +608,58 @@ TEST(SeededDecisions, DrawsItsPeriodOnceWhateverTheStream) {
     seen[SeededDecisions(seed).DrawFrom("kappa", range) - 5] = true;
   }
   EXPECT_EQ(seen, std::vector<bool>(6, true));
+}
+
+// ------------------------------------------------- steps without gradients --
+
+// Such a step is not counted, moves no step size and takes no momentum on.
+TEST(NoGradientTest, IsNoStep) {
+  const std::vector<std::pair<std::string, KnobValues>> all = {
+      {"local", {{"sigma0", 2.0}, {"gamma", 1.5}}},
+      {"pame", {{"sigma0", 2.0}, {"gamma", 1.5}}},
+      {"decefl", {{"delta", 1.0}, {"Gamma", 1.0}}},
+      {"dfedavgm", {{"theta", 0.9}, {"K", int64_t{1}}}},
+      {"choco-sgd", {}}};
+  for (const auto& [name, knobs] : all) {
+    SCOPED_TRACE(name);
+    Machine m(name, knobs, {});
+    m.gradient = {1, 1};
+    for (int k = 0; k < 3; ++k) {
+      m.Handle(StepBegins{});
+      m.Handle(GradientReady{0.5, 8});
+    }
+    EXPECT_EQ(m->gradients(), 3);
+    const double step_size = m.Gauge("step_size");
+    const std::vector<float> model = m.parameters;
+    m.gradient = {0, 0};
+    GradientReady none;
+    none.none = true;
+    for (int k = 0; k < 5; ++k) {
+      m.Handle(StepBegins{});
+      m.Handle(none);
+    }
+    EXPECT_EQ(m->gradients(), 3);
+    EXPECT_DOUBLE_EQ(m.Gauge("step_size"), step_size);
+    EXPECT_EQ(m.parameters, model);
+    m.gradient = {1, 1};
+    m.Handle(StepBegins{});
+    m.Handle(GradientReady{0.5, 8});
+    EXPECT_EQ(m->gradients(), 4);
+    EXPECT_NE(m.parameters, model);
+  }
+}
+
+// A neighbour's distance is measured over what came.
+TEST(DistanceTest, IsOverTheCoordinatesThatCame) {
+  const std::vector<float> own = {1, 2, 3, 4};
+  PlainRemoteVector whole({1, 4, 3, 0});
+  Distance distance = DistanceTo(whole, own);
+  EXPECT_DOUBLE_EQ(distance.squares, 20);
+  EXPECT_DOUBLE_EQ(distance.own_squares, 30);
+  PlainRemoteVector part(4, {1}, {5});
+  distance = DistanceTo(part, own);
+  EXPECT_DOUBLE_EQ(distance.squares, 9);
+  EXPECT_DOUBLE_EQ(distance.own_squares, 30);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithm/algorithm.h"
@@ -151,8 +152,11 @@ INSTANTIATE_TEST_SUITE_P(
                             [](RunPlan& p) { p.model.kind = "resnet2O"; }},
                     BadPlan{"model.classes: 1", "integer >= 2",
                             [](RunPlan& p) { p.model.classes = 1; }},
-                    BadPlan{"model.classes: 0", "linear only",
-                            [](RunPlan& p) { p.model.classes = 0; }},
+                    BadPlan{"model.classes: 0", "the other kinds",
+                            [](RunPlan& p) {
+                              p.model.kind = "logistic";
+                              p.model.classes = 0;
+                            }},
                     BadPlan{"model.input: [1, 0, 28]", "each extent >= 1",
                             [](RunPlan& p) { p.model.input = {1, 0, 28}; }},
                     BadPlan{"model.input: [784]", "[channels, height, width]",
@@ -185,6 +189,35 @@ INSTANTIATE_TEST_SUITE_P(
                               p.model.kind = "linear";
                               p.model.classes = 0;
                               p.model.loss = "hinge";
+                            }},
+                    BadPlan{"model.loss: \"huber\"", "there are classes",
+                            [](RunPlan& p) {
+                              p.model.classes = 10;
+                              p.model.loss = "huber";
+                            }},
+                    BadPlan{"model.huber_delta: 0", "number > 0",
+                            [](RunPlan& p) {
+                              p.model.classes = 0;
+                              p.model.loss = "huber";
+                              p.model.huber_delta = 0;
+                            }},
+                    BadPlan{"model.huber_delta: 2", "not huber",
+                            [](RunPlan& p) { p.model.huber_delta = 2; }},
+                    BadPlan{"model.class_weights: 2 numbers", "10 classes",
+                            [](RunPlan& p) {
+                              p.model.classes = 10;
+                              p.model.class_weights = {1, 2};
+                            }},
+                    BadPlan{"model.class_weights: -1 ", "numbers > 0",
+                            [](RunPlan& p) {
+                              p.model.classes = 2;
+                              p.model.class_weights = {1, -1};
+                            }},
+                    BadPlan{"model.class_weights: 2 numbers", "cross-entropy",
+                            [](RunPlan& p) {
+                              p.model.classes = 2;
+                              p.model.loss = "mse";
+                              p.model.class_weights = {1, 2};
                             }},
                     BadPlan{"model.l2: -1", "number >= 0",
                             [](RunPlan& p) { p.model.l2 = -1; }},
@@ -262,6 +295,17 @@ INSTANTIATE_TEST_SUITE_P(
                 [](RunPlan& p) { p.evaluation.every_steps = -5; }},
         BadPlan{"evaluation.examples: -1", "integer >= 0",
                 [](RunPlan& p) { p.evaluation.examples = -1; }},
+        BadPlan{"stop.rounds: -1", "integer >= 0",
+                [](RunPlan& p) { p.stop.rounds = -1; }},
+        BadPlan{"stop.epochs: -0.5", "number >= 0 (0 = no limit)",
+                [](RunPlan& p) { p.stop.epochs = -0.5; }},
+        BadPlan{"stop.rounds: 7",
+                "which exchanges nothing and so has no rounds",
+                [](RunPlan& p) {
+                  p.algorithm.name = "local";
+                  p.algorithm.knobs.clear();
+                  p.stop.rounds = 7;
+                }},
         BadPlan{"stop.steps: -1", "integer >= 0",
                 [](RunPlan& p) { p.stop.steps = -1; }},
         BadPlan{"stop.time: 0", "duration > 0",
@@ -511,11 +555,67 @@ TEST(PlanWarnings, FineTuningThatNeverBegins) {
   RunPlan plan = GoodPlan();
   plan.algorithm.name = "fedavg+";
   EXPECT_THAT(PlanWarnings(plan), IsEmpty());
-  plan.stop.steps = 100;
+  plan.stop.rounds = 100;
   EXPECT_THAT(PlanWarnings(plan),
               ElementsAre(HasSubstr("fine_tune_from: 100")));
   plan.algorithm.knobs = {{"fine_tune_from", int64_t{80}}};
   EXPECT_THAT(PlanWarnings(plan), IsEmpty());
+  // A round is E epochs, or a step.
+  const auto warns = [&plan](const char* by) {
+    return Contains(AllOf(HasSubstr("fine_tune_from: 80"), HasSubstr(by)));
+  };
+  plan.stop = StopRule();
+  plan.stop.epochs = 160;
+  plan.algorithm.knobs["E"] = int64_t{2};
+  EXPECT_THAT(PlanWarnings(plan), warns("after 80 rounds (stop.epochs)"));
+  plan.stop.epochs = 162;
+  EXPECT_THAT(PlanWarnings(plan), Not(warns("stop.epochs")));
+  plan.stop.steps = 80;
+  EXPECT_THAT(PlanWarnings(plan), Not(warns("stop.steps")));
+  plan.algorithm.knobs["form"] = std::string("gradient");
+  EXPECT_THAT(PlanWarnings(plan), warns("after 80 rounds (stop.steps)"));
+}
+
+// A run that ends by what nodes have of their own ends at each by itself.
+TEST(PlanWarnings, RunsThatEndInDifferentRounds) {
+  const auto warns = [](const RunPlan& plan, const char* key) {
+    int64_t count = 0;
+    for (const std::string& text : PlanWarnings(plan)) {
+      count += absl::StartsWith(text, absl::StrCat("stop.", key, ": ")) &&
+                       absl::StrContains(text, "stop.rounds ends all")
+                   ? 1
+                   : 0;
+    }
+    return count == 1;
+  };
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "d-psgd";
+  plan.algorithm.knobs.clear();
+  plan.stop.steps = 100;
+  EXPECT_FALSE(warns(plan, "steps"));
+  plan.stop.epochs = 3;
+  for (MemberSpec& member : plan.members) member.rows = 0;
+  EXPECT_TRUE(warns(plan, "epochs")) << "rows may differ";
+  for (MemberSpec& member : plan.members) member.rows = 40;
+  EXPECT_FALSE(warns(plan, "epochs"));
+  plan.members[0].rows = 30;
+  EXPECT_TRUE(warns(plan, "epochs"));
+  plan.algorithm.name = "decefl";
+  plan.algorithm.knobs = {{"form", std::string("local")}};
+  EXPECT_TRUE(warns(plan, "steps")) << "a round is an epoch of other rows";
+  EXPECT_FALSE(warns(plan, "epochs"));
+  plan.algorithm.name = "async-dsgd";
+  plan.algorithm.knobs.clear();
+  EXPECT_TRUE(warns(plan, "steps"));
+  EXPECT_TRUE(warns(plan, "epochs"));
+  plan.stop.epochs = 0;
+  plan.algorithm.name = "dfedavgm";
+  EXPECT_FALSE(warns(plan, "steps"));
+  plan.nodes[plan.members[1].node].knobs["K"] = int64_t{9};
+  EXPECT_TRUE(warns(plan, "steps"));
+  plan.stop = StopRule();
+  plan.stop.rounds = 10;
+  EXPECT_FALSE(warns(plan, "steps"));
 }
 
 TEST(PlanWarnings, SaysWhatIsIgnored) {
@@ -820,7 +920,8 @@ TEST(DeriveNodePlan, LeastOmegaIsThatOfThePlansGraph) {
 absl::StatusOr<NeighbourCount> Count(const RunPlan& plan, int64_t place) {
   const absl::StatusOr<AnyGraph> first = PlanGraph(plan);
   if (!first.ok()) return first.status();
-  return CountNeighbours(plan, *first, place);
+  return CountNeighbours(plan, **BuiltInCatalogue().Find(plan.algorithm.name),
+                         *first, place);
 }
 
 TEST(CountNeighbours, TellsHowManyANodeEverHas) {
@@ -871,6 +972,12 @@ TEST(CountNeighbours, TakesTheRoundsOfAVaryingGraphTogether) {
   plan.topology.every = 3;
   EXPECT_EQ(Count(plan, 2)->heard, 2);
   plan.stop.steps = 3;  // of which one graph is seen
+  EXPECT_EQ(Count(plan, 2)->heard, 1);
+  // Local steps are not iterations, and an iteration may be without a step.
+  plan.algorithm.name = "async-dsgd";
+  EXPECT_EQ(Count(plan, 2)->heard, 2);
+  plan.stop = StopRule();
+  plan.stop.rounds = 3;
   EXPECT_EQ(Count(plan, 2)->heard, 1);
   // Drawn again and again: everybody in the end, unless the run is shorter.
   plan = GoodPlan();

@@ -72,6 +72,32 @@ TEST(FillBatch, CopiesFloatsAsTheyAre) {
   EXPECT_THAT(labels, ElementsAre(0, 1));
 }
 
+TEST(FillBatch, DividesAsTold) {
+  // The same pixels as bytes and as floats.
+  const DatasetView bytes = ByteView({3}, {0, 51, 255}, {0}, 1);
+  const DatasetView floats = FloatView({3}, {0, 51, 255}, {0}, 1);
+  std::vector<float> a(3);
+  std::vector<float> b(3);
+  FillBatch(bytes, {0}, Standardizer(), absl::MakeSpan(a));
+  EXPECT_THAT(a, ElementsAre(0, 0.2f, 1));
+  FillBatch(floats, {0}, Standardizer(), absl::MakeSpan(b));
+  EXPECT_THAT(b, ElementsAre(0, 51, 255));
+  for (const double divide : {1.0, 255.0, 51.0}) {
+    FillBatch(bytes, {0}, Standardizer(divide), absl::MakeSpan(a));
+    FillBatch(floats, {0}, Standardizer(divide), absl::MakeSpan(b));
+    EXPECT_EQ(a, b);
+    const auto of_bytes =
+        Standardizer::FromRows(bytes, Standardizer::Per::kAll, divide);
+    const auto of_floats =
+        Standardizer::FromRows(floats, Standardizer::Per::kAll, divide);
+    ASSERT_TRUE(of_bytes.ok() && of_floats.ok());
+    EXPECT_EQ(of_bytes->mean(), of_floats->mean());
+    FillBatch(bytes, {0}, *of_bytes, absl::MakeSpan(a));
+    FillBatch(floats, {0}, *of_floats, absl::MakeSpan(b));
+    EXPECT_EQ(a, b);
+  }
+}
+
 TEST(FillBatch, FillsTargets) {
   Dataset::Answers answers;
   answers.targets = {0.5f, 1.5f};
@@ -326,6 +352,62 @@ TEST(BatchSampler, BatchSizeMayChangeWithinAPass) {
   EXPECT_EQ(sampler.batches_per_pass(), 1);
   for (const int64_t i : sampler.Next()) seen.insert(i);
   EXPECT_EQ(seen.size(), 10u);
+}
+
+std::vector<size_t> Sizes(BatchSampler& sampler, int batches) {
+  std::vector<size_t> sizes;
+  for (int b = 0; b < batches; ++b) sizes.push_back(sampler.Next().size());
+  return sizes;
+}
+
+TEST(BatchSampler, JoinsALastBatchThatWouldBeTooShort) {
+  BatchSampler joined(33, 32, 1);
+  joined.set_min_rows(2);
+  EXPECT_EQ(joined.batches_per_pass(), 1);
+  EXPECT_THAT(Sizes(joined, 2), ElementsAre(33, 33));
+  BatchSampler later(9, 4, 1);
+  later.set_min_rows(2);
+  EXPECT_EQ(later.batches_per_pass(), 2);
+  EXPECT_THAT(Sizes(later, 4), ElementsAre(4, 5, 4, 5));
+  EXPECT_EQ(later.Again().size(), 5u);
+  BatchSampler fits(10, 4, 1);
+  fits.set_min_rows(2);
+  EXPECT_EQ(fits.batches_per_pass(), 3);
+  EXPECT_THAT(Sizes(fits, 4), ElementsAre(4, 4, 2, 4));
+  BatchSampler single(5, 1, 1);
+  single.set_min_rows(2);
+  EXPECT_EQ(single.batches_per_pass(), 2);
+  EXPECT_THAT(Sizes(single, 4), ElementsAre(2, 3, 2, 3));
+}
+
+TEST(BatchSampler, CoversEachRowOncePerPassWithAFewestNumberOfRows) {
+  for (const int64_t rows : {2, 3, 7, 33, 100}) {
+    for (const int64_t batch : {1, 2, 3, 32, 1000}) {
+      SCOPED_TRACE(absl::StrCat(rows, " rows, batch ", batch));
+      BatchSampler sampler(rows, batch, 5);
+      sampler.set_min_rows(2);
+      for (int pass = 0; pass < 3; ++pass) {
+        std::vector<int64_t> seen;
+        while (seen.size() < static_cast<size_t>(rows)) {
+          const absl::Span<const int64_t> next = sampler.Next();
+          ASSERT_GE(next.size(), 2u);
+          seen.insert(seen.end(), next.begin(), next.end());
+        }
+        std::sort(seen.begin(), seen.end());
+        std::vector<int64_t> all(static_cast<size_t>(rows));
+        std::iota(all.begin(), all.end(), 0);
+        ASSERT_EQ(seen, all);
+      }
+    }
+  }
+}
+
+TEST(BatchSampler, DropsTheRestThatAnotherModelLeft) {
+  BatchSampler sampler(9, 8, 3);
+  sampler.Next();
+  sampler.set_min_rows(2);
+  EXPECT_EQ(sampler.Next().size(), 9u);
+  EXPECT_EQ(sampler.state().pass, 2u);
 }
 
 TEST(BatchSampler, RefusesAStateOfOtherData) {

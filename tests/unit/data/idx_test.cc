@@ -31,8 +31,8 @@ TEST(Idx, ReadsImagesAsBytesWithOneChannel) {
   EXPECT_THAT(data->shape(), ElementsAre(1, 2, 3));
   EXPECT_TRUE(data->has_bytes());
   EXPECT_THAT(data->bytes(), ElementsAreArray(kPixels));
-  EXPECT_THAT(data->labels(), ElementsAre(2, 0));
-  EXPECT_EQ(data->classes(), 3);
+  EXPECT_THAT(data->labels(), ElementsAre(1, 0));
+  EXPECT_THAT(data->class_names(), ElementsAre("0", "2"));
   EXPECT_FALSE(data->is_regression());
 }
 
@@ -135,12 +135,16 @@ TEST(Idx, RefusesDifferentCounts) {
       {labels, "byte 4", "3 labels", "2, the number of images", images});
 }
 
-TEST(Idx, RefusesLabelOutOfRange) {
+TEST(Idx, RefusesMoreLabelsThanClasses) {
   DataSpec spec = SpecOf(WriteFile("i", Images()),
                          WriteFile("l", Idx(0x801, {2}, {1, 10})));
-  spec.classes = 10;
-  ExpectWrong(Load(spec),
-              {spec.paths[1], "byte 9", "label 10 of row 1", "0 to 9"});
+  spec.classes = 1;
+  ExpectWrong(Load(spec), {spec.paths[1], "byte 9 (row 1)", "label '10'",
+                           "data.classes = 1"});
+  spec.classes = 0;
+  spec.label_values = {"1", "2"};
+  ExpectWrong(Load(spec), {spec.paths[1], "byte 9 (row 1)", "label '10'",
+                           "1, 2, as data.label_values"});
 }
 
 TEST(Idx, RefusesNoRowsAndEmptyShapes) {

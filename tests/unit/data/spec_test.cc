@@ -6,7 +6,8 @@ namespace data {
 namespace {
 
 TEST(DataSpec, NamesOfFormatsAndHeadersGoBothWays) {
-  for (const char* name : {"idx", "cifar10", "libsvm", "csv", "npz", "npy"}) {
+  for (const char* name :
+       {"idx", "cifar10", "libsvm", "csv", "npz", "npy", "images"}) {
     const auto format = ParseFormat(name);
     ASSERT_TRUE(format.ok()) << format.status();
     EXPECT_EQ(FormatName(*format), name);
@@ -60,9 +61,24 @@ TEST(DataSpec, RefusesFieldsThatContradict) {
   spec.shape = {1, 0};
   refused(spec, {"shape", "(1, 0)"});
   spec = csv;
-  spec.format = Format::kNpz;
+  spec.format = Format::kCifar10;
   spec.label_values = {"a", "b"};
-  refused(spec, {"label_values", "npz"});
+  refused(spec, {"label_values", "cifar10"});
+  spec = csv;
+  spec.divide = -1;
+  refused(spec, {"divide", "-1"});
+  spec = csv;
+  spec.index_base = 2;
+  refused(spec, {"index_base", "2", "0 or 1"});
+  spec = csv;
+  spec.channels = 2;
+  refused(spec, {"channels", "2"});
+  spec = csv;
+  spec.resize = {32};
+  refused(spec, {"resize", "[32]", "[height, width]"});
+  spec = csv;
+  spec.feature_names = {"a", "a"};
+  refused(spec, {"feature_names", "'a'"});
   spec = csv;
   spec.format = Format::kCifar10;
   spec.task = Task::kRegression;

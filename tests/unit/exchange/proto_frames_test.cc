@@ -138,8 +138,8 @@ TEST(ProtoFrames, WhatBreaksABoundIsRefusedWithItsName) {
   ExpectRefused(m, "no kind");
   m.mutable_state()->set_phase(static_cast<pb::Phase>(0));
   ExpectRefused(m, "phase is 0");
-  m.mutable_state()->set_phase(static_cast<pb::Phase>(8));
-  ExpectRefused(m, "phase is 8");
+  m.mutable_state()->set_phase(static_cast<pb::Phase>(9));
+  ExpectRefused(m, "phase is 9");
   m.mutable_state()->set_phase(pb::PHASE_IDLE);
   m.mutable_state()->set_step(-1);
   ExpectRefused(m, "step is -1");
@@ -190,6 +190,26 @@ TEST(ProtoFrames, WhatBreaksABoundIsRefusedWithItsName) {
   ExpectRefused(m, "round is -1");
   m.mutable_transfer_cancel()->set_reason(static_cast<pb::RefuseReason>(0));
   ExpectRefused(m, "reason is 0");
+
+  m.mutable_contract_want()->set_offset(0);
+  ExpectRefused(m, "field is 0");
+  m.mutable_contract_want()->set_field(static_cast<pb::ContractField>(8));
+  ExpectRefused(m, "field is 8");
+  m.mutable_contract_want()->set_field(pb::CONTRACT_FIELD_MODEL);
+  m.mutable_contract_want()->set_offset(-1);
+  ExpectRefused(m, "offset is -1");
+  m.mutable_contract_want()->set_offset(ports::kMaxContractBytes + 1);
+  ExpectRefused(m, "at most 4194304");
+  m.mutable_contract_part()->set_field(pb::CONTRACT_FIELD_TASK);
+  m.mutable_contract_part()->set_total_bytes(ports::kMaxContractBytes + 1);
+  ExpectRefused(m, "total_bytes is 4194305");
+  m.mutable_contract_part()->set_total_bytes(3);
+  m.mutable_contract_part()->set_data("abcd");
+  ExpectRefused(m, "the end of data is 4");
+  m.mutable_contract_part()->set_total_bytes(ports::kMaxContractBytes);
+  m.mutable_contract_part()->set_data(
+      std::string(ports::kMaxContractPartBytes + 1, 'x'));
+  ExpectRefused(m, "data has 32769");
 
   pb::RecordId* id = m.mutable_record_want()->mutable_record();
   ExpectRefused(m, "kind 0 and counter 0");

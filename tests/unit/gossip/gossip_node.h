@@ -36,7 +36,8 @@ class OtherFrames
     : public FrameReceivers<
           ports::StateFrame, ports::AskFrame, ports::RefuseFrame,
           ports::CancelAskFrame, ports::TransferBegin, ports::Chunk,
-          ports::TransferAck, ports::TransferCancel, ports::SkipFrame> {
+          ports::TransferAck, ports::TransferCancel, ports::SkipFrame,
+          ports::ContractWant, ports::ContractPart> {
   void OnFrame(const NodeId&, ports::StateFrame) override {}
   void OnFrame(const NodeId&, ports::AskFrame) override {}
   void OnFrame(const NodeId&, ports::RefuseFrame) override {}
@@ -46,6 +47,8 @@ class OtherFrames
   void OnFrame(const NodeId&, ports::TransferAck) override {}
   void OnFrame(const NodeId&, ports::TransferCancel) override {}
   void OnFrame(const NodeId&, ports::SkipFrame) override {}
+  void OnFrame(const NodeId&, ports::ContractWant) override {}
+  void OnFrame(const NodeId&, ports::ContractPart) override {}
 };
 
 // Listens at "NAME:1".

@@ -1,5 +1,5 @@
-// What a model is before it trains: tensors, counts, starting values,
-// fingerprint, and which specs are refused.
+// What a model is before it trains: tensors, counts, starting values, hash, and
+// which specs are refused.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -164,30 +164,63 @@ TEST(DropoutMask, KeepsTheExpectationAndIsPinned) {
   EXPECT_NE(pinned, other_layer);
 }
 
-TEST(Fingerprint, TellsModelsApartAndIgnoresTheData) {
-  const auto fingerprint = [](const core::ModelSpec& spec,
-                              std::vector<int64_t> shape, int64_t rows) {
+TEST(ModelHash, TellsStructuresApartAndLeavesTheRestToTheContract) {
+  const auto contract = [](const core::ModelSpec& spec,
+                           std::vector<int64_t> shape, int64_t rows) {
     const auto learner = CreateTorchLearner(
         spec, LearnerData(RandomRows(std::move(shape), rows, 2, 1)), {});
     EXPECT_TRUE(learner.ok()) << learner.status();
-    return learner.ok() ? (*learner)->model().fingerprint : "";
+    return learner.ok() ? (*learner)->model().contract : core::DataContract();
   };
-  const std::string base = fingerprint(Spec("mlp", 2), {6}, 4);
-  EXPECT_EQ(base.size(), 64U);
-  EXPECT_EQ(base, fingerprint(Spec("mlp", 2), {6}, 9));
+  const core::DataContract base = contract(Spec("mlp", 2), {6}, 4);
+  EXPECT_EQ(base.model.size(), 64U);
+  EXPECT_EQ(base.loss, "cross-entropy");
+  EXPECT_EQ(base, contract(Spec("mlp", 2), {6}, 9));
   core::ModelSpec spelled_out = Spec("mlp", 2);
   spelled_out.input = {6};
   spelled_out.loss = "cross-entropy";
-  EXPECT_EQ(base, fingerprint(spelled_out, {6}, 4));
+  EXPECT_EQ(base, contract(spelled_out, {6}, 4));
   core::ModelSpec other = Spec("mlp", 2);
   other.l2 = 1e-9;
-  EXPECT_NE(base, fingerprint(other, {6}, 4));
+  EXPECT_EQ(base.model, contract(other, {6}, 4).model);
+  EXPECT_NE(base.loss, contract(other, {6}, 4).loss);
   other = Spec("mlp", 2);
   other.dropout = 0.1;
-  EXPECT_NE(base, fingerprint(other, {6}, 4));
-  EXPECT_NE(base, fingerprint(Spec("mlp", 2), {7}, 4));
-  EXPECT_NE(fingerprint(Spec("svm", 2), {6}, 4),
-            fingerprint(Spec("logistic", 2), {6}, 4));
+  EXPECT_NE(base.model, contract(other, {6}, 4).model);
+  other = Spec("mlp", 2);
+  other.hidden = {64};
+  EXPECT_NE(base.model, contract(other, {6}, 4).model);
+  other = Spec("mlp", 2);
+  other.input = {2, 3};
+  EXPECT_NE(base.model, contract(other, {6}, 4).model);
+  EXPECT_NE(contract(Spec("svm", 2), {6}, 4).model,
+            contract(Spec("logistic", 2), {6}, 4).model);
+}
+
+TEST(ModelHash, IsKnownBeforeTheModelIsBuilt) {
+  core::ModelSpec spec = Spec("mlp", -1);
+  spec.l2 = 0.5;
+  spec.class_weights = {1, 2, 3};
+  const auto learner = CreateTorchLearner(
+      spec, LearnerData(RandomRows({6}, 9, 3, 1)), LearnerOptions());
+  ASSERT_TRUE(learner.ok()) << learner.status();
+  for (const int64_t width : {5, 6}) {
+    const auto identity =
+        IdentifyModel(spec, core::Task::kClassification, {width});
+    ASSERT_TRUE(identity.ok()) << identity.status();
+    EXPECT_EQ(identity->loss, (*learner)->model().contract.loss);
+    EXPECT_EQ(identity->model, (*learner)->model().contract.model);
+  }
+  const auto regression =
+      IdentifyModel(Spec("cnn", -1), core::Task::kRegression, {1, 8, 8});
+  ASSERT_TRUE(regression.ok()) << regression.status();
+  EXPECT_EQ(regression->loss, "mse");
+  EXPECT_FALSE(
+      IdentifyModel(Spec("svm", -1), core::Task::kRegression, {3}).ok());
+  EXPECT_FALSE(
+      IdentifyModel(Spec("mlp", 2), core::Task::kRegression, {3}).ok());
+  EXPECT_FALSE(
+      IdentifyModel(Spec("mlp", 0), core::Task::kClassification, {3}).ok());
 }
 
 TEST(ModelSpec, RefusalsNameKeyValueAndWhatIsAllowed) {
@@ -209,9 +242,12 @@ TEST(ModelSpec, RefusalsNameKeyValueAndWhatIsAllowed) {
       {"fewer classes than the data",
        [](auto* spec, auto*) { spec->classes = 5; },
        {"model.classes", "10 classes", "at least 10"}},
-      {"regression with a cnn",
-       [](auto* spec, auto*) { spec->classes = 0; },
-       {"model.classes", "0 (regression) with kind cnn", "linear"}},
+      {"regression with a classifier",
+       [](auto* spec, auto*) {
+         spec->kind = "svm";
+         spec->classes = 0;
+       },
+       {"model.classes", "0 (regression) with kind svm", "linear, mlp, cnn"}},
       {"labels for a regression",
        [](auto* spec, auto*) {
          spec->kind = "linear";
@@ -228,7 +264,37 @@ TEST(ModelSpec, RefusalsNameKeyValueAndWhatIsAllowed) {
          spec->loss = "hinge";
          data->classes = 0;
        },
-       {"model.loss", "mse for a regression"}},
+       {"model.loss", "mse or huber for a regression"}},
+      {"huber with classes",
+       [](auto* spec, auto*) { spec->loss = "huber"; },
+       {"model.loss", "for a regression", "cross-entropy"}},
+      {"no distance for huber",
+       [](auto* spec, auto* data) {
+         spec->kind = "linear";
+         spec->classes = 0;
+         spec->loss = "huber";
+         spec->huber_delta = 0;
+         data->classes = 0;
+       },
+       {"model.huber_delta", "0 found", "above 0"}},
+      {"a distance without huber",
+       [](auto* spec, auto*) { spec->huber_delta = 2; },
+       {"model.huber_delta", "cross-entropy", "loss huber"}},
+      {"weights of another number of classes",
+       [](auto* spec, auto*) { spec->class_weights = {1, 2}; },
+       {"model.class_weights", "2 numbers for 10 classes", "one for each"}},
+      {"a weight of 0",
+       [](auto* spec, auto*) {
+         spec->class_weights = std::vector<double>(10, 1);
+         spec->class_weights[3] = 0;
+       },
+       {"model.class_weights", "0 found", "above 0"}},
+      {"weights with another loss",
+       [](auto* spec, auto*) {
+         spec->loss = "hinge";
+         spec->class_weights = std::vector<double>(10, 1);
+       },
+       {"model.class_weights", "hinge", "cross-entropy"}},
       {"another input size",
        [](auto* spec, auto*) { spec->input = {1, 28, 27}; },
        {"model.input", "[1, 28, 27]", "[1, 28, 28]"}},

@@ -14,6 +14,7 @@
 namespace dfl::learner {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 ports::GradientRequest Request(int64_t step, int64_t batch_size) {
@@ -56,9 +57,9 @@ TEST(Training, CnnLearnsFashionMnist) {
   node.Train(200, 32, 0.1F);
   const auto after = node.learner->Evaluate(1000);
   ASSERT_TRUE(after.ok()) << after.status();
-  EXPECT_LT(before->accuracy, 0.3);
-  EXPECT_GT(after->accuracy, 0.6);
-  EXPECT_GT(after->macro_f1, 0.5);
+  EXPECT_LT(*before->accuracy, 0.3);
+  EXPECT_GT(*after->accuracy, 0.6);
+  EXPECT_GT(*after->macro_f1, 0.5);
   EXPECT_LT(after->loss, before->loss);
   EXPECT_EQ(after->rows, 1000);
 }
@@ -100,15 +101,22 @@ void ExpectGradientMatchesDifferences(const core::ModelSpec& spec,
 
 TEST(Gradient, MatchesDifferencesForEveryLossOfALinearModel) {
   for (const char* kind : {"linear", "logistic", "svm"}) {
-    for (const char* loss : {"", "cross-entropy", "hinge", "mse", "logistic"}) {
+    for (const char* loss :
+         {"", "cross-entropy", "hinge", "mse", "logistic", "bce"}) {
       core::ModelSpec spec = Spec(kind, 3);
       spec.loss = loss;
       spec.l2 = 0.3;
       ExpectGradientMatchesDifferences(spec, RandomRows({5}, 40, 3, 11));
     }
   }
-  ExpectGradientMatchesDifferences(Spec("linear", 0),
-                                   RandomRows({5}, 40, 0, 12));
+  for (const char* loss : {"mse", "huber"}) {
+    core::ModelSpec spec = Spec("linear", 0);
+    spec.loss = loss;
+    ExpectGradientMatchesDifferences(spec, RandomRows({5}, 40, 0, 12));
+  }
+  core::ModelSpec weighted = Spec("logistic", 3);
+  weighted.class_weights = {1, 3, 0.5};
+  ExpectGradientMatchesDifferences(weighted, RandomRows({5}, 40, 3, 11));
 }
 
 TEST(Gradient, MatchesDifferencesForSmallNetworks) {
@@ -405,7 +413,8 @@ TEST(Gradient, RefusesNaNInTheDataWithAReason) {
   const auto result = (*bound)->learner->Gradient(Request(4, 2));
   EXPECT_EQ(result.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(result.status().message()),
-              HasSubstr("gradient 4: the loss is not finite"));
+              AllOf(HasSubstr("gradient 4: the loss is not finite"),
+                    HasSubstr("row 1 of the training data")));
 }
 
 TEST(Gradient, RefusesParametersThatDiverged) {
@@ -462,8 +471,8 @@ TEST(Evaluate, AgreesWithANaiveCount) {
     const double recall = hit / (hit + miss);
     f1 += 2 * precision * recall / (precision + recall) / 4;
   }
-  EXPECT_NEAR(result->accuracy, right / 700, 1e-12);
-  EXPECT_NEAR(result->macro_f1, f1, 1e-12);
+  EXPECT_NEAR(*result->accuracy, right / 700, 1e-12);
+  EXPECT_NEAR(*result->macro_f1, f1, 1e-12);
   EXPECT_NEAR(result->loss, loss / 700, 1e-5);
   EXPECT_EQ(result->rows, 700);
 }
@@ -487,18 +496,6 @@ TEST(Evaluate, TakesTheSameRowsOnEveryNodeAndLeavesTheModelAlone) {
   EXPECT_EQ(first->rows, 25);
   EXPECT_EQ(parameters, (*a)->parameters);
   EXPECT_EQ(buffers, (*a)->buffers);
-}
-
-TEST(Evaluate, OfARegressionHasALossAndNoScores) {
-  auto bound = MakeLearner(Spec("linear", 0), RandomRows({4}, 200, 0, 6),
-                           RandomRows({4}, 50, 0, 7));
-  ASSERT_TRUE(bound.ok()) << bound.status();
-  (*bound)->Train(300, 20, 0.05F);
-  const auto result = (*bound)->learner->Evaluate(0);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_LT(result->loss, 1e-3);
-  EXPECT_EQ(result->accuracy, 0);
-  EXPECT_EQ(result->macro_f1, 0);
 }
 
 TEST(Evaluate, NeedsTestData) {

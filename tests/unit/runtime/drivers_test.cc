@@ -145,11 +145,10 @@ class Scripted : public core::Algorithm {
   }
   int64_t step() const override { return 6; }
   bool parameters_settled() const override { return true; }
-  void JumpTo(int64_t) override {}
-  int64_t gradients() const override { return 0; }
   std::map<std::string, double> Gauges() const override { return {}; }
 
  protected:
+  void MoveTo(int64_t) override {}
   void VisitState(core::StateFields&) override {}
 
  private:

@@ -32,7 +32,7 @@ ports::TransferBegin Begin(ports::TransferKind kind, uint64_t id = 1) {
 
 TEST(AskExchange, AnAskGoesOutWithTheStepAndARefusalMissesIt) {
   NodeParts p;
-  p.Keep().at_step = 6;
+  p.Keep().JumpTo(6);
   p.SayState(p.b);
   p.exchange.asks().Do(core::Ask{3, {p.kB}});
   p.Pass();

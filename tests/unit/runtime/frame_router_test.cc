@@ -15,6 +15,8 @@ namespace {
 using ports::AskFrame;
 using ports::CancelAskFrame;
 using ports::Chunk;
+using ports::ContractPart;
+using ports::ContractWant;
 using ports::RecordPart;
 using ports::RecordSummary;
 using ports::RecordWant;
@@ -67,11 +69,11 @@ class Observer : public LinkObserver {
 };
 
 // Receives what no Receiver below does.
-class Rest
-    : public FrameReceivers<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
-                            TransferBegin, TransferAck, TransferCancel,
-                            RecordSummary, RecordWant, RecordPart>,
-      public Observer {
+class Rest : public FrameReceivers<StateFrame, AskFrame, RefuseFrame,
+                                   CancelAskFrame, TransferBegin, TransferAck,
+                                   TransferCancel, RecordSummary, RecordWant,
+                                   RecordPart, ContractWant, ContractPart>,
+             public Observer {
  public:
   explicit Rest(std::vector<std::string>& heard)
       : Observer("rest", heard), heard_(heard) {}
@@ -87,6 +89,8 @@ class Rest
   void OnFrame(const NodeId&, RecordSummary) override { Hear("summary"); }
   void OnFrame(const NodeId&, RecordWant) override { Hear("want"); }
   void OnFrame(const NodeId&, RecordPart) override { Hear("part"); }
+  void OnFrame(const NodeId&, ContractWant) override { Hear("contract want"); }
+  void OnFrame(const NodeId&, ContractPart) override { Hear("contract part"); }
 
  private:
   void Hear(const std::string& what) {
@@ -109,7 +113,8 @@ TEST(FrameRouterTest, HandsEveryKindToItsReceiver) {
   for (const ports::Frame& frame : std::vector<ports::Frame>{
            StateFrame(), AskFrame(), RefuseFrame(), CancelAskFrame(), begin,
            Chunk(), TransferAck(), TransferCancel(), SkipFrame(),
-           RecordSummary(), RecordWant(), RecordPart()}) {
+           RecordSummary(), RecordWant(), RecordPart(), ContractWant(),
+           ContractPart()}) {
     router.OnPeerFrame(a, frame);
   }
   EXPECT_EQ(heard, (std::vector<std::string>{
@@ -118,7 +123,8 @@ TEST(FrameRouterTest, HandsEveryKindToItsReceiver) {
                        absl::StrCat("a ", ports::FrameName(Chunk())),
                        "rest: ack", "rest: cancel",
                        absl::StrCat("a ", ports::FrameName(SkipFrame())),
-                       "rest: summary", "rest: want", "rest: part"}));
+                       "rest: summary", "rest: want", "rest: part",
+                       "rest: contract want", "rest: contract part"}));
 }
 
 TEST(FrameRouterTest, TellsEveryObserverOfLinksInOrder) {

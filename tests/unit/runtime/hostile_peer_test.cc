@@ -66,9 +66,9 @@ class HostilePeer : public testing::Test {
     return cluster_->node(0).Status().rejected[reason];
   }
 
-  std::string LastError() {
+  std::string WhyNot() {
     for (const PeerStatus& peer : cluster_->node(0).Status().peers) {
-      if (peer.node.name() == "n1") return peer.last_error;
+      if (peer.node.name() == "n1") return peer.not_mixing;
     }
     return "";
   }
@@ -124,10 +124,12 @@ TEST_F(HostilePeer, OtherRunsModelsAndAlgorithmsAreRefusedByName) {
   EXPECT_EQ(refused[0].ask, 2U);
   EXPECT_EQ(Rejected("other-run"), 1);
   // It trains and is linked, and yet nothing comes: status says why.
-  EXPECT_EQ(LastError(), "this node is in run run-1, the peer in run another");
+  EXPECT_EQ(WhyNot(),
+            "run: run-1 here, another there; apply one plan to both (dflctl "
+            "plan apply)");
 
   state = honest_;
-  state.fingerprint = "0123";
+  state.contract.fill(0x0123);
   Send(state);
   refused = Ask(3);
   ASSERT_EQ(refused.size(), 1U);

@@ -27,7 +27,7 @@ class JoiningTest : public testing::Test, public Joining::Listener {
  protected:
   JoiningTest() {
     Adopt("decefl");
-    run_.SetFingerprint("f");
+    run_.SetContract(core::DataContract());
     for (RawPeer* peer : {&a_, &b_}) peer->Dial("n0:1");
     Pass(absl::Seconds(1));
   }
@@ -67,7 +67,7 @@ class JoiningTest : public testing::Test, public Joining::Listener {
            const std::string& run_id = "run") {
     ports::StateFrame state;
     state.run_id = run_id;
-    state.fingerprint = "f";
+    state.contract = run_.contract_digest();
     state.algorithm = run_.plan().algorithm.name;
     state.phase = phase;
     state.step = step;

@@ -16,11 +16,12 @@ namespace {
 
 class LinkEnd : public Links::Listener {
  public:
+  // It listens at `address`; "": at its name.
   LinkEnd(simports::SimNetwork& network, const std::string& name,
-          uint64_t incarnation = 1)
+          uint64_t incarnation = 1, const std::string& address = "")
       : log(network.scheduler()),
         loop(network.scheduler()),
-        transport(network, loop, Options(name, incarnation)),
+        transport(network, loop, Options(name, incarnation, address)),
         links(LinksOptions{NodeId(name), incarnation}, loop, transport, log,
               *this),
         scheduler_(network.scheduler()) {}
@@ -50,11 +51,12 @@ class LinkEnd : public Links::Listener {
 
  private:
   static simports::SimTransportOptions Options(const std::string& name,
-                                               uint64_t incarnation) {
+                                               uint64_t incarnation,
+                                               const std::string& address) {
     simports::SimTransportOptions options;
     options.node = NodeId(name);
     options.incarnation = incarnation;
-    options.address = name + ":1";
+    options.address = address.empty() ? name + ":1" : address;
     return options;
   }
   simports::SimScheduler& scheduler_;
@@ -222,6 +224,130 @@ TEST_F(LinksTest, APeerThatHangsUpAtOnceIsNotDialledAtFullSpeed) {
   }
   EXPECT_LT(peer.links_up(), 60);  // of 300 s
   EXPECT_GT(peer.links_up(), 20);
+}
+
+// A daemon that says it is `name`, at an address of its own, and answers what
+// it is asked while `answers`.
+class Twin : public ports::Transport::Handler {
+ public:
+  Twin(simports::SimNetwork& network, const std::string& name,
+       const std::string& address, uint64_t incarnation)
+      : loop_(network.scheduler()),
+        transport_(network, loop_, Options(name, address, incarnation)) {
+    transport_.SetHandler(this);
+  }
+  void Dial(const std::string& address) { transport_.Dial(address); }
+  bool linked() const { return link_ != 0; }
+
+  void OnLinkUp(ports::LinkId link, const ports::PeerIdentity&,
+                const std::string&) override {
+    link_ = link;
+  }
+  void OnDialFailed(const std::string&, const absl::Status& status) override {
+    failures.push_back(status);
+  }
+  void OnFrame(ports::LinkId link, ports::Frame frame) override {
+    if (answers && std::holds_alternative<ports::ContractWant>(frame)) {
+      (void)transport_.Send(link, ports::ContractPart{});
+    }
+  }
+  void OnWritable(ports::LinkId) override {}
+  void OnLinkDown(ports::LinkId link, const absl::Status&) override {
+    if (link == link_) link_ = 0;
+  }
+
+  bool answers = true;
+  std::vector<absl::Status> failures;
+
+ private:
+  static simports::SimTransportOptions Options(const std::string& name,
+                                               const std::string& address,
+                                               uint64_t incarnation) {
+    simports::SimTransportOptions options;
+    options.node = NodeId(name);
+    options.incarnation = incarnation;
+    options.address = address;
+    return options;
+  }
+
+  simports::SimLoop loop_;
+  simports::SimTransport transport_;
+  ports::LinkId link_ = 0;
+};
+
+// Two daemons of one name, as from a cloned image, dial a third.
+TEST_F(LinksTest, OfTwoDaemonsOfOneNameTheOneThatIsLinkedAndLivesStays) {
+  LinkEnd a(network_, "a");
+  Twin first(network_, "b", "b:1", 7);
+  Twin clone(network_, "b", "b:2", 8);
+  first.Dial("a:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(first.linked());
+  for (int i = 0; i < 20; ++i) {
+    clone.Dial("a:1");
+    scheduler_.RunFor(absl::Milliseconds(300));
+    EXPECT_FALSE(clone.linked());
+    EXPECT_TRUE(first.linked());
+  }
+  EXPECT_EQ(a.ups.size(), 1U);  // nothing flaps
+  EXPECT_TRUE(a.downs.empty());
+  const Links::Peer& peer = a.links.peers().at(NodeId("b"));
+  EXPECT_EQ(peer.incarnation, 7U);
+  // Both see it, and it is reported once.
+  const std::string rival = a.links.rivals().Text(NodeId("b"));
+  EXPECT_NE(rival.find("incarnation 0000000000000008 at b:2"),
+            std::string::npos)
+      << rival;
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 1);
+  ASSERT_EQ(clone.failures.size(), 20U);
+  const std::string seen(clone.failures.back().message());
+  EXPECT_NE(seen.find("incarnation 0000000000000007, is linked and answers: a "
+                      "cloned image? give each its own name"),
+            std::string::npos)
+      << seen;
+  // When the first has gone, its name is free.
+  network_.ResetLinks("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  clone.Dial("a:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_TRUE(clone.linked());
+  EXPECT_EQ(a.links.rivals().Text(NodeId("b")), "");
+}
+
+// As after kill -9 behind a NAT: the old link hangs, and nobody is at its end.
+TEST_F(LinksTest, ARestartedDaemonIsBackWithinSecondsThoughItsOldLinkHangs) {
+  LinkEnd a(network_, "a");
+  Twin before(network_, "b", "b:1", 7);
+  before.answers = false;
+  before.Dial("a:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(before.linked());
+  LinkEnd restarted(network_, "b", 8, "b:2");
+  ASSERT_TRUE(restarted.links.AddAddress("a:1").ok());
+  scheduler_.RunFor(absl::Seconds(3));
+  EXPECT_TRUE(restarted.links.IsUp(NodeId("a")));
+  EXPECT_EQ(a.links.peers().at(NodeId("b")).incarnation, 8U);
+  ASSERT_EQ(a.ups.size(), 2U);
+  EXPECT_TRUE(a.ups.back().second);  // a restart
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 0);
+  scheduler_.RunFor(absl::Seconds(30));
+  EXPECT_EQ(a.ups.size(), 2U);
+}
+
+// The clone is what answers at an address that is dialled.
+TEST_F(LinksTest, ACloneThatIsDialledIsNotTakenEither) {
+  LinkEnd a(network_, "a");
+  Twin first(network_, "b", "b:1", 7);
+  Twin clone(network_, "b", "b:2", 8);
+  first.Dial("a:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.AddAddress("b:2").ok());
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_TRUE(first.linked());
+  EXPECT_FALSE(clone.linked());
+  EXPECT_EQ(a.ups.size(), 1U);
+  EXPECT_NE(a.links.addresses().at("b:2").last_error.find("cloned image"),
+            std::string::npos);
 }
 
 TEST_F(LinksTest, APeerWithOurOwnNameIsTurnedAway) {

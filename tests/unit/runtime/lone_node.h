@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -61,6 +62,10 @@ class LoneNode : public Links::Listener, public Transfers::Listener {
   Admission Admit(const NodeId&, const ports::TransferBegin&,
                   const codec::EncodedHeader*) override {
     return ModelLengths{n_, 0};
+  }
+  std::optional<Refusal> Recheck(const NodeId&, ports::TransferKind, uint64_t,
+                                 const ModelLengths&) override {
+    return std::nullopt;
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t,
                std::vector<double>, absl::Duration,

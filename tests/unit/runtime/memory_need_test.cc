@@ -77,6 +77,16 @@ TEST(MemoryNeed, OfANodeByItself) {
               ElementsAre(Pair("model and gradient", kModel + 4000)));
 }
 
+TEST(MemoryNeed, OfAnOptimiser) {
+  core::RunPlan plan = Plan("local");
+  plan.optimizer.name = "sgd";
+  EXPECT_EQ(Need(plan).total, Need(Plan("local")).total);
+  plan.optimizer.name = "momentum";
+  EXPECT_EQ(Parts(Need(plan)).at("moments of momentum"), 4000);
+  plan.optimizer.name = "adamw";
+  EXPECT_EQ(Parts(Need(plan)).at("moments of adamw"), 2 * 4000);
+}
+
 TEST(MemoryNeed, OfMassAndReplicas) {
   const MemoryNeed need = Need(Plan("beer"));
   const core::EdgeCost& edge = (*core::BuiltInCatalogue().Find("beer"))->edge;

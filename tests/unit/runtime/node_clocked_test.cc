@@ -51,7 +51,7 @@ class NodeClocked : public testing::TestWithParam<std::string> {
 TEST_P(NodeClocked, TrainsWithAStraggler) {
   RunTwice(Options(41), [&](SimCluster& c) {
     core::RunPlan plan = Plan(c, GetParam());
-    plan.stop.steps = 500;
+    plan.stop.rounds = 500;
     plan.evaluation.every_steps = 50;
     plan.evaluation.examples = 0;
     c.Run(plan);
@@ -60,8 +60,14 @@ TEST_P(NodeClocked, TrainsWithAStraggler) {
     const double start = Loss(std::vector<float>(20, 0.0F));
     for (int64_t i = 0; i < kNodes; ++i) {
       EXPECT_LT(Loss(c.parameters(i)), 0.5 * start) << "node " << i;
-      EXPECT_GE(c.log(i).Count<ports::Evaluated>(), 5);
-      EXPECT_EQ(c.node(i).Status().evaluated_step, 500);
+      const NodeStatus status = c.node(i).Status();
+      // Of a node whose every gradient is discarded there is the last one.
+      const bool never = i == kSlow && GetParam() == "barrier-dsgd";
+      EXPECT_GE(c.log(i).Count<ports::Evaluated>(), never ? 1 : 3);
+      EXPECT_EQ(c.node(i).algorithm()->rounds(), 500);
+      EXPECT_EQ(status.evaluated_step, status.step);
+      // The last gradient may not be in.
+      EXPECT_LE(status.step, status.gradients);
       EXPECT_EQ(c.log(i).Count<ports::LearnerFailed>(), 0);
     }
     auto slow = c.node(kSlow).Status();
@@ -220,11 +226,12 @@ TEST(NodeClockedCopies, FailingGradientsDoNotStopTheRounds) {
   RunTwice(Witnesses(46), [&](SimCluster& c) {
     c.Run(WitnessPlan(c));
     ASSERT_TRUE(c.RunToStep(10));
-    c.trainer(1).FailWith(absl::DataLossError("not finite"));
+    c.trainer(1).FailWith(absl::InternalError("no memory"));
     ASSERT_TRUE(c.RunUntil(
         [&] { return c.node(1).phase() == ports::Phase::kDegraded; }));
-    const int64_t before = c.step(1);
-    ASSERT_TRUE(c.RunUntil([&] { return c.step(1) > before + 20; }));
+    const int64_t before = c.node(1).algorithm()->step();
+    ASSERT_TRUE(c.RunUntil(
+        [&] { return c.node(1).algorithm()->step() > before + 20; }));
     c.trainer(1).FailWith(absl::OkStatus());
     ASSERT_TRUE(c.RunUntil(
         [&] { return c.node(1).phase() == ports::Phase::kTraining; }));

@@ -46,27 +46,28 @@ class EventKeeper : public core::Algorithm {
   void Handle(core::Event event, core::Actions& /*actions*/) override {
     events_.push_back(std::move(event));
   }
-  int64_t step() const override { return at_step; }
+  int64_t step() const override { return step_; }
   bool parameters_settled() const override { return settled; }
-  void JumpTo(int64_t round) override { at_step = round; }
-  int64_t gradients() const override { return 0; }
   std::map<std::string, double> Gauges() const override { return {}; }
   double MassTaken(const NodeId& /*from*/) const override { return 1.5; }
 
-  int64_t at_step = 0;
   bool settled = true;
 
  protected:
+  void MoveTo(int64_t k) override { step_ = k; }
   void VisitState(core::StateFields& /*fields*/) override {}
 
  private:
   std::vector<core::Event>& events_;
+  int64_t step_ = 0;
 };
 
-class NodeParts : public LinkObserver,
-                  public FrameReceivers<ports::StateFrame, ports::RecordSummary,
-                                        ports::RecordWant, ports::RecordPart>,
-                  public Actor {
+class NodeParts
+    : public LinkObserver,
+      public FrameReceivers<ports::StateFrame, ports::RecordSummary,
+                            ports::RecordWant, ports::RecordPart,
+                            ports::ContractWant, ports::ContractPart>,
+      public Actor {
  public:
   // Node "a" of a plan with "b" and "c", which are linked to it and have said
   // nothing yet. There is a trainer and no model.
@@ -142,7 +143,7 @@ class NodeParts : public LinkObserver,
     state.run_id = "run";
     state.algorithm = own.run.plan().algorithm.name;
     state.plan_version = 1;
-    state.fingerprint = learner.model().fingerprint;
+    state.contract = core::DigestOf(learner.model().contract);
     state.step = step;
     state.phase = phase;
     state.tracker_epoch = tracker_epoch;
@@ -179,6 +180,8 @@ class NodeParts : public LinkObserver,
   void OnFrame(const NodeId&, ports::RecordSummary) override {}
   void OnFrame(const NodeId&, ports::RecordWant) override {}
   void OnFrame(const NodeId&, ports::RecordPart) override {}
+  void OnFrame(const NodeId&, ports::ContractWant) override {}
+  void OnFrame(const NodeId&, ports::ContractPart) override {}
   void OnFrame(const NodeId& peer, ports::StateFrame frame) override {
     peers.OnState(peer, std::move(frame));
   }

@@ -69,7 +69,7 @@ TEST(Phases, AnOrderWaitsUntilItIsObeyedOrWithdrawn) {
 
 TEST(Presence, TellsRunModelStepAndPhase) {
   NodeParts p;
-  p.Keep().at_step = 7;
+  p.Keep().JumpTo(7);
   p.own.phases.Set(Phase::kPaused, "");
   p.b.Forget();
   p.c.Forget();
@@ -79,7 +79,7 @@ TEST(Presence, TellsRunModelStepAndPhase) {
   ASSERT_EQ(heard.size(), 1U);
   EXPECT_EQ(heard[0].run_id, "run");
   EXPECT_EQ(heard[0].algorithm, "decefl");
-  EXPECT_EQ(heard[0].fingerprint, p.learner.model().fingerprint);
+  EXPECT_EQ(heard[0].contract, core::DigestOf(p.learner.model().contract));
   EXPECT_EQ(heard[0].step, 7);
   EXPECT_EQ(heard[0].phase, Phase::kPaused);
   EXPECT_EQ(heard[0].tracker_epoch, 0U) << "decefl gives no mass";
@@ -104,7 +104,7 @@ TEST(Presence, TellsTheAlgorithmWhoTakesPartAndOnce) {
 
 TEST(Presence, WhoLeavesAheadOfTheRoundIsGoneAtTheBoundary) {
   NodeParts p;
-  p.Keep().at_step = 3;
+  p.Keep().JumpTo(3);
   p.own.phases.Set(Phase::kTraining, "");
   p.SayState(p.b, Phase::kTraining, 3);
   p.presence.Refresh(p.kB);
@@ -175,7 +175,7 @@ TEST(Training, AFailureWhilePausedDegradesNobody) {
 
 TEST(Training, AStepEndsAtTheBoundary) {
   NodeParts p;
-  p.Keep().at_step = 4;
+  p.Keep().JumpTo(4);
   p.own.LeaveBoundary();
   const int visits = p.boundary_visits;
   p.training.Do(core::StepDone{});
@@ -213,9 +213,9 @@ TEST(Evaluations, EachStopRuleEndsTheRunWithItsReason) {
   stop.steps = 5;
   ASSERT_TRUE(p.plans.Set(WithStop(stop), nullptr).ok());
   EXPECT_EQ(p.evaluations.StopRule(), std::nullopt) << "no algorithm runs";
-  p.Keep().at_step = 4;
+  p.Keep().JumpTo(4);
   EXPECT_EQ(p.evaluations.StopRule(), std::nullopt);
-  p.keeper->at_step = 5;
+  p.keeper->JumpTo(5);
   EXPECT_EQ(p.evaluations.StopRule(), "5 steps are done");
 
   stop = core::StopRule();
@@ -232,12 +232,12 @@ TEST(Evaluations, EachStopRuleEndsTheRunWithItsReason) {
 TEST(Evaluations, OneIsMadeWhenDueAndWaitsForTheLearner) {
   NodeParts p;
   ASSERT_TRUE(p.plans.Set(WithStop(core::StopRule(), 10), nullptr).ok());
-  p.Keep().at_step = 10;
+  p.Keep().JumpTo(10);
   p.own.phases.Set(Phase::kTraining, "");
   p.training.Do(core::ComputeGradient{});
   EXPECT_FALSE(p.evaluations.Visit()) << "the learner is busy";
   p.Pass();
-  p.keeper->at_step = 11;  // owed still
+  p.keeper->JumpTo(11);  // owed still
   EXPECT_TRUE(p.evaluations.Visit());
   EXPECT_FALSE(p.own.boundary.here());
   p.Pass();
@@ -254,7 +254,7 @@ TEST(Evaluations, TheEndOfARunEvaluatesAllRowsOnce) {
   core::StopRule stop;
   stop.steps = 1;
   ASSERT_TRUE(p.plans.Set(WithStop(stop), nullptr).ok());
-  p.Keep().at_step = 1;
+  p.Keep().JumpTo(1);
   p.own.phases.Set(Phase::kTraining, "");
   EXPECT_TRUE(p.evaluations.Visit());
   p.Pass();
@@ -266,7 +266,7 @@ TEST(Evaluations, TheEndOfARunEvaluatesAllRowsOnce) {
 TEST(Evaluations, OneThatFailsIsReportedAndTheRunGoesOn) {
   NodeParts p;
   ASSERT_TRUE(p.plans.Set(WithStop(core::StopRule(), 10), nullptr).ok());
-  p.Keep().at_step = 10;
+  p.Keep().JumpTo(10);
   p.own.phases.Set(Phase::kTraining, "");
   p.trainer->FailWith(absl::InternalError("no test rows"));
   EXPECT_TRUE(p.evaluations.Visit());
@@ -293,12 +293,12 @@ TEST(FirstModel, WithNobodyAheadANodeStartsFreshFromTheSeed) {
   EXPECT_TRUE(p.joining.waits_for_others());
 }
 
-TEST(FirstModel, ALearnerThatCannotStartStopsTheNodeWithTheReason) {
+TEST(FirstModel, ALearnerThatCannotStartFailsTheNodeWithTheReason) {
   NodeParts p;
   p.first.Look();
   p.trainer->FailWith(absl::InternalError("no weights"));
   p.first.OnNobodyToJoin();
-  EXPECT_EQ(p.own.phases.now(), Phase::kStopped);
+  EXPECT_EQ(p.own.phases.now(), Phase::kFailed);
   EXPECT_EQ(p.own.phases.reason(), "no weights");
   EXPECT_FALSE(p.own.model.initialised());
 }
@@ -409,7 +409,7 @@ TEST(PlanAdoption, ARunningNodeAdoptsAtTheBoundary) {
 
 TEST(PlanAdoption, AnotherAlgorithmTakesOverAtTheSameStep) {
   NodeParts p;
-  p.Keep().at_step = 9;
+  p.Keep().JumpTo(9);
   ASSERT_TRUE(p.plans.Set(NodeParts::Plan("d-psgd", 2), nullptr).ok());
   EXPECT_EQ(p.own.algorithm.step(), 9);
   EXPECT_TRUE(p.own.model.initialised());

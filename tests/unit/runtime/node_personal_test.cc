@@ -74,7 +74,7 @@ TEST(NodePersonal, BeatsFedavgForEveryClientOnSkewedData) {
       accuracy.clear();
       for (int64_t i = 0; i < kClients; ++i) {
         const NodeStatus status = c.node(i).Status();
-        accuracy.push_back(status.evaluation.accuracy);
+        accuracy.push_back(status.evaluation.accuracy.value_or(0));
         EXPECT_TRUE(status.rejected.empty());
       }
     });
@@ -100,13 +100,14 @@ TEST(NodePersonal, EveryNodeIsStarOnItsOwnTimer) {
     core::RunPlan plan = Classify(c.MakePlan(
         "kd-pdfl",
         {{"T_ex", int64_t{5}}, {"subset", int64_t{2}}, {"eta", 0.1}}));
-    plan.stop.steps = 100;
+    plan.stop.rounds = 19;
     c.Run(plan);
     ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < kClients; ++i) {
       const NodeStatus status = c.node(i).Status();
-      // Nineteen times star, and a gradient in each other round.
-      EXPECT_EQ(status.gradients, 100 - 19);
+      // Nineteen times star, and a gradient in each other iteration.
+      EXPECT_EQ(status.gradients, c.step(i) - 19);
+      EXPECT_EQ(status.step, status.gradients);
       EXPECT_GE(status.models_received, 2 * 19 - 2) << "node " << i;
       EXPECT_LE(status.models_received, 2 * 19);
     }
@@ -126,7 +127,7 @@ TEST(NodePersonal, AdoptersTakeAStarsModel) {
     int64_t skipped = 0;
     for (int64_t i = 0; i < kClients; ++i) {
       const NodeStatus status = c.node(i).Status();
-      skipped += status.step - status.gradients;
+      skipped += c.step(i) - status.gradients;
       EXPECT_TRUE(status.rejected.empty());
     }
     // About nineteen stars with five adopters each.
@@ -140,11 +141,12 @@ TEST(NodePersonal, LiteralRoundsGoOn) {
     core::RunPlan plan = Classify(c.MakePlan(
         "kd-pdfl",
         {{"T_ex", int64_t{5}}, {"literal_rounds", true}, {"eta", 0.1}}));
-    plan.stop.steps = 100;
+    plan.stop.steps = 5 + 3 * 19;
     c.Run(plan);
     ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < kClients; ++i) {
       EXPECT_EQ(c.node(i).Status().gradients, 5 + 3 * 19);
+      EXPECT_EQ(c.step(i), 100);
     }
   });
 }
@@ -202,8 +204,9 @@ TEST(NodePersonal, FailingPredictionsDoNotStopTheRounds) {
         Classify(c.MakePlan("kd-pdfl", {{"T_ex", int64_t{3}}, {"eta", 0.1}})));
     ASSERT_TRUE(c.RunToStep(20));
     c.trainer(1).FailWith(absl::InternalError("the learner broke"));
-    const int64_t before = c.step(1);
-    ASSERT_TRUE(c.RunUntil([&] { return c.step(1) > before + 20; }));
+    const int64_t before = c.node(1).algorithm()->step();
+    ASSERT_TRUE(c.RunUntil(
+        [&] { return c.node(1).algorithm()->step() > before + 20; }));
     EXPECT_EQ(c.node(1).phase(), ports::Phase::kDegraded);
     c.trainer(1).FailWith(absl::OkStatus());
     ASSERT_TRUE(c.RunUntil(

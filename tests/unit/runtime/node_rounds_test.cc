@@ -43,7 +43,7 @@ TEST_P(Rounds, TrainOnLeastSquares) {
   const double least = problems_.Least();
   RunTwice(Options(31), [&](SimCluster& c) {
     core::RunPlan plan = Plan(c);
-    plan.stop.steps = 300;
+    plan.stop.rounds = 300;
     c.Run(plan);
     ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 4; ++i) {
@@ -121,7 +121,7 @@ TEST_P(RoundsAgree, EqualModelsStayBitIdentical) {
       plan.codec.format.coordinates = core::Coordinates::kRandom;
       plan.codec.rate = 0.3;
     }
-    plan.stop.steps = 50;
+    plan.stop.rounds = 50;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(50));
     simports::FakeLearner learner(1000, 7);
@@ -161,7 +161,7 @@ TEST(RoundsOnNodes, APushAfterTrainingSendsWhatTrainingGave) {
   RunTwice(options, [&](SimCluster& c) {
     core::RunPlan plan = c.MakePlan(
         "dfedavgm", {{"eta", 0.5}, {"theta", 0.0}, {"K", int64_t{2}}});
-    plan.stop.steps = 10;
+    plan.stop.rounds = 10;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(10));
     UnitLearner learner;
@@ -191,7 +191,7 @@ TEST(RoundsOnNodes, SamAsksForTheSameBatchTwice) {
   options.learner = [](int64_t) { return std::make_unique<UnitLearner>(); };
   RunTwice(options, [&](SimCluster& c) {
     core::RunPlan plan = c.MakePlan("dfedsam", {{"K", int64_t{2}}});
-    plan.stop.steps = 2;
+    plan.stop.rounds = 2;
     c.Run(plan);
     ASSERT_TRUE(c.RunToStep(2));
     const auto& requests = static_cast<UnitLearner&>(c.learner(0)).requests;
@@ -236,7 +236,7 @@ TEST(LastRound, AModelThatWasSentBeforeTheEndIsWaitedFor) {
     c.network().SetPath(c.address(0), c.address(1), slow);
     core::RunPlan plan = c.MakePlan("d-psgd", {});
     plan.deadline.exchange = absl::Seconds(5);
-    plan.stop.steps = 5;
+    plan.stop.rounds = 5;
     c.Run(plan);
     ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
     for (int64_t i = 0; i < 2; ++i) {

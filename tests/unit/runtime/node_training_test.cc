@@ -266,7 +266,7 @@ TEST(NodeTraining, DeceflInFormLocalFollowsTheNaiveRecursion) {
                                           {"mu", kMu},
                                           {"E", int64_t{3}}}));
     plan.topology.kind = "ring";
-    plan.stop.steps = 100;
+    plan.stop.rounds = 100;
     c.Run(plan);
     ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
 

@@ -69,7 +69,7 @@ class ParcelsTest : public testing::Test {
   std::set<NodeId> absent_;
   std::vector<core::Delivered> delivered_;
   std::unique_ptr<Parcels> parcels_ = std::make_unique<Parcels>(
-      self_.loop, self_.transfers,
+      self_.loop, self_.transfers, /*seed=*/1,
       [this](const NodeId& peer) { return absent_.count(peer) == 0; },
       [this](core::Delivered d) { delivered_.push_back(std::move(d)); });
 };
@@ -111,11 +111,31 @@ TEST_F(ParcelsTest, OneThatIsRefusedIsSentAgainUnchanged) {
     Refuse(a_);
     PassABit();
     EXPECT_EQ(Begins(a_).size(), times);  // not at once
-    Pass(absl::Milliseconds(200));
+    Pass(absl::Milliseconds(900));
   }
   Take(a_);
   PassABit();
   EXPECT_EQ(delivered_.size(), 1U);
+}
+
+// The tries become rare, and end as soon as the peer may be sent to anew.
+TEST_F(ParcelsTest, OneThatIsRefusedAgainAndAgainIsTriedSeldom) {
+  parcels_->Enter(1);
+  parcels_->Send(Give(kA, 1));
+  PassABit();
+  size_t refused = 0;
+  for (int i = 0; i < 1200; ++i) {
+    if (Begins(a_).size() > refused) {
+      Refuse(a_);
+      ++refused;
+    }
+    PassABit();
+  }
+  EXPECT_GT(refused, 12U);
+  EXPECT_LT(refused, 30U);  // of 300 tries every 200 ms
+  parcels_->Resume(kA);
+  PassABit();
+  EXPECT_EQ(Begins(a_).size(), refused + 1);
 }
 
 TEST_F(ParcelsTest, OneForAPeerThatIsAwayWaitsUntilItIsBack) {

@@ -35,13 +35,13 @@ class PeerTableTest : public testing::Test {
     auto derived = core::CheckAndDerive(plan, kSelf);
     ASSERT_TRUE(derived.ok()) << derived.status();
     run_.Adopt(derived->checked.plan, derived->node);
-    run_.SetFingerprint("f");
+    run_.SetContract(core::DataContract());
     table_.CompareAll();
   }
-  static ports::StateFrame State(Phase phase, int64_t step = 0) {
+  ports::StateFrame State(Phase phase, int64_t step = 0) {
     ports::StateFrame state;
     state.run_id = "run";
-    state.fingerprint = "f";
+    state.contract = run_.contract_digest();
     state.algorithm = "decefl";
     state.phase = phase;
     state.step = step;
@@ -66,7 +66,7 @@ TEST_F(PeerTableTest, NamesWhatKeepsAPeerFromMixing) {
   EXPECT_EQ(table_.Mismatch(kPeer, true)->reason,
             RefuseReason::kOtherAlgorithm);
   EXPECT_FALSE(table_.Mismatch(kPeer, false));
-  other.fingerprint = "g";
+  other.contract[1] ^= 1;
   table_.OnState(kPeer, other);
   EXPECT_EQ(table_.Mismatch(kPeer, false)->reason, RefuseReason::kOtherModel);
   other.run_id = "";
@@ -110,16 +110,27 @@ TEST_F(PeerTableTest, OneThatLeavesAheadOfTheRoundCountsUntilTheBoundary) {
   EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kLeft);
 }
 
-TEST_F(PeerTableTest, FollowsOnePeerNearbyAndOnlyTwoFarAway) {
+TEST_F(PeerTableTest, TellsWhatTwoPeersSayAndWhatCameWhole) {
   Adopt("run", "decefl");
-  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 10);
+  const auto by_one = [&](int64_t exchange = 10) {
+    return table_.FurthestRounds(kSelf, 10, exchange).by_one;
+  };
+  const auto by_two = [&] {
+    return table_.FurthestRounds(kSelf, 10, 10).by_two;
+  };
+  EXPECT_EQ(by_one(), 10);
   table_.OnState(kPeer, State(Phase::kTraining, 12));
-  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 12);
-  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 12), 10);  // it may yet wait
+  EXPECT_EQ(by_one(), 10);  // it only says so
+  table_.HearWhole(kPeer, 12);
+  EXPECT_EQ(by_one(), 12);
+  EXPECT_EQ(by_one(12), 10);  // it may yet wait
   table_.HearStep(kPeer, 5000);
-  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 10);
+  EXPECT_EQ(by_one(), 12);
+  EXPECT_EQ(by_two(), 10);
   table_.OnState(NodeId("n2"), State(Phase::kTraining, 4000));
-  EXPECT_EQ(table_.FurthestRound(kSelf, 10, 10), 4000);
+  EXPECT_EQ(by_two(), 4000);
+  table_.ForgetWhole();
+  EXPECT_EQ(by_one(), 10);
 }
 
 TEST_F(PeerTableTest, StepsOnlyGrowByHearsayAndAreBounded) {
@@ -137,7 +148,7 @@ TEST_F(PeerTableTest, CountsByPeerAndInAll) {
   table_.CountSent(NodeId("n2"), 40);
   table_.CountReceived(kPeer);
   table_.CountMissed(kPeer);
-  table_.CountRejected(kPeer, RefuseReason::kBusy);
+  table_.CountRejected(kPeer, {RefuseReason::kBusy, ""});
   const PeerTable::Peer& peer = table_.all().at(kPeer);
   EXPECT_EQ(peer.models_sent, 1);
   EXPECT_EQ(peer.models_received, 1);

@@ -66,9 +66,13 @@ TEST(RunInForceTest, BeforeItsFirstPlanItKnowsNobody) {
   EXPECT_EQ(run.plan_or_null(), nullptr);
   EXPECT_FALSE(run.IsNeighbour(Name(1)));
   EXPECT_TRUE(run.node().neighbours.empty());
-  EXPECT_FALSE(run.fingerprint().has_value());
-  run.SetFingerprint("f");
-  EXPECT_EQ(run.fingerprint(), "f");
+  EXPECT_FALSE(run.contract().has_value());
+  EXPECT_EQ(run.contract_digest(), core::ContractDigest{});
+  core::DataContract contract;
+  contract.model = "f";
+  run.SetContract(contract);
+  EXPECT_EQ(run.contract(), contract);
+  EXPECT_EQ(run.contract_digest(), core::DigestOf(contract));
 }
 
 TEST(RunInForceTest, APlanThatIsAdoptedIsSharedAndTellsItsAlgorithm) {

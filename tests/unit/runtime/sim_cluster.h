@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
@@ -118,7 +119,11 @@ class SimCluster {
   simports::SimScheduler& scheduler() { return scheduler_; }
   absl::Time Now() const { return scheduler_.Now(); }
 
-  int64_t step(int64_t i) { return node(i).Status().step; }
+  // The iteration that node i is in; 0 without an algorithm.
+  int64_t step(int64_t i) {
+    const core::Algorithm* algorithm = node(i).algorithm();
+    return algorithm == nullptr ? 0 : algorithm->step();
+  }
   int64_t LowestStep();
   bool AllFinished();
   std::vector<float> parameters(int64_t i);
@@ -128,7 +133,7 @@ class SimCluster {
     return scheduler_.RunUntil(done, limit);
   }
   void RunFor(absl::Duration duration) { scheduler_.RunFor(duration); }
-  // Until every node that is up has done `steps`.
+  // Until every node that is up has done `steps` iterations.
   bool RunToStep(int64_t steps, absl::Duration limit = absl::Seconds(120));
 
   // The longest time between two finished steps of `i` within [from, to],

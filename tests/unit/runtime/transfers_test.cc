@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -65,6 +66,10 @@ class End : public Links::Listener, public Transfers::Listener {
                   const codec::EncodedHeader*) override {
     if (!admits) return Refusal{ports::RefuseReason::kNotReady, "not now"};
     return ModelLengths{kN, begin.kind == ports::TransferKind::kMass ? 0 : 3};
+  }
+  std::optional<Refusal> Recheck(const NodeId&, ports::TransferKind, uint64_t,
+                                 const ModelLengths&) override {
+    return std::nullopt;
   }
   void OnModel(const NodeId&, ports::TransferKind, uint64_t, int64_t step,
                std::vector<double> /*scalars*/, absl::Duration age,
@@ -532,7 +537,7 @@ TEST_F(TransfersTest, ASparseParcelCostsItsEntries) {
   Connect();
   std::vector<core::Delivered> delivered;
   Parcels parcels(
-      a_->loop, a_->transfers, [](const NodeId&) { return true; },
+      a_->loop, a_->transfers, /*seed=*/1, [](const NodeId&) { return true; },
       [&](const core::Delivered& d) { delivered.push_back(d); });
   parcels.Enter(1);
   for (const int64_t nonzeros : {int64_t{1}, int64_t{1000}, kN}) {

@@ -50,17 +50,21 @@ struct Taken {
   std::vector<float> parameters = std::vector<float>(9, 77);
   std::vector<float> buffers = std::vector<float>(2, 77);
   SafetensorsMetadata metadata;
+  std::vector<std::string> notes;
 };
 
-Taken Take(const std::string& bytes, size_t piece = 1 << 20) {
+Taken Take(const std::string& bytes, size_t piece = 1 << 20,
+           const ImportOptions& options = {},
+           const ports::ModelInfo& model = Model()) {
   Taken taken;
-  SafetensorsReader reader(Model(), absl::MakeSpan(taken.parameters),
-                           absl::MakeSpan(taken.buffers));
+  SafetensorsReader reader(model, absl::MakeSpan(taken.parameters),
+                           absl::MakeSpan(taken.buffers), options);
   for (size_t at = 0; at < bytes.size() && taken.status.ok(); at += piece) {
     taken.status = reader.Feed(absl::string_view(bytes).substr(at, piece));
   }
   if (taken.status.ok()) taken.status = reader.Finish();
   taken.metadata = reader.metadata();
+  taken.notes = reader.plan().notes;
   return taken;
 }
 
@@ -185,24 +189,29 @@ TEST(SafetensorsReader, RefusesWithTheReason) {
   };
   const Case cases[] = {
       {{{"fc.bias", "fc.bais"}},
-       "\"fc.bais\": the model has no such tensor; did you mean \"fc.bias\"?"},
+       "tensors are missing: \"fc.bias\"; the file has \"fc.bais\", which the "
+       "model does not; did you mean \"fc.bais\" by \"fc.bias\"?"},
       {{{R"("scale":{"dtype":"F32","shape":[],"data_offsets":[32,36]},)", ""}},
-       "tensors are missing: \"scale\""},
+       "leave a gap"},
       {{{"\"scale\"", "\"fc.bias\""}}, "\"fc.bias\" comes twice"},
       {{{"[2,3]", "[3,2]"}},
-       "\"fc.weight\": shape [3, 2]; the model's is [2, 3]"},
+       "\"fc.weight\": shape [3, 2], where the model's is [2, 3]"},
       {{{"[2,3]", "[6]"}}, "\"fc.weight\": shape [6]"},
       {{{"[2,3]", "[2,-3]"}}, "its shape is missing or no list"},
       {{{"[2,3]", "[2,3.0]"}}, "its shape is missing or no list"},
       {{{"[2,3]", "[2,99999999999999999999]"}}, "its shape is missing or no"},
       {{{"\"dtype\":\"F32\",\"shape\":[2,3]", "\"shape\":[2,3]"}},
-       "\"fc.weight\": dtype missing or no text; allowed: \"F32\""},
-      {{{"F32", "F16"}}, "dtype \"F16\"; allowed: \"F32\""},
+       "\"fc.weight\": dtype missing or no text; allowed: F64, F32"},
+      {{{"F32", "C64"}}, "dtype \"C64\" is unknown; allowed: F64, F32"},
+      {{{"F32", "I32"}},
+       "\"fc.weight\": dtype \"I32\" cannot become float32, which the model "
+       "has here; allowed: F32, and F16, BF16, F64"},
       {{{"[24,32]", "[20,28]"}}, "overlap another tensor's"},
-      {{{"[24,32]", "[24,31]"}}, "do not span the 8 bytes"},
-      {{{"[24,32]", "[32,24]"}}, "do not span the 8 bytes"},
+      {{{"[24,32]", "[24,31]"}}, "do not span its shape [2] of F32"},
+      {{{"[24,32]", "[32,24]"}}, "do not span its shape [2] of F32"},
+      {{{"[2,3]", "[4611686018427387904,4]"}}, "do not span its shape"},
       {{{"[24,32]", "[0,8]"}}, "overlap"},
-      {{{"[36,44]", "[40,48]"}}, "pass the 44 bytes of the model"},
+      {{{"[36,44]", "[40,48]"}}, "leave a gap before them"},
       {{{"[36,44]", "[18446744073709551608,0]"}}, "data_offsets are not two"},
       {{{"[36,44]", "[9223372036854775800,9223372036854775807]"}},
        "do not span"},
@@ -274,6 +283,213 @@ TEST(SafetensorsReader, KeepsItsFirstError) {
   EXPECT_FALSE(first.ok());
   EXPECT_EQ(reader.Feed("more"), first);
   EXPECT_EQ(reader.Finish(), first);
+}
+
+// ---------------------------------------------- files of other programs ----
+
+// A file of these tensors, one after the other.
+std::string FileWith(const std::vector<RawTensor>& tensors,
+                     const nlohmann::json& metadata = nullptr) {
+  nlohmann::ordered_json header;
+  std::string data;
+  if (!metadata.is_null()) header["__metadata__"] = metadata;
+  for (const RawTensor& tensor : tensors) {
+    header[tensor.name] = {
+        {"dtype", tensor.dtype},
+        {"shape", tensor.shape},
+        {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
+    data.append(tensor.bytes.data(), tensor.bytes.size());
+  }
+  const std::string file = FileOf(header.dump(), 0);
+  return file + data;
+}
+
+template <typename T>
+absl::string_view BytesOf(const std::vector<T>& values) {
+  return {reinterpret_cast<const char*>(values.data()),
+          values.size() * sizeof(T)};
+}
+
+// The model's tensors, all 0.
+std::vector<RawTensor> Plain(const std::string& prefix = "") {
+  static const std::string zeros(24, '\0');
+  const absl::string_view bytes = zeros;
+  return {{prefix + "fc.weight", "F32", {2, 3}, bytes},
+          {prefix + "fc.bias", "F32", {2}, bytes.substr(0, 8)},
+          {prefix + "scale", "F32", {}, bytes.substr(0, 4)},
+          {prefix + "bn.mean", "F32", {2}, bytes.substr(0, 8)}};
+}
+
+TEST(SafetensorsImport, NarrowValuesAreWidenedExactly) {
+  // 1, -2, the least and the greatest half, a subnormal, -0.
+  const std::vector<uint16_t> halves = {0x3C00, 0xC000, 0x0001,
+                                        0x7BFF, 0x03FF, 0x8000};
+  const std::vector<uint16_t> bfloats = {0x3F80, 0x0001};  // 1, 2^-133
+  const std::vector<double> doubles = {0.5};
+  std::vector<RawTensor> tensors = Plain();
+  tensors[0] = {"fc.weight", "F16", {2, 3}, BytesOf(halves)};
+  tensors[1] = {"fc.bias", "BF16", {2}, BytesOf(bfloats)};
+  tensors[2] = {"scale", "F64", {}, BytesOf(doubles)};
+  const std::string file = FileWith(tensors);
+  for (const size_t piece : {size_t{1}, size_t{3}, size_t{1} << 20}) {
+    const Taken taken = Take(file, piece);
+    ASSERT_TRUE(taken.status.ok()) << taken.status;
+    const std::vector<float> expected = {
+        1,     -2, std::ldexp(1.0F, -24),  65504, 1023 * std::ldexp(1.0F, -24),
+        -0.0F, 1,  std::ldexp(1.0F, -133), 0.5F};
+    EXPECT_EQ(std::memcmp(taken.parameters.data(), expected.data(), 36), 0);
+    EXPECT_THAT(taken.notes,
+                testing::ElementsAre(
+                    HasSubstr("1 tensor is BF16"), HasSubstr("1 tensor is F16"),
+                    HasSubstr("1 tensor is F64 and converted to float32")));
+  }
+}
+
+TEST(SafetensorsImport, WhatFloat32CannotHoldIsToldOrRefused) {
+  std::vector<RawTensor> tensors = Plain();
+  std::vector<double> value = {0.1};
+  tensors[2] = {"scale", "F64", {}, BytesOf(value)};
+  const Taken rounded = Take(FileWith(tensors));
+  ASSERT_TRUE(rounded.status.ok()) << rounded.status;
+  EXPECT_EQ(rounded.parameters[8], 0.1F);
+  EXPECT_THAT(rounded.notes,
+              testing::Contains(HasSubstr("1 value of F64 was rounded")));
+  value[0] = 1e300;
+  EXPECT_THAT(std::string(Take(FileWith(tensors)).status.message()),
+              HasSubstr("\"scale\": value 0 is not finite as float32"));
+  const std::vector<uint16_t> infinite = {0x7C00};
+  tensors[2] = {"scale", "F16", {}, BytesOf(infinite)};
+  EXPECT_FALSE(Take(FileWith(tensors)).status.ok());
+}
+
+TEST(SafetensorsImport, WhatIsNotTrainedIsSkippedAndTold) {
+  const std::vector<int64_t> counter = {7};
+  const std::string frozen(40, 'x');
+  std::vector<RawTensor> tensors = Plain();
+  tensors.insert(tensors.begin(),
+                 {"bn.num_batches_tracked", "I64", {}, BytesOf(counter)});
+  tensors.insert(tensors.begin() + 3, {"backbone.weight", "F32", {10}, frozen});
+  const Taken taken = Take(FileWith(tensors), 5);
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  EXPECT_EQ(taken.parameters, std::vector<float>(9, 0));
+  EXPECT_THAT(taken.notes,
+              testing::ElementsAre(HasSubstr(
+                  "\"bn.num_batches_tracked\" (I64), \"backbone.weight\" "
+                  "(F32)")));
+}
+
+TEST(SafetensorsImport, APrefixIsFoundAndStripped) {
+  const std::string file = FileWith(Plain("module."));
+  EXPECT_THAT(std::string(Take(file).status.message()),
+              HasSubstr("did you mean --strip-prefix module.?"));
+  ImportOptions options;
+  options.strip_prefix = "module.";
+  EXPECT_TRUE(Take(file, 7, options).status.ok());
+}
+
+TEST(SafetensorsImport, AnotherHeadIsNamedAndCanBeLeftOut) {
+  const std::vector<float> wide(12, 3);
+  std::vector<RawTensor> tensors = Plain();
+  tensors[0] = {"fc.weight", "F32", {4, 3}, BytesOf(wide)};
+  tensors[1] = {"fc.bias", "F32", {4}, BytesOf(wide).substr(0, 16)};
+  const std::string file = FileWith(tensors);
+  EXPECT_THAT(std::string(Take(file).status.message()),
+              testing::AllOf(
+                  HasSubstr("\"fc.weight\": shape [4, 3], where the model's is "
+                            "[2, 3], \"fc.bias\": shape [4], where the model's "
+                            "is [2]"),
+                  HasSubstr("--only 'PATTERN'")));
+  ImportOptions options;
+  options.only = {"bn.*", "sc?le"};
+  const Taken taken = Take(file, 3, options);
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  EXPECT_EQ(taken.parameters[8], 0);
+  EXPECT_EQ(taken.parameters[0], 77);  // not touched
+  EXPECT_EQ(taken.buffers, std::vector<float>(2, 0));
+  EXPECT_THAT(taken.notes,
+              testing::Contains(HasSubstr(
+                  "keeps the node's values: \"fc.weight\", \"fc.bias\"")));
+  options.only = {"nothing*"};
+  EXPECT_THAT(std::string(Take(file, 3, options).status.message()),
+              HasSubstr("--only nothing*: no tensor of the model"));
+}
+
+TEST(SafetensorsImport, WhatIsMissingKeepsItsValuesOnlyWhenAsked) {
+  std::vector<RawTensor> tensors = Plain();
+  tensors.erase(tensors.begin() + 2);
+  const std::string file = FileWith(tensors);
+  EXPECT_THAT(std::string(Take(file).status.message()),
+              testing::AllOf(HasSubstr("tensors are missing: \"scale\""),
+                             HasSubstr("--init-missing")));
+  ImportOptions options;
+  options.init_missing = true;
+  const Taken taken = Take(file, 64, options);
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  EXPECT_EQ(taken.parameters[8], 77);
+  // A file that has nothing of the model is another model's.
+  EXPECT_FALSE(Take(FileWith(Plain("x")), 64, options).status.ok());
+}
+
+TEST(SafetensorsImport, ATiedTensorIsTakenUnderAnyOfItsNames) {
+  ports::ModelInfo model = Model();
+  model.aliases = {{"head.bias", "fc.bias"}};
+  std::vector<RawTensor> tensors = Plain();
+  tensors[1].name = "head.bias";
+  const Taken taken = Take(FileWith(tensors), 64, {}, model);
+  ASSERT_TRUE(taken.status.ok()) << taken.status;
+  EXPECT_EQ(taken.parameters[6], 0);
+  EXPECT_THAT(taken.notes, testing::ElementsAre(HasSubstr(
+                               "\"head.bias\" is taken for \"fc.bias\"")));
+  // Our own files have both.
+  const Taken both = Take(WholeFile(Source(model)), 3, {}, model);
+  ASSERT_TRUE(both.status.ok()) << both.status;
+  EXPECT_EQ(both.parameters[6], kParameters[6]);
+}
+
+TEST(SafetensorsImport, TheMetadataIsLookedAtBeforeAnyValue) {
+  std::vector<float> parameters(9);
+  std::vector<float> buffers(2);
+  SafetensorsReader reader(Model(), absl::MakeSpan(parameters),
+                           absl::MakeSpan(buffers));
+  reader.CheckMetadata([](const SafetensorsMetadata& metadata) {
+    EXPECT_EQ(metadata.at("step"), "100");
+    return absl::FailedPreconditionError("of another run");
+  });
+  EXPECT_EQ(reader.Feed(WholeFile(Source())).message(), "of another run");
+  EXPECT_EQ(parameters, std::vector<float>(9));
+}
+
+TEST(SafetensorsSource, OtherTensorsStandBesideTheTrainedOnes) {
+  const std::vector<int64_t> counter = {1, -2};
+  const std::string flags = "\1\0\1";
+  auto source = SafetensorsSource::Create(
+      Model(), kParameters, kBuffers, {},
+      {{"flags", "BOOL", {3}, absl::string_view(flags.data(), 3)},
+       {"steps", "I64", {2}, BytesOf(counter)}});
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::string bytes = WholeFile(*source);
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  const auto header =
+      nlohmann::json::parse(bytes.substr(8, static_cast<size_t>(length)));
+  EXPECT_EQ(header["steps"]["data_offsets"], nlohmann::json({0, 16}));
+  EXPECT_EQ(header["flags"]["data_offsets"], nlohmann::json({60, 63}));
+  EXPECT_EQ(bytes.substr(bytes.size() - 3), std::string("\1\0\1", 3));
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string piece(2, '?');
+    const size_t got = source->Read(at, absl::MakeSpan(piece.data(), 2));
+    EXPECT_EQ(piece.substr(0, got), bytes.substr(at, 2)) << at;
+  }
+}
+
+TEST(MatchesPattern, KnowsStarsAndQuestionMarks) {
+  EXPECT_TRUE(MatchesPattern("*", ""));
+  EXPECT_TRUE(MatchesPattern("a*b*c", "axxbyybzc"));
+  EXPECT_TRUE(MatchesPattern("layer?.*", "layer1.0.weight"));
+  EXPECT_FALSE(MatchesPattern("layer?.*", "layer10.weight"));
+  EXPECT_FALSE(MatchesPattern("", "a"));
+  EXPECT_FALSE(MatchesPattern("a", ""));
+  EXPECT_TRUE(MatchesPattern("*.weight", "a.weight.weight"));
 }
 
 }  // namespace

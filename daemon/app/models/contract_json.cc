@@ -1,0 +1,184 @@
+#include "daemon/app/models/contract_json.h"
+
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace dfl::app {
+namespace {
+
+using core::ContractField;
+using core::DataContract;
+using core::InputScaling;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// Of errors: a list of ten thousand names is no line.
+constexpr size_t kShownText = 300;
+
+// A float as the shortest decimal number that stands for it; JSON would write
+// the seventeen digits of the double.
+json Numbers(const std::vector<float>& values) {
+  json list = json::array();
+  for (const float value : values) {
+    list.push_back(json::parse(absl::StrCat(value), nullptr, false));
+    if (!list.back().is_number() || list.back().get<float>() != value) {
+      list.back() = value;
+    }
+  }
+  return list;
+}
+
+template <typename T>
+void Take(const json& from, const char* key, T& to) {
+  const auto found = from.find(key);
+  if (found != from.end() && !found->is_null()) to = found->get<T>();
+}
+
+InputScaling::Per PerOf(const std::string& name) {
+  for (const auto per : {InputScaling::Per::kAll, InputScaling::Per::kChannel,
+                         InputScaling::Per::kFeature}) {
+    if (name == core::PerName(per)) return per;
+  }
+  return InputScaling::Per::kNone;
+}
+
+InputScaling::Over OverOf(const std::string& name) {
+  for (const auto over :
+       {InputScaling::Over::kNetwork, InputScaling::Over::kGiven}) {
+    if (name == core::OverName(over)) return over;
+  }
+  return InputScaling::Over::kNode;
+}
+
+std::string Short(std::string text) {
+  if (text.size() > kShownText) {
+    text.resize(kShownText);
+    text += "...";
+  }
+  return text;
+}
+
+// Numbers that each node has of its own are no part of the contract.
+DataContract WithoutOwnNumbers(DataContract contract) {
+  if (contract.input.over == InputScaling::Over::kNode) {
+    contract.input.mean.clear();
+    contract.input.std.clear();
+  }
+  return contract;
+}
+
+bool IsOfOutputs(ContractField field) {
+  return field == ContractField::kTask || field == ContractField::kClasses ||
+         field == ContractField::kLoss;
+}
+
+// Nothing is said of what was never stated.
+bool IsOpen(const DataContract& contract, ContractField field) {
+  switch (field) {
+    case ContractField::kClasses:
+      return contract.classes.empty();
+    case ContractField::kFeatures:
+      return contract.features.empty();
+    case ContractField::kShape:
+      return contract.shape.empty();
+    case ContractField::kLoss:
+      return contract.loss.empty();
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string ContractJson(const DataContract& contract) {
+  ordered_json input = {
+      {"divide", contract.input.divide},
+      {"per", std::string(core::PerName(contract.input.per))},
+      {"over", std::string(core::OverName(contract.input.over))}};
+  if (!contract.input.mean.empty()) {
+    input["mean"] = Numbers(contract.input.mean);
+    input["std"] = Numbers(contract.input.std);
+  }
+  const ordered_json document = {
+      {"task", std::string(core::TaskName(contract.task))},
+      {"classes", contract.classes},
+      {"features", contract.features},
+      {"shape", contract.shape},
+      {"input", input},
+      {"loss", contract.loss},
+      {"model", contract.model}};
+  // A name in a data file may be no UTF-8.
+  return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+absl::StatusOr<DataContract> ParseContractJson(absl::string_view text) {
+  DataContract contract;
+  try {
+    const json document = json::parse(text.begin(), text.end());
+    if (!document.is_object()) throw std::invalid_argument("it is no object");
+    std::string task;
+    std::string per;
+    std::string over;
+    json input = json::object();
+    Take(document, "task", task);
+    Take(document, "classes", contract.classes);
+    Take(document, "features", contract.features);
+    Take(document, "shape", contract.shape);
+    Take(document, "input", input);
+    Take(document, "loss", contract.loss);
+    Take(document, "model", contract.model);
+    if (!input.is_object()) throw std::invalid_argument("input is no object");
+    Take(input, "divide", contract.input.divide);
+    Take(input, "per", per);
+    Take(input, "over", over);
+    Take(input, "mean", contract.input.mean);
+    Take(input, "std", contract.input.std);
+    contract.task = task == core::TaskName(core::Task::kRegression)
+                        ? core::Task::kRegression
+                        : core::Task::kClassification;
+    contract.input.per = PerOf(per);
+    contract.input.over = OverOf(over);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the file's data contract cannot be read: ", error.what(),
+                     "; write the file again, or leave its metadata out"));
+  }
+  return contract;
+}
+
+absl::StatusOr<std::vector<std::string>> CheckFileContract(
+    const DataContract& file, const DataContract& node,
+    const ContractUse& use) {
+  std::vector<std::string> notes;
+  const DataContract theirs = WithoutOwnNumbers(file);
+  const DataContract ours = WithoutOwnNumbers(node);
+  for (const ContractField field : core::kContractFields) {
+    if (field == ContractField::kModel) continue;
+    const std::string a = core::FieldText(theirs, field);
+    const std::string b = core::FieldText(ours, field);
+    if (a == b || IsOpen(theirs, field) || IsOpen(ours, field)) continue;
+    const std::string both =
+        absl::StrCat("the file's model has ", core::FieldName(field), " ",
+                     Short(a), ", and this node ", Short(b));
+    const bool name =
+        field == ContractField::kClasses || field == ContractField::kFeatures;
+    const bool passes = (use.part && IsOfOutputs(field)) ||
+                        (use.other_names && name) ||
+                        field == ContractField::kLoss;
+    if (passes) {
+      notes.push_back(both);
+      continue;
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        both, "; its numbers would mean something else here. They come from ",
+        core::FieldCure(field),
+        name ? ". --force takes the file if only the names are others" : ""));
+  }
+  return notes;
+}
+
+}  // namespace dfl::app

@@ -1,0 +1,83 @@
+// Which models of neighbours lie too far away to be mixed with. A distance here
+// is the root mean square of the differences to the node's own model, over the
+// coordinates that came.
+//
+// A model is refused when its distance is above both
+//   - kNear times the root mean square of the own model: two honest models of
+//     one size are never further apart;
+//   - kTimes the usual distance: the largest of the medians of the last kKept
+//     distances of each *other* neighbour, so that nobody makes room for
+//     itself; of its own where there is no other.
+// The second bound widens with the time apart. A neighbour from which nothing
+// was taken for t rounds, or t seconds, may have moved on as long: (1 + t)
+// times, kWidest at most. When nothing was taken from anybody for t, it is this
+// node that was away, and there is no such limit. So a partition that heals is
+// no attack, and a node that refuses everybody does not do so for ever.
+//
+// Of the first kFirst models nothing is known yet: their bound is kAtFirst
+// times the largest of the own model's root mean square, the usual distance of
+// the others and 0.1.
+//
+// Pure bookkeeping. It keeps kKept numbers of each neighbour.
+#ifndef DFL_RUNTIME_GUARDS_MODEL_DISTANCES_H_
+#define DFL_RUNTIME_GUARDS_MODEL_DISTANCES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+
+namespace dfl::runtime {
+
+class ModelDistances {
+ public:
+  static constexpr double kNear = 2;
+  static constexpr double kTimes = 10;
+  static constexpr double kWidest = 10;
+  static constexpr double kAtFirst = 100;
+  static constexpr int64_t kFirst = 20;
+  static constexpr size_t kKept = 16;
+
+  // What is to be judged, and when.
+  struct Model {
+    double distance = 0;
+    double own = 0;     // root mean square of the own model
+    int64_t round = 0;  // the node's own
+    absl::Time now;
+  };
+
+  // The model begins anew: nothing is known.
+  void Begin(int64_t round, absl::Time now);
+  // Whether a model of `peer` may be taken: nullopt, and it is noted as taken;
+  // otherwise the bound that it is beyond.
+  std::optional<double> Judge(const NodeId& peer, const Model& model);
+
+ private:
+  struct Meeting {
+    int64_t round = 0;
+    absl::Time when;
+  };
+  struct Peer {
+    std::deque<double> recent;
+    Meeting last;
+  };
+
+  // How often as much as usual it may be after the time since `last`.
+  static double Widening(const Meeting& last, const Model& model);
+  // The largest of the other neighbours' medians; nullopt: there is none.
+  std::optional<double> UsualOfOthers(const NodeId& peer) const;
+  double Bound(const NodeId& peer, const Model& model) const;
+
+  std::map<NodeId, Peer> peers_;
+  Meeting begun_;
+  Meeting last_;  // with anybody
+  int64_t taken_ = 0;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_GUARDS_MODEL_DISTANCES_H_

@@ -1,0 +1,120 @@
+#include "daemon/app/models/contract_json.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace dfl::app {
+namespace {
+
+using core::DataContract;
+using core::InputScaling;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+DataContract Sample() {
+  DataContract contract;
+  contract.classes = {"cat", "dog \"x\"", "Zürich"};
+  contract.features = {"width", "height"};
+  contract.shape = {2};
+  contract.input = {255,
+                    InputScaling::Per::kFeature,
+                    InputScaling::Over::kGiven,
+                    {0.1F, 1e-9F},
+                    {0.3F, 7}};
+  contract.loss = "cross-entropy";
+  contract.model = std::string(64, 'a');
+  return contract;
+}
+
+TEST(ContractJson, ComesBackAsItWas) {
+  const std::string json = ContractJson(Sample());
+  EXPECT_THAT(json, AllOf(HasSubstr(R"("task":"classification")"),
+                          HasSubstr(R"("mean":[0.1,)")));
+  EXPECT_EQ(json.find('\n'), std::string::npos);
+  const auto read = ParseContractJson(json);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Sample());
+  DataContract plain;
+  plain.task = core::Task::kRegression;
+  EXPECT_EQ(*ParseContractJson(ContractJson(plain)), plain);
+}
+
+TEST(ContractJson, WhatIsNoContractIsRefused) {
+  for (const char* text : {"", "[", "{\"classes\": 5}", "{\"shape\": [\"a\"]}",
+                           "{\"input\": []}", "\xff"}) {
+    EXPECT_EQ(ParseContractJson(text).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << text;
+  }
+  // Of another version.
+  EXPECT_TRUE(ParseContractJson(R"({"task": "regression", "new": 1})").ok());
+}
+
+TEST(CheckFileContract, EachFieldIsComparedWithBothSides) {
+  const DataContract ours = Sample();
+  EXPECT_THAT(*CheckFileContract(ours, ours, {}), IsEmpty());
+  const auto refused = [&](auto change, const std::string& file,
+                           const std::string& node) {
+    DataContract theirs = ours;
+    change(theirs);
+    // Nobody can say that these differ in name alone.
+    const auto checked = CheckFileContract(theirs, ours, {false, true});
+    EXPECT_EQ(checked.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(checked.status().message()),
+                AllOf(HasSubstr(file), HasSubstr(node)));
+  };
+  refused([](DataContract& c) { c.task = core::Task::kRegression; },
+          "task regression", "classification");
+  refused([](DataContract& c) { c.shape = {3}; }, "shape [3]", "[2]");
+  refused([](DataContract& c) { c.input.divide = 1; }, "{divide: 1,",
+          "{divide: 255,");
+  refused([](DataContract& c) { c.input.mean[0] = 0.5F; }, "0.5", "0.1");
+  // Another model is told apart by its tensors.
+  DataContract other = ours;
+  other.model = std::string(64, 'b');
+  EXPECT_TRUE(CheckFileContract(other, ours, {}).ok());
+}
+
+TEST(CheckFileContract, NamesMayBeOthersIfSomebodySaysSo) {
+  const DataContract ours = Sample();
+  DataContract theirs = ours;
+  theirs.classes = {"Katze", "Hund", "Zürich"};
+  theirs.features = {"b", "h"};
+  const auto refused = CheckFileContract(theirs, ours, {});
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("\"Katze\""), HasSubstr("\"cat\""),
+                    HasSubstr("--force")));
+  const auto taken = CheckFileContract(theirs, ours, {false, true});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_THAT(*taken, ElementsAre(HasSubstr("classes"), HasSubstr("features")));
+}
+
+TEST(CheckFileContract, APartMayHaveAnotherHead) {
+  const DataContract ours = Sample();
+  DataContract theirs = ours;
+  theirs.classes = {"a", "b"};
+  theirs.loss = "huber";
+  EXPECT_FALSE(CheckFileContract(theirs, ours, {}).ok());
+  const auto taken = CheckFileContract(theirs, ours, {true, false});
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_THAT(*taken, ElementsAre(HasSubstr("classes"), HasSubstr("loss")));
+  theirs.shape = {9};  // its inputs are not
+  EXPECT_FALSE(CheckFileContract(theirs, ours, {true, false}).ok());
+}
+
+TEST(CheckFileContract, NumbersThatEachNodeHasOfItsOwnAreNotCompared) {
+  DataContract ours = Sample();
+  ours.input.over = InputScaling::Over::kNode;
+  DataContract theirs = ours;
+  theirs.input.mean = {9, 9};
+  ours.input.mean.clear();
+  ours.input.std.clear();
+  EXPECT_TRUE(CheckFileContract(theirs, ours, {}).ok());
+}
+
+}  // namespace
+}  // namespace dfl::app
