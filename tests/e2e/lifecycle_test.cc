@@ -350,7 +350,7 @@ TEST_F(Lifecycle, KilledItGoesOnWithItsPlan) {
   const client::NodeStatus after = daemon.Status();
   EXPECT_EQ(after.run_id, "alone");
   EXPECT_EQ(after.plan_version, before.plan_version);
-  EXPECT_EQ(after.fingerprint, before.fingerprint);
+  EXPECT_EQ(after.contract, before.contract);
   EXPECT_NE(after.incarnation, before.incarnation);
   EXPECT_EQ(daemon.Stop()->code, 0);
 }

@@ -140,10 +140,10 @@ TEST_F(DataCommand, EachFieldInWhichTargetsDifferIsRefused) {
           Apply(kOpen, dry_run ? std::vector<std::string>{"--dry-run"}
                                : std::vector<std::string>());
       EXPECT_EQ(refused.code, 1);
-      EXPECT_THAT(refused.err,
-                  AllOf(HasSubstr("nothing was applied"),
-                        HasSubstr("\n" + c.field + ": "), HasSubstr(c.first),
-                        HasSubstr(c.second), HasSubstr("to mend it, set ")));
+      EXPECT_THAT(refused.err, AllOf(HasSubstr("nothing was applied"),
+                                     HasSubstr("dflctl: " + c.field + ": "),
+                                     HasSubstr(c.first), HasSubstr(c.second),
+                                     HasSubstr("to mend it, set ")));
     }
     ExpectNothingApplied();
   }

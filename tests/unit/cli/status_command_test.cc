@@ -47,7 +47,11 @@ TEST_F(CliTest, StatusIsATableWithARowANode) {
       "ring      2 (3 waits)         0/2  1.23 MB     999 B  plant-4 (364 d)\n"
       "gateway-12  idle              0       0       -      -  -          "
       "-         -                   0/0      0 B       0 B  -\n");
-  EXPECT_THAT(result.err, IsEmpty());
+  EXPECT_EQ(result.err,
+            "dflctl: warning: box-1: 3 mini-batches gave no gradient and were "
+            "passed over\n"
+            "dflctl: warning: box-1: 7 models of neighbours were not mixed "
+            "with, since they lay too far away\n");
 }
 
 TEST_F(CliTest, StatusInJsonHasRawNumbersUnderStableKeys) {

@@ -211,8 +211,7 @@ TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
                  {"incarnation", "run_id", "knobs", "weights", "spectral_gap",
                   "member_count", "format", "model", "contract",
                   "parameter_count", "buffer_count", "train_rows", "test_rows",
-                  "epochs", "stop_epochs", "gradients", "failed_gradients",
-                  "skipped_batches", "far_models", "alone",
+                  "epochs", "stop_epochs", "gradients",
                   // Only mass_imbalance is a reason for a note.
                   "gauges", "steps_per_second", "training_seconds",
                   "longest_step_gap_seconds", "dense_bytes_sent", "models_sent",
@@ -222,8 +221,7 @@ TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
   peer.set_neighbour(true);
   peer.set_phase(pb::PHASE_IDLE);
   ExpectShownBut(with_peer, InPeer, PeersText,
-                 {"models_sent", "models_received", "rejected", "mixing",
-                  "not_mixing", "disagrees"});
+                 {"models_sent", "models_received", "rejected", "disagrees"});
 }
 
 }  // namespace

@@ -461,11 +461,10 @@ TEST(SafetensorsImport, TheMetadataIsLookedAtBeforeAnyValue) {
 
 TEST(SafetensorsSource, OtherTensorsStandBesideTheTrainedOnes) {
   const std::vector<int64_t> counter = {1, -2};
-  const std::string flags = "\1\0\1";
+  const std::string flags("\1\0\1", 3);
   auto source = SafetensorsSource::Create(
       Model(), kParameters, kBuffers, {},
-      {{"flags", "BOOL", {3}, absl::string_view(flags.data(), 3)},
-       {"steps", "I64", {2}, BytesOf(counter)}});
+      {{"flags", "BOOL", {3}, flags}, {"steps", "I64", {2}, BytesOf(counter)}});
   ASSERT_TRUE(source.ok()) << source.status();
   const std::string bytes = WholeFile(*source);
   uint64_t length = 0;
