@@ -275,7 +275,7 @@ TEST_F(Contract, EachFieldInWhichTwoNodesDifferIsRefusedAtApply) {
 
   // The model alone: other code under the same path, which is below the folder
   // in which each daemon was started.
-  for (const char* name : {"a", "b"}) {
+  for (const std::string name : {"a", "b"}) {
     std::filesystem::create_directory(File(name + ".box"));
   }
   ASSERT_EQ(
