@@ -321,7 +321,7 @@ class CsvReader {
       if (!course.rises || !course.whole || rows_of_file_ < 3) continue;
       const std::string name = columns_.NameOf(i);
       const bool nameless =
-          !columns_.names.empty() && absl::StartsWith(name, "Unnamed: ");
+          !columns_.names.empty() && absl::StartsWith(name, kNameless);
       if (!nameless && rows_of_file_ < kManyRows) continue;
       std::string cure = DropCure(columns_, i);
       if (!warned_.insert(cure).second) continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -217,6 +218,11 @@ absl::Status Match(const ColumnMatch& match, CsvColumns* columns,
   const std::vector<std::string> missing = Lacking(own, match.features);
   const std::vector<std::string> extra = Lacking(match.features, own);
   if (!missing.empty() || !extra.empty()) {
+    // An index that was written to the first file alone.
+    const auto index = std::find_if(missing.begin(), missing.end(),
+                                    [](const std::string& name) {
+                                      return absl::StartsWith(name, kNameless);
+                                    });
     return WrongContent(
         path, AtLine(line),
         absl::StrCat(
@@ -298,10 +304,9 @@ absl::StatusOr<CsvColumns> ChooseColumns(const DataSpec& spec,
                                          int64_t line) {
   CsvColumns columns;
   columns.names = std::move(names);
-  // pandas gives a column without a name this one when it reads it again.
   int nameless = 0;
   for (std::string& name : columns.names) {
-    if (name.empty()) name = absl::StrCat("Unnamed: ", nameless++);
+    if (name.empty()) name = absl::StrCat(kNameless, nameless++);
   }
   const bool by_name = !match.features.empty() && !columns.names.empty();
   // By its index the label may be another column in this file.

@@ -34,6 +34,9 @@ absl::StatusOr<bool> StartsWithHeader(const DataSpec& spec,
                                       absl::Span<const CsvLine> lines,
                                       const std::string& path);
 
+// Begins the name of a column without one, as pandas has it: "Unnamed: 0".
+inline constexpr absl::string_view kNameless = "Unnamed: ";
+
 struct CsvColumns {
   static constexpr int64_t kNone = -1;
   std::vector<std::string> names;   // of all columns; empty: no header

@@ -141,7 +141,7 @@ class Contract : public testing::Test {
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_THAT(refused.err,
                 AllOf(HasSubstr("nothing was applied"),
-                      HasSubstr("\n" + field + ": "), HasSubstr(first),
+                      HasSubstr("dflctl: " + field + ": "), HasSubstr(first),
                       HasSubstr(second), HasSubstr("to mend it, set")));
     for (const auto& node : nodes_) {
       const auto held = node->client().Plan();

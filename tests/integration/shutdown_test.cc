@@ -22,6 +22,7 @@ constexpr char kScenario[] =
     "model: {kind: linear, classes: 0}\n"
     "algorithm: {name: local}\n"
     "batch_size: 10\n"
+    "stop: {steps: 10000}\n"
     "network:\n"
     "  problem: {kind: linear, n: 4, rows: 30}\n";
 

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -83,6 +84,8 @@ bool DaemonProcess::Start() {
     absl::StrAppend(&yaml, options_.data_yaml);
   }
   WriteFile(base + ".yaml", yaml + options_.extra_yaml);
+  // A daemon of this name that the test had before may have left one.
+  std::filesystem::remove(ready_file);
 
   Process::Options start;
   start.command = options_.wrapper;

@@ -105,7 +105,14 @@ class Fixing {
   }
 
   bool FixClasses() {
-    if (*out_.task == Task::kRegression) return true;
+    if (*out_.task == Task::kRegression) {
+      if (!out_.classes.has_value() || out_.classes->empty()) return true;
+      return WrongText(absl::StrCat(
+          "classes: the plan says ", NamesText(*out_.classes),
+          ", and a regression has none; to mend it, remove data.classes from "
+          "the plan, or set data.task: classification there and on every "
+          "node"));
+    }
     if (out_.classes.has_value()) {
       for (std::string& name : *out_.classes) name = CanonicalLabel(name);
       return AllKnown(*out_.classes, "the plan");
