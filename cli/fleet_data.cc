@@ -84,6 +84,34 @@ void WarnOfOthers(Context& context, const core::RunPlan& plan,
       "apply to all members at once where you can"));
 }
 
+// What a person should look at, once for all targets that say it.
+void WarnOfData(Context& context, const std::vector<client::NodeData>& data) {
+  constexpr size_t kShown = 10;
+  constexpr size_t kNames = 3;
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> nodes;  // by warning
+  for (const client::NodeData& of_node : data) {
+    for (const std::string& warning : of_node.warnings) {
+      if (nodes[warning].empty()) order.push_back(warning);
+      nodes[warning].push_back(of_node.node);
+    }
+  }
+  for (size_t i = 0; i < order.size() && i < kShown; ++i) {
+    std::vector<std::string> names = nodes[order[i]];
+    const size_t count = names.size();
+    if (count > kNames) names.resize(kNames);
+    context.Warn(absl::StrCat(
+        "the data of ", absl::StrJoin(names, ", "),
+        count > kNames ? absl::StrCat(" and ", count - kNames, " more") : "",
+        ": ", order[i]));
+  }
+  if (order.size() > kShown) {
+    context.Warn(absl::StrCat(order.size() - kShown,
+                              " more warnings about the data of these nodes: "
+                              "dflctl data show"));
+  }
+}
+
 }  // namespace
 
 core::DataOffer OfferOf(const client::NodeData& data) {
@@ -197,6 +225,7 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
   FleetData fleet{plan.data, {}};
   std::vector<std::string> unfit;
   std::vector<core::NamedOffer> offers;
+  std::vector<client::NodeData> said;
   std::set<std::string> asked;
   for (const auto& answer : answers) {
     const absl::Status status = answer.result.status();
@@ -205,6 +234,7 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
       offers.push_back(
           {data.node.empty() ? answer.target : data.node, OfferOf(data)});
       asked.insert(data.node);
+      said.push_back(data);
     } else if (absl::IsUnimplemented(status)) {
       context.Warn(absl::StrCat(
           answer.target,
@@ -222,6 +252,7 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
         unfit.size() == 1 ? " target" : " targets",
         ", so nothing was applied:\n", absl::StrJoin(unfit, "\n")));
   }
+  WarnOfData(context, said);
   if (offers.empty()) return fleet;
   absl::StatusOr<core::DataSection> fixed =
       core::Fix(plan.data, plan.model.classes, offers);

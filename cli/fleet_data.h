@@ -44,9 +44,9 @@ struct FleetData {
 };
 
 // Asks the targets in `ask` what their data are under `plan`, and fixes what
-// its section leaves open. Says on stderr which targets are too old to be
-// compared, and which members of the plan were not asked where something was
-// fixed without them.
+// its section leaves open. Says on stderr what a person should look at in the
+// data, which targets are too old to be compared, and which members of the plan
+// were not asked where something was fixed without them.
 // Errors: FAILED_PRECONDITION where they disagree with each other or with the
 // plan: both sides' values, and the setting that mends it; or where a target's
 // data do not fit the model.

@@ -22,7 +22,8 @@
 
 namespace dfl::app {
 
-// Thread-compatible. Offer, Build and Report are called on the setup thread.
+// Thread-compatible. Offer, Report, Warnings and Build are called on the setup
+// thread.
 class LearnerFactory {
  public:
   virtual ~LearnerFactory() = default;
@@ -37,6 +38,11 @@ class LearnerFactory {
 
   // The rows and where they come from, for people and programs.
   virtual control::DataReport Report() = 0;
+
+  // What a person should look at in the rows if they are scaled like this; that
+  // of Report is for the settings' own scaling.
+  virtual std::vector<std::string> Warnings(
+      const core::InputScaling& scaling) = 0;
 
   // A learner for `spec` on this node's rows, brought into the form of
   // `contract`: labels have its numbers, columns its order, raw values its

@@ -127,6 +127,7 @@ absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
     DFL_ASSIGN_OR_RETURN(data.offer, learners_.Offer(nullptr, {}));
     DFL_RETURN_IF_ERROR(core::CheckNames(data.offer));
     if (data.contract.has_value()) {
+      data.report.warnings = learners_.Warnings(data.contract->input);
       data.offer.loss = data.contract->loss;
       data.offer.model = data.contract->model;
     }
@@ -136,6 +137,7 @@ absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
                        config::ParsePlan(yaml, "plan"));
   DFL_ASSIGN_OR_RETURN(data.offer, learners_.Offer(&plan.model, plan.data));
   DFL_RETURN_IF_ERROR(core::CheckNames(data.offer));
+  data.report.warnings = learners_.Warnings(data.offer.input);
   return data;
 }
 

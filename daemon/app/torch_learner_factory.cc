@@ -69,13 +69,14 @@ class TorchLearnerFactory final : public LearnerFactory {
   }
 
   control::DataReport Report() override {
-    if (!report_.has_value()) {
-      report_ = ToControl(
-          data::Describe(data_.train, data_.test ? &*data_.test : nullptr,
-                         data_.standardizer),
-          data::FormatName(settings_.common.format));
-    }
-    return *report_;
+    return ToControl(Described(), data::FormatName(settings_.common.format));
+  }
+
+  std::vector<std::string> Warnings(
+      const core::InputScaling& scaling) override {
+    return data::WarningsUnder(Described(),
+                               scaling.per != core::InputScaling::Per::kNone,
+                               scaling.divide);
   }
 
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
@@ -128,10 +129,18 @@ class TorchLearnerFactory final : public LearnerFactory {
   }
 
  private:
+  const data::DataReport& Described() {
+    if (!report_.has_value()) {
+      report_ = data::Describe(data_.train, data_.test ? &*data_.test : nullptr,
+                               data_.standardizer);
+    }
+    return *report_;
+  }
+
   const config::NodeData data_;
   const config::DataSettings settings_;
   const learner::LearnerOptions options_;
-  std::optional<control::DataReport> report_;  // once somebody has asked
+  std::optional<data::DataReport> report_;  // once somebody has asked
 
   mutable absl::Mutex mutex_;
   // Of the learner that was built last.

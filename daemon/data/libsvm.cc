@@ -83,7 +83,8 @@ class LibsvmReader {
     const int64_t d = spec_.features > 0 ? spec_.features : sparse_.features;
     if (d == 0) {
       return WrongContent(last, AtLine(1), "no row has a feature",
-                          "index:value after the label");
+                          "index:value after the label; data.features is the "
+                          "width of rows that are all zero");
     }
     const std::string& place_path =
         sparse_.widest_path.empty() ? last : sparse_.widest_path;

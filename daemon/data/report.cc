@@ -109,11 +109,27 @@ std::string FeatureNames(const DataReport& report,
           : "");
 }
 
+// What was divided before is divided again: as if all of it were 0.
+void WarnOfDivision(double divide, double least, double most,
+                    DataReport* report) {
+  constexpr double kMuch = 100;
+  if (divide < kMuch || least < 0 || most > 1 || most == 0) return;
+  report->warnings.push_back(absl::StrCat(
+      "all features lie in 0 to 1 and are divided by ", Number(divide), "; ",
+      report->are_bytes
+          ? "if they are no pixels, set data.divide: 1"
+          : absl::StrCat("if they were divided before, multiply them by ",
+                         Number(divide),
+                         " in the files, or divide those of the other nodes "
+                         "and set data.divide: 1")));
+}
+
 void WarnOfFeatures(bool standardised, double divide, DataReport* report) {
   std::vector<size_t> constant;
   std::vector<size_t> wide;
   std::vector<size_t> inexact;
   bool pixels = !report->are_bytes && divide == 1 && !standardised;
+  double least = 0;
   double most = 0;
   for (size_t i = 0; i < report->features.size(); ++i) {
     const FeatureReport& feature = report->features[i];
@@ -123,10 +139,12 @@ void WarnOfFeatures(bool standardised, double divide, DataReport* report) {
     if (reach / divide > 1000 && !standardised) wide.push_back(i);
     if (reach > 16777216) inexact.push_back(i);
     pixels = pixels && feature.least >= 0 && feature.most <= 255;
+    least = std::min(least, feature.least);
     most = std::max(most, feature.most);
   }
   pixels = pixels && most >= 128 &&
            (report->are_channels || report->features.size() >= 16);
+  WarnOfDivision(divide, least, most, report);
   std::vector<std::string>& warnings = report->warnings;
   if (pixels) {
     warnings.push_back(
@@ -153,8 +171,11 @@ void WarnOfFeatures(bool standardised, double divide, DataReport* report) {
       constant.size() < report->features.size()) {
     warnings.push_back(
         absl::StrCat(FeatureNames(*report, constant),
-                     constant.size() == 1 ? " has" : " have",
-                     " the same value in every row, and teach nothing"));
+                     constant.size() == 1
+                         ? " has the same value in every row, and carries no "
+                           "information"
+                         : " have the same value in every row, and carry no "
+                           "information"));
   }
   if (constant.size() == report->features.size()) {
     warnings.push_back("every feature has the same value in every row");
@@ -241,8 +262,17 @@ DataReport Describe(const DatasetView& train, const DatasetView* test,
   }
   report.scaling = ScalingText(train, scaling);
   WarnOfClasses(&report);
+  report.unscaled_warnings = report.warnings;
   WarnOfFeatures(!scaling.mean().empty(), scaling.DivideOf(dataset), &report);
   return report;
+}
+
+std::vector<std::string> WarningsUnder(const DataReport& report,
+                                       bool standardised, double divide) {
+  DataReport copy = report;
+  copy.warnings = copy.unscaled_warnings;
+  WarnOfFeatures(standardised, divide, &copy);
+  return copy.warnings;
 }
 
 std::string ReportText(const DataReport& report) {

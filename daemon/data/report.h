@@ -47,7 +47,9 @@ struct DataReport {
   std::optional<SetReport> test;
   std::string scaling;  // "bytes / 255, then ...", for people
   int64_t memory_bytes = 0;
-  // A sentence each, with the cure.
+  // A sentence each, with the cure: those that hold however values are scaled,
+  // and all of them.
+  std::vector<std::string> unscaled_warnings;
   std::vector<std::string> warnings;
 };
 
@@ -55,6 +57,11 @@ struct DataReport {
 // becomes of raw values.
 DataReport Describe(const DatasetView& train, const DatasetView* test,
                     const Standardizer& scaling);
+
+// The warnings of `report`, were raw values divided by `divide`, and
+// standardised or not.
+std::vector<std::string> WarningsUnder(const DataReport& report,
+                                       bool standardised, double divide);
 
 // Lines for a person; a warning is a line that starts with "warning: ".
 std::string ReportText(const DataReport& report);

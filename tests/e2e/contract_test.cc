@@ -160,75 +160,6 @@ constexpr char kCsv[] =
 constexpr char kOther[] =
     "{format: csv, label_column: y, train: {paths: [\"{}/b.csv\"]}}";
 
-TEST_F(Contract, TheSameClassHasTheSameNumberEverywhere) {
-  struct Case {
-    std::string name;
-    std::vector<std::string> labels;
-    std::string settings;  // of both
-  };
-  // b lacks the class in the middle: numbers of its own would be wrong.
-  const std::vector<Case> cases = {
-      {"integers", {"1", "2", "3"}, "classes: 3, "},
-      {"words", {"cat", "dog", "fox"}, ""},
-      {"spellings", {"1", "2.0", "+3"}, ""},
-  };
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.name);
-    const std::vector<std::string> names = {"x0", "x1", "x2"};
-    WriteRows(File("a.csv"), names, c.labels, {0, 1, 2}, 90);
-    WriteRows(File("test.csv"), names, c.labels, {0, 1, 2}, 60);
-    WriteRows(File("b.csv"), names, c.labels, {0, 2}, 90);
-    nodes_.clear();
-    Start("a", absl::StrReplaceAll(kCsv,
-                                   {{"{format", "{" + c.settings + "format"}}));
-    Start("b", absl::StrReplaceAll(kOther,
-                                   {{"{format", "{" + c.settings + "format"}}));
-    const Outcome applied = Apply(kPlan);
-    ASSERT_EQ(applied.exit_code, 0) << applied.err;
-    EXPECT_THAT(applied.err, HasSubstr("+ data:"));
-    EXPECT_GE(TrainedAccuracy(), 0.9);
-    for (const auto& node : nodes_) EXPECT_TRUE(node->Stop().has_value());
-    std::filesystem::remove_all(File("a.state"));
-    std::filesystem::remove_all(File("b.state"));
-  }
-}
-
-TEST_F(Contract, OneLabelInAFileOfTwo) {
-  const auto write = [&](const std::string& name, bool both) {
-    std::ofstream out(File(name));
-    for (int r = 0; r < 60; ++r) {
-      const int label = both ? 1 + r % 2 : 1;
-      out << label << " 1:" << (label == 1 ? 2.5 : -2.5) + (r % 7 - 3) / 10.0
-          << " 2:" << (r % 5) / 10.0 << "\n";
-    }
-  };
-  write("a.svm", true);
-  write("test.svm", true);
-  write("b.svm", false);
-  Start("a",
-        "{format: libsvm, classes: 2, features: 2, train: {paths: "
-        "[\"{}/a.svm\"]}, test: {paths: [\"{}/test.svm\"]}}");
-  Start("b",
-        "{format: libsvm, classes: 2, features: 2, train: {paths: "
-        "[\"{}/b.svm\"]}}");
-  const Outcome applied = Apply(kPlan);
-  ASSERT_EQ(applied.exit_code, 0) << applied.err;
-  EXPECT_GE(TrainedAccuracy(), 0.9);
-}
-
-TEST_F(Contract, ColumnsInAnotherOrderAreMatchedByName) {
-  const std::vector<std::string> labels = {"0", "1", "2"};
-  WriteRows(File("a.csv"), {"x0", "x1", "x2"}, labels, {0, 1, 2}, 90);
-  WriteRows(File("b.csv"), {"x2", "x0", "x1"}, labels, {0, 1, 2}, 90);
-  WriteRows(File("test.csv"), {"x1", "x2", "x0"}, labels, {0, 1, 2}, 60);
-  Start("a", kCsv);
-  Start("b", kOther);
-  const Outcome applied = Apply(kPlan);
-  ASSERT_EQ(applied.exit_code, 0) << applied.err;
-  EXPECT_THAT(applied.err, HasSubstr("+   features: [x0, x1, x2]"));
-  EXPECT_GE(TrainedAccuracy(), 0.9);
-}
-
 TEST_F(Contract, EachFieldInWhichTwoNodesDifferIsRefusedAtApply) {
   const std::vector<std::string> names = {"x0", "x1", "x2"};
   const std::vector<std::string> labels = {"0", "1", "2"};
@@ -294,18 +225,6 @@ TEST_F(Contract, EachFieldInWhichTwoNodesDifferIsRefusedAtApply) {
   ExpectRefused(absl::StrReplaceAll(kPlan, {{"kind: logistic",
                                              "kind: torchscript, path: m.pt"}}),
                 "model", "a says ", "b says ");
-}
-
-TEST_F(Contract, WidthsOfSparseFilesAreComparedAtApply) {
-  std::ofstream(File("a.svm")) << "0 1:1 8:1\n1 2:1 3:1\n2 3:1 4:1\n";
-  std::ofstream(File("b.svm")) << "0 1:1 7:1\n1 2:1 3:1\n2 3:1 4:1\n";
-  Start("a", "{format: libsvm, train: {paths: [\"{}/a.svm\"]}}");
-  Start("b", "{format: libsvm, train: {paths: [\"{}/b.svm\"]}}");
-  ExpectRefused(kPlan, "shape", "a says [8] at least", "b says [7] at least");
-  EXPECT_THAT(Apply(kPlan).err, HasSubstr("data.features"));
-  // What the message says to do helps.
-  const Outcome applied = Apply(std::string(kPlan) + "data: {shape: [8]}\n");
-  EXPECT_EQ(applied.exit_code, 0) << applied.err;
 }
 
 TEST_F(Contract, MeanAndStdOverTheNetworkAreTheSameOnAllNodes) {

@@ -111,6 +111,10 @@ class AnalyticLearnerFactory final : public app::LearnerFactory {
     return offer;
   }
   control::DataReport Report() override { return {}; }
+  std::vector<std::string> Warnings(
+      const core::InputScaling& /*scaling*/) override {
+    return {};
+  }
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       const core::ModelSpec& /*spec*/, const core::DataContract& /*contract*/,
       int64_t /*batch_size*/) override {

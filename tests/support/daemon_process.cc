@@ -37,6 +37,38 @@ void WriteBlobs(const std::string& path, int64_t rows, int64_t features,
   }
 }
 
+namespace {
+
+std::string SettingsOf(const DaemonProcess::Options& options) {
+  const std::string base = absl::StrCat(options.folder, "/", options.name);
+  std::string yaml = absl::StrCat(
+      "name: ", options.name, "\nstate_dir: ", base, ".state",
+      options.tls_folder.empty()
+          ? "\nsecurity: insecure"
+          : absl::StrCat("\nsecurity: tls\ntls: {folder: ", options.tls_folder,
+                         "}"),
+      "\npeers: [",
+      absl::StrJoin(options.peers, ", ",
+                    [](std::string* out, const std::string& peer) {
+                      absl::StrAppend(out, "\"", peer, "\"");
+                    }),
+      "]\npeer:\n  listen: [\"127.0.0.1:", options.port,
+      "\"]\ncontrol:\n  socket: ", base, ".sock\ncompute:\n  threads: 1\n");
+  if (options.data_yaml.empty()) {
+    absl::StrAppend(&yaml, "data:\n  format: csv\n  header: no\n",
+                    "  label_column: -1\n  classes: 3\n  train: {paths: [",
+                    options.train_csv, "]}\n");
+    if (!options.test_csv.empty()) {
+      absl::StrAppend(&yaml, "  test: {paths: [", options.test_csv, "]}\n");
+    }
+  } else {
+    absl::StrAppend(&yaml, options.data_yaml);
+  }
+  return yaml + options.extra_yaml;
+}
+
+}  // namespace
+
 DaemonProcess::DaemonProcess(Options options) : options_(std::move(options)) {
   Reconnect();
 }
@@ -60,30 +92,8 @@ bool DaemonProcess::Start() {
   ++starts_;
   const std::string base = absl::StrCat(options_.folder, "/", options_.name);
   const std::string ready_file = absl::StrCat(base, ".", starts_, ".ready");
-  std::string yaml = absl::StrCat(
-      "name: ", options_.name, "\nstate_dir: ", base, ".state",
-      options_.tls_folder.empty()
-          ? "\nsecurity: insecure"
-          : absl::StrCat("\nsecurity: tls\ntls: {folder: ", options_.tls_folder,
-                         "}"),
-      "\npeers: [",
-      absl::StrJoin(options_.peers, ", ",
-                    [](std::string* out, const std::string& peer) {
-                      absl::StrAppend(out, "\"", peer, "\"");
-                    }),
-      "]\npeer:\n  listen: [\"127.0.0.1:", options_.port,
-      "\"]\ncontrol:\n  socket: ", base, ".sock\ncompute:\n  threads: 1\n");
-  if (options_.data_yaml.empty()) {
-    absl::StrAppend(&yaml, "data:\n  format: csv\n  header: no\n",
-                    "  label_column: -1\n  classes: 3\n  train: {paths: [",
-                    options_.train_csv, "]}\n");
-    if (!options_.test_csv.empty()) {
-      absl::StrAppend(&yaml, "  test: {paths: [", options_.test_csv, "]}\n");
-    }
-  } else {
-    absl::StrAppend(&yaml, options_.data_yaml);
-  }
-  WriteFile(base + ".yaml", yaml + options_.extra_yaml);
+  WriteFile(base + ".yaml", options_.whole_yaml.empty() ? SettingsOf(options_)
+                                                        : options_.whole_yaml);
   // A daemon of this name that the test had before may have left one.
   std::filesystem::remove(ready_file);
 

@@ -33,6 +33,9 @@ class DaemonProcess {
     std::string test_csv;  // "" = none
     // In place of the section made from the two: "data:\n  ...".
     std::string data_yaml;
+    // In place of all settings that would be made from these options. Its
+    // socket is FOLDER/NAME.sock; it has one peer listener, of any port.
+    std::string whole_yaml;
     std::vector<std::string> peers;
     // Folder of its ca.pem, cert.pem and key.pem; "": it is insecure.
     std::string tls_folder;

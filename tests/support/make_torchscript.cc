@@ -4,7 +4,6 @@
 //   (nothing)   a running mean, which is a floating-point buffer
 //   endless     as well; a later forward pass never comes back while it trains:
 //               not those in which a node tries it before it accepts a plan
-//   batch-norm  a batch normalisation without a guard against one row
 //   frozen      the hidden layer is a frozen part, saved in evaluation mode,
 //               with a batch normalisation
 //
@@ -81,12 +80,10 @@ void DefineEndless(torch::jit::Module& net) {
   )");
 }
 
-torch::jit::Module BatchNorm(bool frozen) {
-  torch::jit::Module norm = Part("Norm", !frozen);
-  norm.register_parameter(
-      "weight", torch::ones({kHidden}).set_requires_grad(!frozen), false);
-  norm.register_parameter(
-      "bias", torch::zeros({kHidden}).set_requires_grad(!frozen), false);
+torch::jit::Module FrozenBatchNorm() {
+  torch::jit::Module norm = Part("Norm", false);
+  norm.register_parameter("weight", torch::ones({kHidden}), false);
+  norm.register_parameter("bias", torch::zeros({kHidden}), false);
   norm.register_buffer("running_mean", torch::zeros({kHidden}));
   norm.register_buffer("running_var", torch::ones({kHidden}));
   norm.register_buffer("num_batches_tracked", torch::zeros({}, torch::kLong));
@@ -101,21 +98,10 @@ torch::jit::Module BatchNorm(bool frozen) {
   return norm;
 }
 
-// The hidden layer with a batch normalisation is in the model, or is a frozen
-// part of it.
-void DefineNormalised(torch::jit::Module& net) {
-  net.register_module("norm", BatchNorm(false));
-  net.define(R"(
-    def forward(self, x):
-        h = self.norm.forward(torch.matmul(x, self.first.t()))
-        return torch.matmul(torch.relu(h), self.last.t())
-  )");
-}
-
 void DefineFrozen(torch::jit::Module& net, int64_t features) {
   torch::jit::Module backbone = Part("Backbone", false);
   backbone.register_parameter("first", Spread(kHidden, features), false);
-  backbone.register_module("norm", BatchNorm(true));
+  backbone.register_module("norm", FrozenBatchNorm());
   backbone.define(R"(
     def forward(self, x):
         return self.norm.forward(torch.matmul(x, self.first.t()))
@@ -138,8 +124,6 @@ torch::jit::Module MakeNet(const std::string& kind, int64_t features,
       "last", Spread(classes, kHidden).set_requires_grad(true), false);
   if (kind == "frozen") {
     DefineFrozen(net, features);
-  } else if (kind == "batch-norm") {
-    DefineNormalised(net);
   } else if (kind == "endless") {
     DefineEndless(net);
   } else {
@@ -155,10 +139,9 @@ int main(int argc, char** argv) {
     return PrintValues(argv[2]);
   }
   const std::string kind = argc == 5 ? argv[4] : "";
-  if (argc != 4 && kind != "endless" && kind != "batch-norm" &&
-      kind != "frozen") {
+  if (argc != 4 && kind != "endless" && kind != "frozen") {
     std::cerr << "usage: make_torchscript FILE FEATURES CLASSES "
-                 "[endless|batch-norm|frozen]\n"
+                 "[endless|frozen]\n"
                  "       make_torchscript --values FILE\n";
     return 2;
   }

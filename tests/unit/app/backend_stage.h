@@ -81,6 +81,10 @@ class FakeLearners final : public LearnerFactory {
     report.train_rows = 150;
     return report;
   }
+  std::vector<std::string> Warnings(
+      const core::InputScaling& scaling) override {
+    return {absl::StrCat("divided by ", scaling.divide)};
+  }
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       const core::ModelSpec& /*spec*/, const core::DataContract& contract,
       int64_t /*batch_size*/) override {

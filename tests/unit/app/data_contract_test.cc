@@ -105,6 +105,11 @@ TEST_F(DataContractTest, TheNodeTellsWhatItsDataAre) {
   data = stage_->Data(kPlanYaml);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->offer.loss, "mse");
+  // What the rows would be like under this plan.
+  EXPECT_EQ(data->report.train_rows, 0);
+  EXPECT_THAT(
+      data->report.warnings,
+      ElementsAre(absl::StrCat("divided by ", data->offer.input.divide)));
   EXPECT_EQ(stage_->backend().Plan().version, 0u);
   EXPECT_FALSE(stage_->Data("model: {kind: lienar}").ok());
   ASSERT_TRUE(stage_->Apply(Stating("features: [bp, age]")).ok());

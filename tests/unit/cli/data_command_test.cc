@@ -95,6 +95,26 @@ TEST_F(DataCommand, TheFirstApplyFixesWhatThePlanLeavesOpen) {
   EXPECT_THAT(a_->asked()[0], HasSubstr("kind: logistic"));
 }
 
+TEST_F(DataCommand, WhatIsOddInTheDataIsToldAtTheFirstApply) {
+  NodeData odd = Patients();
+  odd.report.warnings = {"b.csv: column 0 has no name"};
+  b_->SetData(odd);
+  const Result applied = Apply(kOpen);
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  EXPECT_THAT(applied.err, HasSubstr("warning: the data of box-2: b.csv: "
+                                     "column 0 has no name\n"));
+  // It is no part of later changes.
+  EXPECT_THAT(Run({"set", "stop.steps=9"}).err, Not(HasSubstr("the data of")));
+  // Refused: the more so. What all say is said once.
+  odd.offer.shape = {3};
+  b_->SetData(odd);
+  NodeData also = Patients();
+  also.report.warnings = odd.report.warnings;
+  a_->SetData(also);
+  EXPECT_THAT(Apply(kOpen, {"--new-run"}).err,
+              HasSubstr("warning: the data of box-1, box-2: b.csv: "));
+}
+
 TEST_F(DataCommand, LabelsAreTheUnionOfAllTargets) {
   NodeData some = Patients();
   some.offer.classes = {"2"};

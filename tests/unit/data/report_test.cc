@@ -66,6 +66,28 @@ TEST(Report, WarnsOfFloatsThatLookLikePixels) {
   EXPECT_THAT(divided.warnings, Not(Contains(HasSubstr("data.divide"))));
 }
 
+TEST(Report, WarnsOfWhatIsDividedASecondTime) {
+  const DatasetView view = ViewOf("d", "0,1,a\n0.5,0.25,b\n");
+  EXPECT_THAT(Describe(view, nullptr, Standardizer()).warnings, IsEmpty());
+  const DataReport divided = Describe(view, nullptr, Standardizer(255));
+  EXPECT_THAT(divided.warnings,
+              ElementsAre(AllOf(HasSubstr("lie in 0 to 1 and are divided by "
+                                          "255"),
+                                HasSubstr("multiply them by 255"),
+                                HasSubstr("data.divide: 1"))));
+  // Under a plan that scales otherwise.
+  EXPECT_THAT(WarningsUnder(divided, false, 1), IsEmpty());
+  Dataset::Answers answers;
+  answers.labels = {0, 1};
+  answers.classes = 2;
+  const DatasetView flags(std::make_shared<const Dataset>(
+      std::vector<int64_t>{2}, std::vector<uint8_t>{0, 1, 1, 0},
+      std::move(answers)));
+  EXPECT_THAT(Describe(flags, nullptr, Standardizer()).warnings,
+              ElementsAre(HasSubstr("if they are no pixels, set data.divide: "
+                                    "1")));
+}
+
 TEST(Report, WarnsOfFeaturesThatTeachNothingOrTooMuch) {
   const DataReport report =
       ReportOf("a,b,c,y\n1,7,250000,0\n2,7,1000,1\n1,7,20000000,0\n");
