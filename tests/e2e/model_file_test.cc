@@ -1,5 +1,5 @@
-// The model as a file, as programs and people meet it: what is in it, what comes
-// back, and the examples of docs/models.md. Where it may be written to:
+// The model as a file, as programs and people meet it: what is in it, what
+// comes back, and the examples of docs/models.md. Where it may be written to:
 // cases/04_export_target.
 #include <cstdint>
 #include <cstring>
