@@ -38,12 +38,12 @@ InputScaling ScalingOf(const client::InputScaling& from) {
   return scaling;
 }
 
-// A plan of which nothing but model and data is asked, so that it is small and
-// quick to check.
+// A plan of which nothing but members, model and data is asked, so that it is
+// small and quick to check.
 std::string QuestionOf(const core::RunPlan& plan) {
   core::RunPlan question;
   question.seed = 1;
-  question.members = {plan.members.front()};
+  question.members = plan.members;
   question.algorithm.name = "local";
   question.model = plan.model;
   question.data = plan.data;
@@ -52,8 +52,8 @@ std::string QuestionOf(const core::RunPlan& plan) {
 
 // Whether the call failed on its way, so that the next one will fail too.
 bool OfTransport(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+  return absl::IsUnavailable(status) || absl::IsUnauthenticated(status) ||
+         absl::IsPermissionDenied(status);
 }
 
 template <typename T>
@@ -152,6 +152,9 @@ core::DataSection KeepFixed(const core::RunPlan& plan,
                             const core::ModelSpec& held_model) {
   core::DataSection data = plan.data;
   const int64_t classes = plan.model.classes;
+  const bool same_columns =
+      (!data.features.has_value() || data.features == held.features) &&
+      (!data.shape.has_value() || data.shape == held.shape);
   const bool regression = held.task == core::Task::kRegression;
   const bool task_fits =
       classes == core::kClassesOfData || (classes == 0) == regression;
@@ -178,8 +181,12 @@ core::DataSection KeepFixed(const core::RunPlan& plan,
   if (same_kind && data.mean.empty()) {
     data.per = held.per;
     data.over = held.over;
-    // Pooled numbers are of values after the division.
-    if (same_division || held.over == InputScaling::Over::kGiven) {
+    // Numbers of features are of those features in that order, and pooled ones
+    // of values after the division.
+    const bool of_these =
+        same_columns || held.per != InputScaling::Per::kFeature;
+    if (of_these &&
+        (same_division || held.over == InputScaling::Over::kGiven)) {
       data.mean = held.mean;
       data.std = held.std;
     }
@@ -224,6 +231,7 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
       });
   FleetData fleet{plan.data, {}};
   std::vector<std::string> unfit;
+  std::vector<std::string> silent;
   std::vector<core::NamedOffer> offers;
   std::vector<client::NodeData> said;
   std::set<std::string> asked;
@@ -231,15 +239,19 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
     const absl::Status status = answer.result.status();
     if (status.ok()) {
       const client::NodeData& data = *answer.result;
+      // One daemon under two addresses counts once.
+      if (!data.node.empty() && !asked.insert(data.node).second) continue;
       offers.push_back(
           {data.node.empty() ? answer.target : data.node, OfferOf(data)});
-      asked.insert(data.node);
       said.push_back(data);
     } else if (absl::IsUnimplemented(status)) {
       context.Warn(absl::StrCat(
           answer.target,
           ": the daemon is older and does not say what its data are; they are "
           "not compared with the others'"));
+    } else if (absl::IsDeadlineExceeded(status) ||
+               absl::IsResourceExhausted(status)) {
+      silent.push_back(absl::StrCat(answer.target, ": ", status.message()));
     } else if (absl::IsInvalidArgument(status)) {
       unfit.push_back(absl::StrCat(answer.target, ": ", status.message()));
     } else if (!absl::IsCancelled(status) && !OfTransport(status)) {
@@ -253,6 +265,13 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
         ", so nothing was applied:\n", absl::StrJoin(unfit, "\n")));
   }
   WarnOfData(context, said);
+  if (!silent.empty()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "not every target that was reached has said what its data are, so "
+        "nothing was applied; give more time with --timeout, or name other "
+        "targets:\n",
+        absl::StrJoin(silent, "\n")));
+  }
   if (offers.empty()) return fleet;
   absl::StatusOr<core::DataSection> fixed =
       core::Fix(plan.data, plan.model.classes, offers);

@@ -49,7 +49,8 @@ struct FleetData {
 // were not asked where something was fixed without them.
 // Errors: FAILED_PRECONDITION where they disagree with each other or with the
 // plan: both sides' values, and the setting that mends it; or where a target's
-// data do not fit the model.
+// data do not fit the model. DEADLINE_EXCEEDED where a target that was reached
+// has not said in time what its data are.
 absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
                                   const std::vector<std::string>& ask);
 

@@ -76,15 +76,16 @@ const char* Name(client::ModelFormat format) {
                                                      : "safetensors";
 }
 
-// -, or another name of it such as /dev/stdout: what there is to say goes
-// elsewhere.
+// -, or another name of it such as /dev/stdout, though it be a plain file: what
+// there is to say goes elsewhere.
 bool IsStdout(const std::string& path) {
   if (path == kStdout) return true;
   struct stat there{};
   struct stat out{};
   return stat(path.c_str(), &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-         !S_ISREG(out.st_mode) && !S_ISCHR(out.st_mode) &&
-         there.st_dev == out.st_dev && there.st_ino == out.st_ino;
+         there.st_dev == out.st_dev && there.st_ino == out.st_ino &&
+         (NamesDescriptor(path) ||
+          (!S_ISREG(out.st_mode) && !S_ISCHR(out.st_mode)));
 }
 
 // Writes the model to `append`.
@@ -157,8 +158,12 @@ ExitCode Export(Context& context, const ExportCommand& command) {
     const absl::StatusOr<client::ExportResult> result =
         ExportToStdout(context, **daemon, *format);
     if (!result.ok()) return context.Fail(result.status());
-    context.Say(absl::StrCat(HumanBytes(result->total_bytes),
-                             ", the model of step ", result->step));
+    context.Say(absl::StrCat(
+        HumanBytes(result->total_bytes), ", the model of step ", result->step,
+        *format == client::ModelFormat::kTorchScript
+            ? "; TorchScript has no place for what its numbers mean: export to "
+              "a plain file FILE, and FILE.json says it"
+            : ""));
     return kOk;
   }
   std::string description;

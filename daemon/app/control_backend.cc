@@ -147,32 +147,42 @@ std::vector<control::Setting> ControlBackend::Settings() {
 
 // ------------------------------------------------------------------ plans ----
 
+template <typename T>
+void ControlBackend::InTurn(control::Begin begin,
+                            std::function<absl::StatusOr<T>()> work,
+                            control::Done<T> done) {
+  if (waiting_.fetch_add(1) >= kMaxWaiting) {
+    waiting_.fetch_sub(1);
+    return done(absl::ResourceExhaustedError(
+        absl::StrCat(kMaxWaiting,
+                     " plans and questions about data wait for their turn on "
+                     "this node; try again when they are through")));
+  }
+  setup_.Run(
+      [this, begin = std::move(begin), work = std::move(work),
+       done = std::move(done)] {
+        absl::StatusOr<T> result =
+            absl::CancelledError("nobody waits for the answer any more");
+        if (!begin || begin()) result = work();
+        waiting_.fetch_sub(1);
+        done(std::move(result));
+      },
+      [] {});
+}
+
 void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
                                control::Done<control::ApplyPlanResult> done) {
   if (!options.record.empty() && options_.orders == nullptr) {
     return done(TakesNoRecords());
   }
-  if (plans_waiting_.fetch_add(1) >= kMaxPlans) {
-    plans_waiting_.fetch_sub(1);
-    return done(absl::ResourceExhaustedError(
-        absl::StrCat(kMaxPlans,
-                     " plans wait for their turn on this node; try "
-                     "again when they are through")));
-  }
-  setup_.Run(
-      [this, options = std::move(options), done = std::move(done)] {
-        const auto result = TakePlan(options);
-        plans_waiting_.fetch_sub(1);
-        done(result);
-      },
-      [] {});
+  const control::Begin begin = options.begin;
+  InTurn<control::ApplyPlanResult>(
+      begin, [this, options = std::move(options)] { return TakePlan(options); },
+      std::move(done));
 }
 
 absl::StatusOr<control::ApplyPlanResult> ControlBackend::TakePlan(
     const control::ApplyPlanOptions& options) {
-  if (options.begin && !options.begin()) {
-    return absl::CancelledError("nobody waits for this plan any more");
-  }
   return options.record.empty() ? plans_.Apply(options, "plan")
                                 : options_.orders->ApplyPlan(options);
 }
@@ -196,11 +206,12 @@ void ControlBackend::OnPlanSet() {
   Publish();
 }
 
-void ControlBackend::GetData(std::string yaml,
+void ControlBackend::GetData(std::string yaml, control::Begin begin,
                              control::Done<control::NodeData> done) {
-  setup_.Run([this, yaml = std::move(yaml),
-              done = std::move(done)] { done(plans_.Data(yaml)); },
-             [] {});
+  InTurn<control::NodeData>(
+      std::move(begin),
+      [this, yaml = std::move(yaml)] { return plans_.Data(yaml); },
+      std::move(done));
 }
 
 void ControlBackend::PutRecord(std::string record, control::Caller,

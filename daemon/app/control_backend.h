@@ -86,7 +86,7 @@ class ControlBackend final : public control::Backend {
   control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
   void ApplyPlan(control::ApplyPlanOptions options,
                  control::Done<control::ApplyPlanResult> done) override;
-  void GetData(std::string yaml,
+  void GetData(std::string yaml, control::Begin begin,
                control::Done<control::NodeData> done) override;
   void PutRecord(std::string record, control::Caller caller,
                  control::Done<control::PutRecordResult> done) override;
@@ -107,10 +107,16 @@ class ControlBackend final : public control::Backend {
   }
 
  private:
-  // Plans that may wait for their turn, the one that is taken included.
-  static constexpr int kMaxPlans = 8;
+  // Plans, and questions about data, that may wait for their turn, the one that
+  // is taken or answered included.
+  static constexpr int kMaxWaiting = 8;
 
   absl::Status StartNode();
+  // Runs `work` on the setup thread, after what waits there, and answers `done`
+  // with its result; what nobody waits for any more is not begun.
+  template <typename T>
+  void InTurn(control::Begin begin, std::function<absl::StatusOr<T>()> work,
+              control::Done<T> done);
   // The node has been given a plan, or refused one. On the loop.
   void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);
   // On the setup thread.
@@ -129,7 +135,7 @@ class ControlBackend final : public control::Backend {
   AddressBook addresses_;
   ModelTransfers models_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
-  std::atomic<int> plans_waiting_{0};
+  std::atomic<int> waiting_{0};
 
   absl::Mutex mutex_;
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);

@@ -96,6 +96,7 @@ class StartGuard {
           signal(got, SIG_DFL);
           pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
           raise(got);
+          _exit(128 + got);  // the first process of a container outlives it
         }) {}
   ~StartGuard() { End(); }
   StartGuard(const StartGuard&) = delete;
@@ -159,7 +160,8 @@ int RunDaemon(DaemonOptions options) {
   if (built.ok()) built = TellReady(options, tree);
   if (!built.ok()) {
     PrintError(built);
-    TakeDown(tree, [](const char*) {});
+    ShutdownGuard guard(signals, tree.log);
+    TakeDown(tree, [&guard](const char* stage) { guard.At(stage); });
     return ExitCodeOf(built);
   }
   // SIGHUP: nothing to reload yet, and no reason to die.

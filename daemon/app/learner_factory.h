@@ -63,10 +63,6 @@ class LearnerFactory {
       absl::Span<const float> buffers,
       const std::function<absl::Status(absl::string_view)>& sink) = 0;
 
-  // `contract`, with this node's own numbers where each node has its own. Any
-  // thread.
-  virtual core::InputScaling Scaling(core::InputScaling contract) const = 0;
-
   // "torch 1.13.1", for `dflctl version`.
   virtual std::vector<std::string> Libraries() const = 0;
 };

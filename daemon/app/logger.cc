@@ -65,7 +65,7 @@ void Logger::Emit(LogLevel level, absl::string_view event,
   line["level"] = config::ToString(level);
   line["node"] = node_;
   line["event"] = std::string(event);
-  line["message"] = std::string(text);
+  line["message"] = OneLine(text);
   // Whatever a peer put into a text, the line stays valid JSON.
   logger_->log(
       ToSpdlog(level), "{}",

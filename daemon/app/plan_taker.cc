@@ -7,6 +7,8 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/run_identity.h"
 #include "daemon/core/contract/agreement.h"
+#include "daemon/core/plan/plan_network.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/plan/plan_warnings.h"
 
 namespace dfl::app {
@@ -135,6 +137,11 @@ absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
   }
   DFL_ASSIGN_OR_RETURN(const core::RunPlan plan,
                        config::ParsePlan(yaml, "plan"));
+  if (!plan.members.empty() && !core::PlaceOf(plan, self_)) {
+    const absl::Status status =
+        core::UnknownMemberError("members", self_, plan);
+    return absl::NotFoundError(status.message());
+  }
   DFL_ASSIGN_OR_RETURN(data.offer, learners_.Offer(&plan.model, plan.data));
   DFL_RETURN_IF_ERROR(core::CheckNames(data.offer));
   data.report.warnings = learners_.Warnings(data.offer.input);

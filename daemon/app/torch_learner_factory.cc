@@ -7,9 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "daemon/app/cpu_quota.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
@@ -92,13 +90,7 @@ class TorchLearnerFactory final : public LearnerFactory {
     resolved.classes = static_cast<int64_t>(contract.classes.size());
     learner::LearnerOptions options = options_;
     options.batch_size = batch_size;
-    DFL_ASSIGN_OR_RETURN(
-        std::unique_ptr<ports::Learner> learner,
-        learner::CreateTorchLearner(resolved, std::move(data), options));
-    const absl::MutexLock lock(&mutex_);
-    built_input_ = contract.input;
-    built_scaling_ = rows.standardizer;
-    return learner;
+    return learner::CreateTorchLearner(resolved, std::move(data), options);
   }
 
   absl::Status ExportTorchScript(
@@ -113,15 +105,6 @@ class TorchLearnerFactory final : public LearnerFactory {
           " model has no TorchScript form; export it as safetensors"));
     }
     return exporter->ExportTorchScript(parameters, buffers, sink);
-  }
-
-  core::InputScaling Scaling(core::InputScaling contract) const override {
-    const absl::MutexLock lock(&mutex_);
-    if (contract.mean.empty() && contract == built_input_) {
-      contract.mean = built_scaling_.mean();
-      contract.std = built_scaling_.std();
-    }
-    return contract;
   }
 
   std::vector<std::string> Libraries() const override {
@@ -141,11 +124,6 @@ class TorchLearnerFactory final : public LearnerFactory {
   const config::DataSettings settings_;
   const learner::LearnerOptions options_;
   std::optional<data::DataReport> report_;  // once somebody has asked
-
-  mutable absl::Mutex mutex_;
-  // Of the learner that was built last.
-  core::InputScaling built_input_ ABSL_GUARDED_BY(mutex_);
-  data::Standardizer built_scaling_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -9,9 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "daemon/base/status_macros.h"
 
 namespace dfl {
@@ -69,11 +73,25 @@ bool IsOfProcess(const std::string& path) {
   return folder != nullptr && std::strncmp(folder.get(), "/proc/", 6) == 0;
 }
 
+// N of /proc/PID/fd/N, if PID is this process; else -1.
+int OwnDescriptor(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> folder(
+      realpath(FolderOf(path).c_str(), nullptr), &std::free);
+  int number = -1;
+  if (folder == nullptr ||
+      folder.get() != absl::StrCat("/proc/", getpid(), "/fd") ||
+      !absl::SimpleAtoi(path.substr(path.rfind('/') + 1), &number)) {
+    return -1;
+  }
+  return number;
+}
+
 // Where `path` leads: through links, to a name that may be free.
 struct Place {
   std::string path;
   bool exists = false;
   bool is_of_process = false;  // one that stands for an open file
+  int descriptor = -1;         // of this process
   struct stat info = {};       // of the file, if it exists
 };
 
@@ -89,6 +107,7 @@ absl::StatusOr<Place> Follow(const std::string& path) {
     if (!S_ISLNK(place.info.st_mode)) return place;
     place.is_of_process = IsOfProcess(place.path);
     if (place.is_of_process) {
+      place.descriptor = OwnDescriptor(place.path);
       if (stat(place.path.c_str(), &place.info) != 0) {
         return FileError(path, "look at it");
       }
@@ -131,27 +150,56 @@ absl::Status WriteAll(int fd, const std::string& path, absl::string_view data) {
   return absl::OkStatus();
 }
 
+// Beside `path`; probably free.
+std::string FreeName(const std::string& path) {
+  return absl::StrFormat("%s.%08x", path, std::random_device{}());
+}
+
+// Calls `make` with names beside `path` until one is free. The last result:
+// -1 and errno, or what `make` returned; `name` is the name.
+int UnderFreeName(const std::string& path, std::string& name,
+                  absl::FunctionRef<int(const std::string&)> make) {
+  constexpr int kTries = 100;
+  int result = -1;
+  for (int i = 0; i < kTries; ++i) {
+    name = FreeName(path);
+    result = make(name);
+    if (result >= 0 || errno != EEXIST) break;
+  }
+  return result;
+}
+
 }  // namespace
+
+bool NamesDescriptor(const std::string& path) {
+  const absl::StatusOr<Place> place = Follow(path);
+  return place.ok() && place->is_of_process;
+}
 
 AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
     : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(
-    std::string path) {
+    std::string path, Readers readers) {
   DFL_ASSIGN_OR_RETURN(Place place, Follow(path));
   if (place.exists && (!S_ISREG(place.info.st_mode) || place.is_of_process)) {
     return NoPlainFile(path, place.info.st_mode);
   }
-  std::string temporary = absl::StrCat(place.path, ".XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  std::string temporary;
+  // Nobody is to read the new content with more rights than the old one had.
+  const mode_t mode = place.exists ? 0600 : 0666;
+  int fd = open(FolderOf(place.path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC,
+                mode);
+  if (fd < 0) {
+    fd = UnderFreeName(place.path, temporary, [&](const std::string& name) {
+      return open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    });
+  }
   if (fd < 0) return FileError(path, "write");
   if (place.exists) {
     TakeRights(fd, place.info);
-  } else {
-    // mkostemp makes it for its owner alone; what is made here is a plain file.
-    const mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(fd, 0666 & ~mask);
+  } else if (readers == Readers::kAll) {
+    (void)fchmod(fd, 0644);
   }
   return std::unique_ptr<AtomicFile>(
       new AtomicFile(std::move(place.path), std::move(temporary), fd));
@@ -169,7 +217,7 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::CreatePrivate(
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   close(fd_);
-  unlink(temporary_.c_str());
+  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 absl::Status AtomicFile::Append(absl::string_view data) {
@@ -180,6 +228,16 @@ absl::Status AtomicFile::Append(absl::string_view data) {
 absl::Status AtomicFile::Commit() {
   DFL_RETURN_IF_ERROR(status_);
   if (fsync(fd_) != 0) return FileError(path_, "sync");
+  if (temporary_.empty()) {
+    const std::string open_file = absl::StrCat("/proc/self/fd/", fd_);
+    std::string name;
+    const int linked = UnderFreeName(path_, name, [&](const std::string& free) {
+      return linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, free.c_str(),
+                    AT_SYMLINK_FOLLOW);
+    });
+    if (linked != 0) return FileError(path_, "name the file");
+    temporary_ = name;
+  }
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return FileError(path_, "replace");
   }
@@ -211,7 +269,10 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(std::string path) {
         "; allowed: a plain file, a FIFO, a character device, or - for "
         "stdout"));
   }
-  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  // A copy of one's own descriptor goes on where that one is, and moves it.
+  const int fd = place.descriptor >= 0
+                     ? fcntl(place.descriptor, F_DUPFD_CLOEXEC, 0)
+                     : open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   if (fd < 0) return FileError(path, "write");
   return std::unique_ptr<OutputFile>(
       new OutputFile(std::move(path), nullptr, fd));

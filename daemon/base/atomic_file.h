@@ -17,15 +17,21 @@ namespace dfl {
 // RESOURCE_EXHAUSTED when the disk is full, else INTERNAL.
 absl::Status FileError(absl::string_view path, absl::string_view doing);
 
+// Whether `path` stands for a file that a process has open, as /dev/stdout does.
+bool NamesDescriptor(const std::string& path);
+
 class AtomicFile {
  public:
-  // Makes a temporary file of a free name beside `path`, or beside the file
-  // that `path` links to. It gets mode, owner and group of the file that it
-  // will replace, as far as this process may give them, and never more rights;
-  // a new one gets those of a plain file.
+  // Makes a temporary file in the folder of `path`, or of the file that `path`
+  // links to: without a name where the file system can do that, so that nothing
+  // is left of it after a crash. It gets mode, owner and group of the file that
+  // it will replace, as far as this process may give them, and never more
+  // rights; a new one gets those of a plain file, or may be read by all.
   // Errors: as FileError; INVALID_ARGUMENT when `path` is there and no plain
   // file: it would be replaced.
-  static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(std::string path);
+  enum class Readers { kByUmask, kAll };
+  static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(
+      std::string path, Readers readers = Readers::kByUmask);
   // The same under a name that the caller chooses, in the same folder, readable
   // by its owner alone. What an interrupted write left there is overwritten,
   // and so is whatever `path` is.
@@ -45,7 +51,7 @@ class AtomicFile {
   AtomicFile(std::string path, std::string temporary, int fd);
 
   const std::string path_;
-  const std::string temporary_;
+  std::string temporary_;  // "": it has no name yet
   int fd_;
   absl::Status status_;
 };

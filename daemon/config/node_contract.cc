@@ -1,10 +1,13 @@
 #include "daemon/config/node_contract.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/data/conform.h"
 
@@ -57,6 +60,21 @@ InputScaling OwnScaling(const NodeData& data, const DataSettings& settings) {
   return input;
 }
 
+// Whether raw values that nobody set a division for speak against `divide`:
+// bytes are divided by 255, and other values may be what was divided already.
+bool SpeaksAgainst(const NodeData& data, double divide) {
+  const data::Dataset& rows = data.train.dataset();
+  if (divide == data.standardizer.DivideOf(rows)) return false;
+  if (rows.has_bytes()) return true;
+  // A division that leaves no value larger than this makes all inputs tiny.
+  constexpr double kTiny = 1.0 / 16;
+  const absl::Span<const float> values = rows.floats();
+  return divide > 1 &&
+         std::all_of(values.begin(), values.end(), [&](float value) {
+           return !(std::fabs(value) > kTiny * divide);
+         });
+}
+
 }  // namespace
 
 core::DataOffer MakeOffer(const NodeData& data, const DataSettings& settings,
@@ -67,7 +85,11 @@ core::DataOffer MakeOffer(const NodeData& data, const DataSettings& settings,
   offer.divide_stated = settings.common.divide > 0;
   offer.standardise_stated = offer.input.per != Per::kNone;
   if (section.divide.has_value() && !offer.divide_stated) {
-    offer.input.divide = *section.divide;
+    if (SpeaksAgainst(data, *section.divide)) {
+      offer.divide_stated = true;
+    } else {
+      offer.input.divide = *section.divide;
+    }
   }
   if (section.per.has_value() && !offer.standardise_stated) {
     offer.input.per = *section.per;

@@ -283,8 +283,10 @@ class Backend {
   // changes nothing. With "", under no plan: loss and model are then those in
   // force, and the answer has a report.
   // Errors: INVALID_ARGUMENT for a plan or a model that this node cannot take;
-  // NOT_FOUND, PERMISSION_DENIED, ... for the model's file.
-  virtual void GetData(std::string yaml, Done<NodeData> done) = 0;
+  // NOT_FOUND where the plan has members and this node is none of them, and for
+  // the model's file; PERMISSION_DENIED, ...; RESOURCE_EXHAUSTED, CANCELLED as
+  // ApplyPlan's.
+  virtual void GetData(std::string yaml, Begin begin, Done<NodeData> done) = 0;
 
   // Checks a serialised dfl.record.v1.SignedRecord, obeys it and passes it on.
   // The author counts; the caller only brings it.

@@ -222,12 +222,13 @@ Reactor* NodeCalls::GetData(const Call& call, const pb::GetDataRequest* request,
   Reactor* reactor = call.context->DefaultReactor();
   auto later = answers_.Later(call, reactor, "");
   response->set_node(backend_.Version().node.name());
-  backend_.GetData(request->yaml(),
-                   [later, response](absl::StatusOr<NodeData> data) {
-                     if (!later->Take()) return;
-                     if (data.ok()) ToProto(*data, *response);
-                     later->Finish(data.status());
-                   });
+  backend_.GetData(
+      request->yaml(), [later] { return later->Begin(); },
+      [later, response](absl::StatusOr<NodeData> data) {
+        if (!later->Take()) return;
+        if (data.ok()) ToProto(*data, *response);
+        later->Finish(data.status());
+      });
   return reactor;
 }
 

@@ -49,12 +49,13 @@ bool IsInteger(const std::string& column) {
 
 // What the fields of the first line are, next to those below.
 struct FirstLine {
-  size_t names = 0;    // texts above numbers
-  size_t values = 0;   // numbers
-  size_t blanks = 0;   // missing
-  bool quoted = true;  // numbers in quotes above plain ones
-  bool counts = true;  // 0, 1, 2, ... or 1, 2, 3, ...
-  size_t numbers = 0;  // in any column
+  size_t names = 0;     // texts above numbers
+  size_t values = 0;    // numbers
+  size_t blanks = 0;    // missing
+  bool quoted = true;   // numbers in quotes above plain ones
+  bool counts = true;   // 0, 1, 2, ... or 1, 2, 3, ...
+  bool from_0 = false;  // the first of these
+  size_t numbers = 0;   // in any column
   bool has_text = false;
   bool known_word = false;  // one that stands below in its column, too
   std::string name;         // a name, for errors
@@ -106,6 +107,7 @@ FirstLine Compare(const DataSpec& spec, absl::Span<const CsvLine> lines,
       int64_t count = -1;
       const bool is_integer = absl::SimpleAtoi(first[i], &count);
       const bool follows = previous ? count == *previous + 1 : count <= 1;
+      if (!previous) seen.from_0 = count == 0;
       seen.counts &= is_integer && follows && count >= 0;
       previous = count;
     }
@@ -230,9 +232,11 @@ absl::Status Match(const ColumnMatch& match, CsvColumns* columns,
             missing.empty() ? "" : absl::StrCat("without ", Listed(missing)),
             missing.empty() || extra.empty() ? "" : ", ",
             extra.empty() ? "" : absl::StrCat("with ", Listed(extra))),
-        absl::StrCat("the columns ", Listed(match.features),
-                     " in any order; data.drop_columns leaves columns out of "
-                     "all files"));
+        absl::StrCat(
+            "the columns ", Listed(match.features),
+            " in any order; data.drop_columns",
+            index == missing.end() ? "" : absl::StrCat(": [\"", *index, "\"]"),
+            " leaves columns out of all files"));
   }
   for (size_t i = 0; i < columns->names.size(); ++i) {
     if (columns->feature_of[i] == CsvColumns::kNone) continue;
@@ -270,7 +274,8 @@ absl::StatusOr<bool> StartsWithHeader(const DataSpec& spec,
   if (seen.names == 0) {
     if (seen.quoted) return true;  // as R writes names that are numbers
     if (!seen.counts || !few_blanks || seen.numbers < 2) return false;
-    if (seen.has_text ? seen.numbers < 3 : seen.numbers >= 4) {
+    const bool likely = seen.from_0 && seen.numbers >= 4;
+    if (seen.has_text ? seen.numbers < 3 : likely) {
       return !seen.has_text;
     }
     return unclear(absl::StrCat("the line counts from ", first[0],

@@ -250,6 +250,11 @@ class TorchLearner : public ports::Learner {
     contract.shape = data_.train.dataset().shape();
     contract.loss = LossText(spec_);
     contract.model = ModelHash(spec_, archive_hash);
+    info_.scaling = contract.input;
+    if (info_.scaling.mean.empty()) {
+      info_.scaling.mean = data_.standardizer.mean();
+      info_.scaling.std = data_.standardizer.std();
+    }
   }
 
   void EnterThread() {

@@ -62,6 +62,9 @@ struct ModelInfo {
   // What its inputs and outputs mean, and its identity. Nodes whose contracts
   // differ never mix.
   core::DataContract contract;
+  // The contract's input with this node's own mean and std where each node has
+  // its own: how a stranger feeds the model.
+  core::InputScaling scaling;
 };
 
 struct DataInfo {

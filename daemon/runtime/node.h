@@ -141,6 +141,8 @@ class Node : public LinkObserver,
   const core::RunPlan* plan() const {
     return plans_.pending() ? plans_.pending() : own_.run.plan_or_null();
   }
+  // The plan in force; null: none.
+  const core::RunPlan* plan_in_force() const { return own_.run.plan_or_null(); }
   const ports::ModelInfo* model() const {
     const ports::Trainer* trainer = training_.learner().trainer();
     return trainer ? &trainer->model() : nullptr;

@@ -232,8 +232,9 @@ SafetensorsReader::SafetensorsReader(ports::ModelInfo model,
 }
 
 size_t SafetensorsReader::max_header_bytes() const {
-  return (size_t{1} << 20) +
-         (size_t{1} << 10) * (model_.parameters.size() + model_.buffers.size());
+  return kMaxMetadataBytes +
+         (size_t{1} << 10) * (model_.parameters.size() + model_.buffers.size() +
+                              model_.others.size() + model_.aliases.size());
 }
 
 absl::Status SafetensorsReader::Feed(absl::string_view piece) {

@@ -14,6 +14,10 @@
 
 namespace dfl::store {
 
+// What a header's metadata may take: names and scaling of every feature are in
+// it.
+inline constexpr size_t kMaxMetadataBytes = size_t{16} << 20;
+
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
 // A tensor as the header tells it.

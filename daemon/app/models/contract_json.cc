@@ -1,5 +1,8 @@
 #include "daemon/app/models/contract_json.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -92,6 +95,24 @@ bool IsOpen(const DataContract& contract, ContractField field) {
   }
 }
 
+// Whether the two scale raw values alike, but for means and stds that were taken
+// from other rows of the same kind.
+bool ScaleAlike(const core::InputScaling& a, const core::InputScaling& b) {
+  constexpr float kPart = 0.05F;  // of a std
+  if (a.divide != b.divide || a.per != b.per ||
+      a.mean.size() != b.mean.size() || a.std.size() != b.std.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < a.mean.size(); ++i) {
+    const float std = std::max(a.std[i], b.std[i]);
+    if (!(std::fabs(a.mean[i] - b.mean[i]) <= kPart * std) ||
+        !(std::fabs(a.std[i] - b.std[i]) <= kPart * std)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string ContractJson(const DataContract& contract) {
@@ -166,8 +187,11 @@ absl::StatusOr<std::vector<std::string>> CheckFileContract(
                      Short(a), ", and this node ", Short(b));
     const bool name =
         field == ContractField::kClasses || field == ContractField::kFeatures;
-    const bool passes = (use.part && IsOfOutputs(field)) ||
-                        (use.other_names && name) ||
+    const bool input = field == ContractField::kInput;
+    const bool of_inputs = input || field == ContractField::kShape;
+    const bool passes = (use.part && (IsOfOutputs(field) || of_inputs)) ||
+                        (use.forced && (name || input)) ||
+                        (input && ScaleAlike(theirs.input, ours.input)) ||
                         field == ContractField::kLoss;
     if (passes) {
       notes.push_back(both);
@@ -176,7 +200,9 @@ absl::StatusOr<std::vector<std::string>> CheckFileContract(
     return absl::FailedPreconditionError(absl::StrCat(
         both, "; its numbers would mean something else here. They come from ",
         core::FieldCure(field),
-        name ? ". --force takes the file if only the names are others" : ""));
+        name || input ? ". --force takes the file all the same, if you know "
+                        "that it fits"
+                      : ""));
   }
   return notes;
 }

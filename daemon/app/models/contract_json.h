@@ -31,8 +31,8 @@ absl::StatusOr<core::DataContract> ParseContractJson(absl::string_view json);
 
 // What of a file is taken.
 struct ContractUse {
-  bool part = false;         // the outputs may be of another head
-  bool other_names = false;  // somebody has said that names may differ
+  bool part = false;    // a backbone: inputs and outputs may be others
+  bool forced = false;  // somebody has said that names and scaling may differ
 };
 
 // Compares the contract of a file with the node's, field by field. The model

@@ -64,11 +64,11 @@ void ModelTransfers::MakeFile(control::ModelFileFormat format,
   auto work = std::make_shared<Work>(done);
   work->model = *node_.model();
   work->snapshot = std::move(snapshot);
-  work->about.run_id = node_.plan()->run_id;
+  work->about.run_id = node_.plan_in_force()->run_id;
   work->about.step = work->snapshot->steps;
   work->about.score = score;
   work->about.contract = work->model.contract;
-  work->about.contract.input = learners_.Scaling(work->about.contract.input);
+  work->about.contract.input = work->model.scaling;
   if (format == control::ModelFileFormat::kTorchScript) {
     plans_.trainer()->RunWithLearner(
         [&learners = learners_, work](ports::Learner& learner) {

@@ -1,6 +1,7 @@
 #include "daemon/app/models/publisher.h"
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -19,8 +20,8 @@ namespace dfl::app {
 namespace {
 
 constexpr int64_t kPartBytes = int64_t{1} << 20;
-// Of the description of a file that is there.
-constexpr size_t kMaxDescriptionBytes = size_t{16} << 20;
+// After a write that failed.
+constexpr absl::Duration kRetry = absl::Seconds(10);
 
 std::string BesideOf(const std::string& path) {
   return absl::StrCat(path, ".json");
@@ -28,13 +29,15 @@ std::string BesideOf(const std::string& path) {
 
 absl::Status WriteText(const std::string& path, const std::string& text) {
   DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(path));
+                       AtomicFile::Create(path, AtomicFile::Readers::kAll));
   DFL_RETURN_IF_ERROR(file->Append(text));
   return file->Commit();
 }
 
-// Up to `most` bytes from the beginning of a file; "" if there is none.
+// Up to `most` bytes from the beginning of a plain file; "" if there is none.
 std::string ReadBeginning(const std::string& path, size_t most) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
   std::ifstream file(path, std::ios::binary);
   std::string text(most, '\0');
   file.read(text.data(), static_cast<std::streamsize>(most));
@@ -48,7 +51,7 @@ store::SafetensorsMetadata MetadataAt(const std::string& path) {
   uint64_t length = 0;
   if (head.size() < sizeof(length)) return {};
   std::memcpy(&length, head.data(), sizeof(length));
-  if (length > kMaxDescriptionBytes) return {};
+  if (length > 2 * store::kMaxMetadataBytes) return {};
   const std::string text =
       ReadBeginning(path, sizeof(length) + static_cast<size_t>(length));
   const auto header =
@@ -59,7 +62,7 @@ store::SafetensorsMetadata MetadataAt(const std::string& path) {
 // The same of the document beside a TorchScript file.
 store::SafetensorsMetadata DescriptionAt(const std::string& path) {
   const auto document = nlohmann::json::parse(
-      ReadBeginning(path, kMaxDescriptionBytes), nullptr, false);
+      ReadBeginning(path, store::kMaxMetadataBytes), nullptr, false);
   store::SafetensorsMetadata metadata;
   if (!document.is_object()) return metadata;
   for (const auto& [key, value] : document.items()) {
@@ -131,12 +134,11 @@ Publisher::Published Publisher::ReadPublished() const {
 
 void Publisher::Look(const runtime::NodeStatus& status) {
   if (status.run_id.empty()) return;
-  if (status.run_id != run_) {
-    run_ = status.run_id;
-    written_step_ = -1;
-    best_.reset();
+  BeginRun(status.run_id);
+  if (settings_.when == config::PublishSettings::When::kBest || busy_ ||
+      loop_.Now() < next_try_) {
+    return;
   }
-  if (settings_.when == config::PublishSettings::When::kBest || busy_) return;
   if (status.phase != ports::Phase::kTraining &&
       status.phase != ports::Phase::kFinished) {
     return;
@@ -154,17 +156,23 @@ void Publisher::Look(const runtime::NodeStatus& status) {
                       absl::StatusOr<runtime::SnapshotPtr> snapshot) {
     if (alive.expired()) return;
     busy_ = false;
-    if (snapshot.ok()) Write(*std::move(snapshot), "");
+    if (snapshot.ok()) Write(*std::move(snapshot), std::nullopt);
   });
 }
 
+void Publisher::BeginRun(const std::string& run) {
+  if (run == run_) return;
+  run_ = run;
+  written_step_ = -1;
+  best_.reset();
+  waiting_ = nullptr;
+  next_try_ = absl::InfinitePast();
+}
+
 void Publisher::OnEvaluated(const ports::Evaluated& event) {
-  const core::RunPlan* plan = node_.plan();
+  const core::RunPlan* plan = node_.plan_in_force();
   if (plan == nullptr) return;
-  if (plan->run_id != run_) {
-    run_ = plan->run_id;
-    best_.reset();
-  }
+  BeginRun(plan->run_id);
   const double score = ScoreOf(event.result);
   if (best_.has_value() && score <= *best_) return;
   node_.CopyModel(
@@ -174,53 +182,63 @@ void Publisher::OnEvaluated(const ports::Evaluated& event) {
         if (alive.expired() || !snapshot.ok() || (*snapshot)->steps != step)
           return;
         best_ = score;
-        const std::string text = absl::StrFormat("%.17g", score);
-        if (!busy_) return Write(*std::move(snapshot), text);
+        if (!busy_) return Write(*std::move(snapshot), score);
         waiting_ = *std::move(snapshot);
-        waiting_score_ = text;
+        waiting_score_ = score;
       });
 }
 
-void Publisher::Write(runtime::SnapshotPtr snapshot, const std::string& score) {
+void Publisher::Write(runtime::SnapshotPtr snapshot,
+                      std::optional<double> score) {
   busy_ = true;
-  const int64_t step = snapshot->steps;
+  const Version version{run_, snapshot->steps, score};
+  const std::string text = score ? absl::StrFormat("%.17g", *score) : "";
   transfers_.MakeFile(
-      format(), std::move(snapshot), score,
+      format(), std::move(snapshot), text,
       [this, alive = std::weak_ptr<bool>(alive_),
-       step](absl::StatusOr<std::unique_ptr<control::ModelSource>> made) {
+       version](absl::StatusOr<std::unique_ptr<control::ModelSource>> made) {
         if (alive.expired()) return;
-        if (!made.ok()) return OnWritten(step, made.status());
+        if (!made.ok()) return OnWritten(version, made.status());
         const std::shared_ptr<control::ModelSource> source = *std::move(made);
         auto status = std::make_shared<absl::Status>();
         writer_.Run([this, source, status] { *status = WriteFile(*source); },
-                    [this, alive, step, status] {
-                      if (!alive.expired()) OnWritten(step, *status);
+                    [this, alive, version, status] {
+                      if (!alive.expired()) OnWritten(version, *status);
                     });
       });
 }
 
 absl::Status Publisher::WriteFile(control::ModelSource& source) const {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(settings_.path));
+  DFL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<AtomicFile> file,
+      AtomicFile::Create(settings_.path, AtomicFile::Readers::kAll));
   for (int64_t at = 0; at < source.total_bytes();) {
     DFL_ASSIGN_OR_RETURN(const std::string part, source.Read(at, kPartBytes));
     DFL_RETURN_IF_ERROR(file->Append(part));
     at += static_cast<int64_t>(part.size());
   }
-  if (format() == control::ModelFileFormat::kTorchScript) {
-    DFL_RETURN_IF_ERROR(WriteText(BesideOf(settings_.path),
-                                  absl::StrCat(source.description(), "\n")));
+  DFL_RETURN_IF_ERROR(file->Commit());
+  if (format() != control::ModelFileFormat::kTorchScript) {
+    return absl::OkStatus();
   }
-  return file->Commit();
+  return WriteText(BesideOf(settings_.path),
+                   absl::StrCat(source.description(), "\n"));
 }
 
-void Publisher::OnWritten(int64_t step, const absl::Status& status) {
+void Publisher::OnWritten(const Version& version, const absl::Status& status) {
   busy_ = false;
-  // What failed is tried again when it is due again.
-  written_step_ = step;
+  // What comes back from a former run says nothing of this one.
+  if (version.run == run_) {
+    if (status.ok()) {
+      written_step_ = version.step;
+    } else {
+      next_try_ = loop_.Now() + kRetry;
+      if (version.score == best_) best_.reset();
+    }
+  }
   std::string fault;
   if (!status.ok()) {
-    fault = absl::StrCat("the model of step ", step,
+    fault = absl::StrCat("the model of step ", version.step,
                          " is not published: ", status.message());
   }
   bool news = false;
@@ -232,8 +250,8 @@ void Publisher::OnWritten(int64_t step, const absl::Status& status) {
   if (!fault.empty()) {
     log_.Warning("publish", fault);
   } else if (news) {
-    log_.Info("publish", absl::StrCat("the model of step ", step, " is at ",
-                                      settings_.path, " again"));
+    log_.Info("publish", absl::StrCat("the model of step ", version.step,
+                                      " is at ", settings_.path, " again"));
   }
   if (waiting_ != nullptr) {
     Write(std::exchange(waiting_, nullptr), waiting_score_);

@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/logger.h"
@@ -57,14 +58,23 @@ class Publisher {
     std::optional<double> score;
   };
 
+  // A model that is written.
+  struct Version {
+    std::string run;
+    int64_t step = 0;
+    std::optional<double> score;  // where the best one is written
+  };
+
   control::ModelFileFormat format() const;
   Published ReadPublished() const;
+  // Forgets the former run, if `run` is another one.
+  void BeginRun(const std::string& run);
   void OnEvaluated(const ports::Evaluated& event);
   // Begins to write `snapshot`.
-  void Write(runtime::SnapshotPtr snapshot, const std::string& score);
+  void Write(runtime::SnapshotPtr snapshot, std::optional<double> score);
   // On the worker.
   absl::Status WriteFile(control::ModelSource& source) const;
-  void OnWritten(int64_t step, const absl::Status& status)
+  void OnWritten(const Version& version, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   const config::PublishSettings settings_;
@@ -75,11 +85,12 @@ class Publisher {
 
   std::string run_;            // of the model that was written last
   int64_t written_step_ = -1;  // -1: none of the run
-  std::optional<double> best_;
+  absl::Time next_try_ = absl::InfinitePast();
+  std::optional<double> best_;  // that is written, or being written
   bool busy_ = false;
   // The best model came while another one was written.
   runtime::SnapshotPtr waiting_;
-  std::string waiting_score_;
+  std::optional<double> waiting_score_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
   mutable absl::Mutex mutex_;

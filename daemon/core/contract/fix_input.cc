@@ -103,7 +103,7 @@ int64_t NumbersOf(Per per, const std::vector<int64_t>& shape) {
 // Sums of one node, in the order that the plan fixes. Features that the node's
 // files end before are 0 there (LIBSVM).
 struct Sums {
-  double rows = 0;
+  double rows = 0;  // or, per all, values
   std::vector<double> sums;
   std::vector<double> squares;
 };
@@ -135,6 +135,15 @@ absl::StatusOr<Sums> SumsOf(const NamedOffer& named, Per per, size_t numbers,
     }
     own.sums[to] = moments.sums[i];
     own.squares[to] = moments.squares[i];
+  }
+  const int64_t width = Product(offer.shape);
+  const int64_t more = Product(*section.shape) - width;
+  if (per == Per::kAll && offer.shape_is_at_least && width > 0 && more > 0) {
+    const double zeros =
+        own.rows / static_cast<double>(width) * static_cast<double>(more);
+    const double mean = own.sums[0] / own.rows;
+    own.squares[0] += own.rows * zeros / (own.rows + zeros) * mean * mean;
+    own.rows += zeros;
   }
   return own;
 }

@@ -100,9 +100,6 @@ class FakeLearners final : public LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return absl::InvalidArgumentError("there is none");
   }
-  core::InputScaling Scaling(core::InputScaling contract) const override {
-    return contract;
-  }
   std::vector<std::string> Libraries() const override { return {"fake 1"}; }
 
   // A regression on two features.
@@ -239,9 +236,10 @@ class BackendStage {
     return Wait<control::ApplyPlanResult>(
         [&](auto done) { backend_->ApplyPlan(options, std::move(done)); });
   }
-  absl::StatusOr<control::NodeData> Data(const std::string& yaml) {
+  absl::StatusOr<control::NodeData> Data(const std::string& yaml,
+                                         control::Begin begin = nullptr) {
     return Wait<control::NodeData>(
-        [&](auto done) { backend_->GetData(yaml, std::move(done)); });
+        [&](auto done) { backend_->GetData(yaml, begin, std::move(done)); });
   }
   absl::StatusOr<ports::Phase> Train(control::TrainAction action,
                                      control::Begin begin = nullptr) {

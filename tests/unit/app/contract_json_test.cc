@@ -58,21 +58,21 @@ TEST(CheckFileContract, EachFieldIsComparedWithBothSides) {
   const DataContract ours = Sample();
   EXPECT_THAT(*CheckFileContract(ours, ours, {}), IsEmpty());
   const auto refused = [&](auto change, const std::string& file,
-                           const std::string& node) {
+                           const std::string& node, bool forced) {
     DataContract theirs = ours;
     change(theirs);
-    // Nobody can say that these differ in name alone.
-    const auto checked = CheckFileContract(theirs, ours, {false, true});
+    const auto checked = CheckFileContract(theirs, ours, {false, forced});
     EXPECT_EQ(checked.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(checked.status().message()),
                 AllOf(HasSubstr(file), HasSubstr(node)));
   };
+  // Nobody can say that the first two differ in name alone.
   refused([](DataContract& c) { c.task = core::Task::kRegression; },
-          "task regression", "classification");
-  refused([](DataContract& c) { c.shape = {3}; }, "shape [3]", "[2]");
+          "task regression", "classification", true);
+  refused([](DataContract& c) { c.shape = {3}; }, "shape [3]", "[2]", true);
   refused([](DataContract& c) { c.input.divide = 1; }, "{divide: 1,",
-          "{divide: 255,");
-  refused([](DataContract& c) { c.input.mean[0] = 0.5F; }, "0.5", "0.1");
+          "{divide: 255,", false);
+  refused([](DataContract& c) { c.input.mean[0] = 0.5F; }, "0.5", "0.1", false);
   // Another model is told apart by its tensors.
   DataContract other = ours;
   other.model = std::string(64, 'b');
@@ -102,8 +102,26 @@ TEST(CheckFileContract, APartMayHaveAnotherHead) {
   const auto taken = CheckFileContract(theirs, ours, {true, false});
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_THAT(*taken, ElementsAre(HasSubstr("classes"), HasSubstr("loss")));
-  theirs.shape = {9};  // its inputs are not
-  EXPECT_FALSE(CheckFileContract(theirs, ours, {true, false}).ok());
+  // And a backbone may have seen larger pictures.
+  theirs.shape = {9};
+  EXPECT_TRUE(CheckFileContract(theirs, ours, {true, false}).ok());
+  theirs.task = core::Task::kRegression;
+  EXPECT_TRUE(CheckFileContract(theirs, ours, {true, false}).ok());
+}
+
+TEST(CheckFileContract, ScalingMayBeAnotherIfItIsNearOrSomebodySaysSo) {
+  const DataContract ours = Sample();
+  DataContract theirs = ours;
+  theirs.input.mean[0] += 0.01F * theirs.input.std[0];
+  const auto near = CheckFileContract(theirs, ours, {});
+  ASSERT_TRUE(near.ok()) << near.status();
+  EXPECT_THAT(*near, ElementsAre(HasSubstr("input")));
+  theirs.input.mean[0] += theirs.input.std[0];
+  const auto refused = CheckFileContract(theirs, ours, {});
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("--force"));
+  const auto forced = CheckFileContract(theirs, ours, {false, true});
+  ASSERT_TRUE(forced.ok()) << forced.status();
+  EXPECT_THAT(*forced, ElementsAre(HasSubstr("input")));
 }
 
 TEST(CheckFileContract, NumbersThatEachNodeHasOfItsOwnAreNotCompared) {

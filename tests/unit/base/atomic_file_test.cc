@@ -134,6 +134,35 @@ TEST_F(AtomicFileTest, AnOpenFileOfThisProcessIsWrittenTo) {
   close(fd);
 }
 
+// As the shell opened it: with its place, and at the end with >>.
+TEST_F(AtomicFileTest, AnOpenFileGoesOnWhereItIs) {
+  std::ofstream(File("log")) << "before ";
+  const int fd = open(File("log").c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(fd, 0);
+  const std::string name = "/dev/fd/" + std::to_string(fd);
+  EXPECT_TRUE(NamesDescriptor(name));
+  EXPECT_FALSE(NamesDescriptor(File("log")));
+  auto file = OutputFile::Open(name);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_FALSE((*file)->atomic());
+  ASSERT_TRUE((*file)->Append("model ").ok());
+  ASSERT_TRUE((*file)->Commit().ok());
+  EXPECT_EQ(write(fd, "after", 5), 5);
+  close(fd);
+  EXPECT_EQ(ReadAll(File("log")), "before model after");
+}
+
+// What a crash leaves: no half file beside the whole one.
+TEST_F(AtomicFileTest, NothingIsSeenBeforeTheCommit) {
+  auto file = AtomicFile::Create(File("new"), AtomicFile::Readers::kAll);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE((*file)->Append("half").ok());
+  EXPECT_EQ(Files(), 0);
+  ASSERT_TRUE((*file)->Commit().ok());
+  EXPECT_EQ(Files(), 1);
+  EXPECT_EQ(ModeOf(File("new")), S_IFREG | 0644);
+}
+
 TEST_F(AtomicFileTest, NoFolderSocketOrBlockDeviceIsTouched) {
   std::filesystem::create_directory(File("d"));
   EXPECT_EQ(Write(File("d"), "x").code(), absl::StatusCode::kInvalidArgument);

@@ -221,6 +221,60 @@ TEST_F(DataCommand, WhatWasFixedStaysThroughLaterEdits) {
   EXPECT_THAT(same.err, HasSubstr("nothing changes in plan version 3"));
 }
 
+// Numbers of features are of those features: in another order they are pooled
+// anew.
+TEST_F(DataCommand, PooledNumbersGoWithTheirFeatures) {
+  NodeData data = Patients();
+  data.offer.input.per = core::InputScaling::Per::kFeature;
+  data.offer.input.over = core::InputScaling::Over::kNetwork;
+  data.offer.moments = {2, {4, 30}, {8, 50}};
+  a_->SetData(data);
+  b_->SetData(data);
+  ASSERT_EQ(Apply(kOpen).code, 0);
+  EXPECT_THAT(PlanOf(*a_).data.mean, ElementsAre(2, 15));
+  const Result other =
+      Apply(std::string(kOpen) + "data: {features: [bp, age]}\n", {"--yes"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_THAT(*PlanOf(*a_).data.features, ElementsAre("bp", "age"));
+  EXPECT_THAT(PlanOf(*a_).data.mean, ElementsAre(15, 2));
+  EXPECT_THAT(PlanOf(*a_).data.std, ElementsAre(5, 2));
+}
+
+// One daemon under two addresses is asked twice and counts once.
+TEST_F(DataCommand, ANodeCountsOnce) {
+  NodeData data = Patients();
+  data.offer.input.per = core::InputScaling::Per::kFeature;
+  data.offer.input.over = core::InputScaling::Over::kNetwork;
+  data.offer.moments = {1, {0, 10}, {0, 0}};
+  a_->SetData(data);
+  data.offer.moments = {1, {4, 20}, {0, 0}};
+  b_->SetData(data);
+  environment_["DFLCTL_TARGET"] +=
+      ",unix:" + Socket("box-1").replace(0, 1, "/./");
+  ASSERT_EQ(Apply(kOpen).code, 0);
+  EXPECT_THAT(PlanOf(*b_).data.mean, ElementsAre(2, 15));
+}
+
+TEST_F(DataCommand, WhoIsNoMemberHasNoSay) {
+  b_->FailData(absl::NotFoundError("members: \"box-2\" is no member"));
+  const Result applied = Apply(absl::StrReplaceAll(kOpen, {{", box-2", ""}}));
+  EXPECT_EQ(applied.code, 6);
+  EXPECT_THAT(applied.err, HasSubstr("is no member"));
+  EXPECT_EQ(a_->plan().version, 1u);
+  EXPECT_EQ(b_->plan().version, 0u);
+  EXPECT_THAT(b_->asked()[0], HasSubstr("members:"));
+}
+
+TEST_F(DataCommand, NothingIsFixedWithoutATargetThatWasReached) {
+  b_->FailData(absl::DeadlineExceededError("no answer within 10s"));
+  const Result refused = Apply(kOpen);
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("nothing was applied"), HasSubstr("--timeout"),
+                    HasSubstr("box-2.sock: no answer")));
+  ExpectNothingApplied();
+}
+
 TEST_F(DataCommand, AnotherModelIsAskedAboutAgain) {
   ASSERT_EQ(Apply(kOpen).code, 0);
   NodeData other = Patients();

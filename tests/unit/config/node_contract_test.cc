@@ -86,6 +86,29 @@ TEST(NodeContract, SettingsWinOverThePlanAndDefaultsGiveWay) {
   EXPECT_THAT(offer.input.mean, IsEmpty());
 }
 
+// What nobody set is taken from the plan, but for values that speak against it:
+// the plan's number may be another node's default.
+TEST(NodeContract, ValuesThatSpeakAgainstTheDivisionSayTheirOwn) {
+  core::DataSection section;
+  section.divide = 255;
+  DataSettings small = Settings();
+  small.train_paths = {WriteFile("train", "a,b,y\n1,0.1,cat\n0,0.5,fox\n")};
+  core::DataOffer offer = OfferUnder(small, section);
+  EXPECT_TRUE(offer.divide_stated);
+  EXPECT_EQ(offer.input.divide, 1);
+
+  DataSettings bytes = Settings();
+  bytes.common.format = data::Format::kIdx;
+  section.divide = 1;
+  bytes.train_paths = {
+      WriteFile("images", data::Idx(0x803, {2, 1, 2}, {1, 2, 3, 4})),
+      WriteFile("labels", data::Idx(0x801, {2}, {1, 0}))};
+  bytes.test_paths.clear();
+  offer = OfferUnder(bytes, section);
+  EXPECT_TRUE(offer.divide_stated);
+  EXPECT_EQ(offer.input.divide, 255);
+}
+
 TEST(NodeContract, GivenNumbersAreOfEachFeature) {
   DataSettings settings = Settings();
   settings.standardise.mean = {1, 2};

@@ -300,7 +300,8 @@ class FakeBackend : public Backend {
     done(Apply(options));
   }
 
-  void GetData(std::string yaml, Done<NodeData> done) override {
+  void GetData(std::string yaml, Begin /*begin*/,
+               Done<NodeData> done) override {
     absl::StatusOr<NodeData> answer = NodeData();
     {
       absl::MutexLock lock(&mutex_);

@@ -316,6 +316,39 @@ TEST(Fix, MeanAndStdOverTheNetworkAreThoseOfAllRows) {
               HasSubstr("dflctl plan apply FILE"));
 }
 
+// A sparse file that ends before the run's last feature has zeros there.
+TEST(Fix, ValuesThatAFileLeavesOutCountAsZeros) {
+  const auto offer = [](int64_t width, const core::Moments& moments) {
+    DataOffer sparse = Rows({0});
+    sparse.input.per = Per::kAll;
+    sparse.shape = {width};
+    sparse.shape_is_at_least = true;
+    sparse.moments = moments;
+    return sparse;
+  };
+  DataSection section;
+  section.shape = {3};
+  // Rows (1, 3) and (2, 2, 2), of three features: 1 3 0 2 2 2.
+  const auto fixed = Fix(
+      section, kClassesOfData,
+      {{"anna", offer(2, {2, {4}, {2}})}, {"bert", offer(3, {3, {6}, {0}})}});
+  ASSERT_TRUE(fixed.ok()) << fixed.status();
+  EXPECT_FLOAT_EQ(fixed->mean[0], static_cast<float>(10.0 / 6));
+  EXPECT_FLOAT_EQ(fixed->std[0],
+                  static_cast<float>(std::sqrt(22.0 / 6 - 100.0 / 36)));
+}
+
+TEST(Fix, ClassesOfARegressionAreRefused) {
+  DataSection section;
+  section.task = Task::kRegression;
+  section.classes = {"a", "b"};
+  DataOffer offer = Sample();
+  offer.task = Task::kRegression;
+  EXPECT_THAT(
+      Refusal(Fix(section, kClassesOfData, {{"anna", offer}})),
+      AllOf(HasSubstr("a regression has none"), HasSubstr("data.classes")));
+}
+
 TEST(Fix, LargeValuesThatVaryLittleKeepTheirScale) {
   const auto fixed = Fix(
       {}, kClassesOfData,

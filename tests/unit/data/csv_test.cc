@@ -137,7 +137,8 @@ TEST(Csv, TellsHeadersFromRows) {
 TEST(Csv, RefusesAFirstLineThatMayBeEither) {
   for (const char* text :
        {"x,2,0\n3,4,1\n5,6,0\n", "1,x,0\n3,4,1\n", "x,?,NA\n1,2,0\n",
-        "0,1,2\n5,6,1\n", "0,1,2,cat\n5,6,1,dog\n1,6,1,cow\n"}) {
+        "0,1,2\n5,6,1\n", "1,2,3,4\n5,6,7,1\n",
+        "0,1,2,cat\n5,6,1,dog\n1,6,1,cow\n"}) {
     SCOPED_TRACE(text);
     DataSpec spec = SpecOf(text);
     ExpectWrong(Load(spec), {spec.paths[0], "line 1", "data.header: yes"});
