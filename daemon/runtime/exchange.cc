@@ -148,7 +148,7 @@ std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
                       "this node's algorithm has changed since the message was "
                       "announced"};
   }
-  if (!refused && !answer && !own_.run.IsMember(from)) {
+  if (!refused && !own_.run.IsMember(from)) {
     refused = Refusal{RefuseReason::kNotANeighbour,
                       "no member of this node's plan any more"};
   }
@@ -171,11 +171,11 @@ void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
     return;
   }
   peers_.CountReceived(from);
+  if (!state) peers_.HearWhole(from, step);
   if (answer) {
     asks_.OnAnswer(from, ask, step, std::move(message));
     return;
   }
-  peers_.HearWhole(from, step);
   core::RemoteModel model;
   model.step = step;
   model.scalars = std::move(scalars);

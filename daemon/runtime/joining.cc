@@ -58,7 +58,7 @@ Joining::Candidates Joining::Look() const {
   int64_t best_step = 0;
   int64_t best_failures = 0;
   for (const auto& [id, peer] : peers_.all()) {
-    if (!links_.IsUp(id) || !peer.known) continue;
+    if (!run_.IsMember(id) || !links_.IsUp(id) || !peer.known) continue;
     ++found.heard;
     const int64_t step = peer.state.step;
     if (step <= own || peers_.Mismatch(peer, false)) continue;
@@ -164,7 +164,9 @@ void Joining::NoteStart(bool joined) {
   joined_ = joined;
   if (!joined) heard_since_start_.clear();
   for (const auto& [id, peer] : peers_.all()) {
-    if (!peers_.Mismatch(peer, false)) heard_since_start_.insert(id);
+    if (run_.IsMember(id) && !peers_.Mismatch(peer, false)) {
+      heard_since_start_.insert(id);
+    }
   }
   UpdateUnconfirmed();
 }
@@ -175,7 +177,7 @@ void Joining::UpdateUnconfirmed() {
 }
 
 void Joining::Confirm(const NodeId& peer, int64_t step) {
-  if (!unconfirmed_ || peers_.Mismatch(peer, false) ||
+  if (!unconfirmed_ || !run_.IsMember(peer) || peers_.Mismatch(peer, false) ||
       !heard_since_start_.insert(peer).second) {
     return;
   }

@@ -109,6 +109,10 @@ void LearnerDriver::OnGradient(uint64_t call, uint64_t epoch,
                                absl::StatusOr<ports::GradientResult> result) {
   if (!Ended(call, epoch)) return;
   if (result.ok()) {
+    const absl::Status judged = listener_.Judge(*result);
+    if (!judged.ok()) result = judged;
+  }
+  if (result.ok()) {
     MergeBuffers();
     ++gradients_;
     took_ = loop_.Now() - began_;

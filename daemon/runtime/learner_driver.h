@@ -42,6 +42,9 @@ class LearnerDriver {
     virtual bool Degraded() const = 0;
     // A call has ended; comes before what came of it.
     virtual void OnLearnerFree() = 0;
+    // Whether what came of a gradient is to be used. An error counts as the
+    // learner's.
+    virtual absl::Status Judge(const ports::GradientResult& result) = 0;
     // What came of ComputeGradient, in the present epoch. After an error it is
     // the listener that calls Retreat.
     virtual void OnGradient(absl::StatusOr<ports::GradientResult> result) = 0;

@@ -61,10 +61,15 @@ void Neighbourhood::OnMissed(const std::vector<NodeId>& peers) {
 
 bool Neighbourhood::HasAny() const {
   const core::AlgorithmInfo* algorithm = own_.run.algorithm();
-  return own_.run.has_plan() && algorithm != nullptr &&
-         (algorithm->exchange != core::Exchange::kNone ||
-          algorithm->gives_mass) &&
-         !own_.run.node().neighbours.empty();
+  if (!own_.run.has_plan() || algorithm == nullptr ||
+      (algorithm->exchange == core::Exchange::kNone &&
+       !algorithm->gives_mass)) {
+    return false;
+  }
+  // Where the graph varies, a round may have none.
+  return core::TopologyVaries(own_.run.plan().topology)
+             ? own_.run.plan().members.size() > 1
+             : !own_.run.node().neighbours.empty();
 }
 
 std::vector<NodeId> Neighbourhood::Members() const {

@@ -222,13 +222,16 @@ void Node::VisitBoundary() {
 
 void Node::JumpAhead() {
   if (!own_.run.lock_step()) return;
+  const int64_t wholes = peers_.heard_whole();
+  if (wholes != std::exchange(wholes_, wholes)) jumps_.OnHeard(loop_.Now());
   core::Algorithm& algorithm = *own_.algorithm.get();
   const int64_t step = algorithm.step();
   const PeerTable::Ahead ahead =
       peers_.FurthestRounds(own_.self, step, algorithm.NextExchange(step));
   const int64_t last =
       evaluations_.EndsBy(std::max(ahead.by_two, ahead.by_one));
-  const int64_t furthest = jumps_.Jump(step, ahead.by_two, ahead.by_one, last);
+  const int64_t furthest =
+      jumps_.Jump(step, ahead.by_two, ahead.by_one, last, loop_.Now());
   if (furthest > step) algorithm.JumpTo(furthest);
 }
 

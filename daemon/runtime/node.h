@@ -197,6 +197,7 @@ class Node : public LinkObserver,
   Presence presence_;
   Silence silence_;
   JumpGuard jumps_;
+  int64_t wholes_ = 0;  // models and mass of neighbours, at the last boundary
   Exchange exchange_;
   Training training_;
   Evaluations evaluations_;

@@ -29,6 +29,7 @@ void PeerTable::HearStep(const NodeId& peer, int64_t step) {
 }
 
 void PeerTable::HearWhole(const NodeId& peer, int64_t step) {
+  ++heard_whole_;
   int64_t& newest = peers_[peer].whole_step;
   newest = std::max(newest, std::min(step, kLargestStep));
 }

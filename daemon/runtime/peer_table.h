@@ -69,6 +69,8 @@ class PeerTable {
   void HearStep(const NodeId& peer, int64_t step);
   // A model or mass of `step` came from `peer`, whole and right.
   void HearWhole(const NodeId& peer, int64_t step);
+  // How often that was, from all.
+  int64_t heard_whole() const { return heard_whole_; }
   // A new run: what came was of another.
   void ForgetWhole() {
     for (auto& [id, peer] : peers_) peer.whole_step = 0;
@@ -136,6 +138,7 @@ class PeerTable {
   int64_t models_received_ = 0;
   int64_t missed_ = 0;
   int64_t far_models_ = 0;
+  int64_t heard_whole_ = 0;
   std::map<std::string, int64_t> rejected_;
 };
 

@@ -74,14 +74,14 @@ void Training::Do(const core::ComputeGradient& action) {
   }
 }
 
+absl::Status Training::Judge(const ports::GradientResult& result) {
+  const std::string wrong = divergence_.OnLoss(result.loss);
+  return wrong.empty() ? absl::OkStatus() : absl::DataLossError(wrong);
+}
+
 void Training::OnGradient(absl::StatusOr<ports::GradientResult> result) {
   if (!result.ok()) {
     OnFailure(result.status());
-    return;
-  }
-  if (const std::string wrong = divergence_.OnLoss(result->loss);
-      !wrong.empty()) {
-    OnFailure(absl::DataLossError(wrong));
     return;
   }
   if (health_.in_a_row() > 0) last_error_.clear();

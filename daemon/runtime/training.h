@@ -63,6 +63,7 @@ class Training : private LearnerDriver::Listener {
     return own_.phases.Is(ports::Phase::kDegraded);
   }
   void OnLearnerFree() override;
+  absl::Status Judge(const ports::GradientResult& result) override;
   void OnGradient(absl::StatusOr<ports::GradientResult> result) override;
   void OnStoodStill() override;
   // A gradient came to nothing.

@@ -3,15 +3,22 @@
 // A node that hears of a later round jumps there (docs/rounds.md). Two
 // neighbours that say so are believed. One alone is believed only
 //   - when something of that round has come from it, whole;
-//   - for at most kMost rounds at once, and kEach more for every round that the
-//     node takes itself;
+//   - for at most kMost rounds, and kEach more for every round that the node
+//     takes itself;
+//   - and, when nothing has come from anybody for longer than kApart, for
+//     kASecond more for every second of it: the node, or the network to it, was
+//     frozen, and the others went on;
 //   - never to the round at which the run ends: the last one is the node's own.
-// So one liar cannot take a node through the run without training.
+// So one liar cannot take a node through the run without training, and a node
+// with one neighbour finds back to it.
 #ifndef DFL_RUNTIME_GUARDS_JUMP_GUARD_H_
 #define DFL_RUNTIME_GUARDS_JUMP_GUARD_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+
+#include "absl/time/time.h"
 
 namespace dfl::runtime {
 
@@ -19,27 +26,48 @@ class JumpGuard {
  public:
   static constexpr int64_t kMost = 1000;
   static constexpr int64_t kEach = 20;
+  static constexpr absl::Duration kApart = absl::Seconds(1);
+  static constexpr double kASecond = 1000;
+  // What was allowed for a time apart is not kept for longer.
+  static constexpr absl::Duration kKept = absl::Seconds(30);
 
   // The node took a round itself.
   void OnRound() { left_ = std::min(kMost, left_ + kEach); }
 
+  // Something came whole from a neighbour, not long before `now`.
+  void OnHeard(absl::Time now) {
+    const absl::Duration apart = now - std::exchange(heard_, now);
+    if (apart > kApart && apart < absl::InfiniteDuration()) {
+      apart_ = static_cast<int64_t>(
+          kASecond * std::min(1e9, absl::ToDoubleSeconds(apart)));
+      back_ = now;
+    }
+  }
+
   // The round to go on with from `own`: `by_two` and `by_one` are the furthest
   // that two neighbours, and one, have reached, >= `own`; `last` is where the
   // run ends, 0: nowhere.
-  int64_t Jump(int64_t own, int64_t by_two, int64_t by_one, int64_t last) {
+  int64_t Jump(int64_t own, int64_t by_two, int64_t by_one, int64_t last,
+               absl::Time now) {
     if (last > 0) {
       by_two = std::min(by_two, last);
       by_one = std::min(by_one, last - 1);
     }
-    if (by_one > own + kMost) by_one = own;  // nobody falls behind that far
-    by_one = std::min(by_one, own + left_);
+    if (now > back_ + kKept) apart_ = 0;
+    by_one = std::min(by_one, own + left_ + apart_);
     if (by_one <= std::max(own, by_two)) return std::max(own, by_two);
-    left_ -= by_one - std::max(own, by_two);
+    const int64_t taken = by_one - std::max(own, by_two);
+    const int64_t of_apart = std::min(taken, apart_);
+    apart_ -= of_apart;
+    left_ -= taken - of_apart;
     return by_one;
   }
 
  private:
   int64_t left_ = kMost;
+  absl::Time heard_ = absl::InfiniteFuture();  // never yet
+  absl::Time back_ = absl::InfinitePast();     // heard again after a time apart
+  int64_t apart_ = 0;                          // allowed for it
 };
 
 }  // namespace dfl::runtime

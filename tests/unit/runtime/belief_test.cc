@@ -136,19 +136,62 @@ TEST_F(Belief, WithModelsItMovesANodeLittleAndNeverToTheEnd) {
   EXPECT_GT(node().Status().gradients, gradients);
 }
 
+// One that has a single neighbour, and was frozen for ten seconds.
+TEST_F(Belief, AfterATimeApartOneNeighbourIsEnough) {
+  core::RunPlan plan = Plan("d-psgd");
+  plan.stop.steps = 1'000'000;
+  Begin(plan);
+  Push(1, cluster_->step(0) + 1);
+  cluster_->RunFor(absl::Seconds(1));
+  Push(2, cluster_->step(0) + 1);
+  cluster_->RunFor(absl::Seconds(10));
+  const int64_t there = cluster_->step(0) + 6000;
+  Push(3, there);
+  cluster_->RunFor(absl::Milliseconds(100));
+  EXPECT_GE(cluster_->step(0), there);
+}
+
+TEST_F(Belief, AStrangerIsNotAskedForAModelToStartFrom) {
+  Begin(Plan("d-psgd"));  // n2 was never heard: a search may begin any time
+  RawPeer stranger(cluster_->network(), "stranger");
+  stranger.Dial("n0:1");
+  ASSERT_TRUE(cluster_->RunUntil([&] { return stranger.linked(); }));
+  state_.step = 1'000'000;
+  ASSERT_TRUE(stranger.Send(state_).ok());
+  cluster_->RunFor(absl::Seconds(2));
+  EXPECT_TRUE(stranger.Heard<ports::AskFrame>().empty());
+  EXPECT_LT(cluster_->step(0), 1000);
+}
+
 TEST(JumpGuardTest, TwoAreBelievedAndOneWithinBounds) {
+  const absl::Time now = absl::UnixEpoch();
   JumpGuard guard;
-  EXPECT_EQ(guard.Jump(10, 5000, 10, 0), 5000);
-  EXPECT_EQ(guard.Jump(10, 5000, 10, 100), 100);
-  EXPECT_EQ(guard.Jump(10, 10, 2000, 0), 10);
-  EXPECT_EQ(guard.Jump(10, 10, 900, 901), 900);
-  EXPECT_EQ(guard.Jump(900, 900, 1500, 0), 1010);  // what is left
-  EXPECT_EQ(guard.Jump(1010, 1010, 1500, 0), 1010);
+  EXPECT_EQ(guard.Jump(10, 5000, 10, 0, now), 5000);
+  EXPECT_EQ(guard.Jump(10, 5000, 10, 100, now), 100);
+  EXPECT_EQ(guard.Jump(10, 10, 900, 901, now), 900);
+  EXPECT_EQ(guard.Jump(900, 900, 1500, 0, now), 1010);  // what is left
+  EXPECT_EQ(guard.Jump(1010, 1010, 1500, 0, now), 1010);
   guard.OnRound();
-  EXPECT_EQ(guard.Jump(1011, 1011, 1500, 0), 1031);
+  EXPECT_EQ(guard.Jump(1011, 1011, 5000, 0, now), 1031);
   JumpGuard other;
-  EXPECT_EQ(other.Jump(10, 10, 100, 100), 99);
-  EXPECT_EQ(other.Jump(99, 99, 100, 100), 99);
+  EXPECT_EQ(other.Jump(10, 10, 100, 100, now), 99);
+  EXPECT_EQ(other.Jump(99, 99, 100, 100, now), 99);
+}
+
+TEST(JumpGuardTest, ATimeApartAllowsMoreForAWhile) {
+  absl::Time now = absl::UnixEpoch();
+  JumpGuard guard;
+  guard.OnHeard(now);
+  EXPECT_EQ(guard.Jump(0, 0, 90'000, 0, now), 1000);
+  now += absl::Seconds(60);
+  guard.OnHeard(now);
+  guard.OnHeard(now);  // what came at once afterwards changes nothing
+  EXPECT_EQ(guard.Jump(1000, 1000, 50'000, 0, now), 50'000);
+  EXPECT_EQ(guard.Jump(50'000, 50'000, 90'000, 0, now), 61'000);
+  now += absl::Seconds(60);
+  guard.OnHeard(now);
+  now += absl::Seconds(31);
+  EXPECT_EQ(guard.Jump(61'000, 61'000, 90'000, 0, now), 61'000);
 }
 
 // ----------------------------------------------------------------- epochs ----

@@ -35,6 +35,7 @@ class LearnerDriverTest : public testing::Test, public LearnerDriver::Listener {
   int64_t BatchSize() const override { return 8; }
   bool Degraded() const override { return degraded_; }
   void OnLearnerFree() override { ++free_; }
+  absl::Status Judge(const ports::GradientResult&) override { return judged_; }
   void OnGradient(absl::StatusOr<ports::GradientResult> result) override {
     results_.push_back(result.status());
   }
@@ -48,6 +49,7 @@ class LearnerDriverTest : public testing::Test, public LearnerDriver::Listener {
   LearnerDriver driver_{loop_, model_, *this, kRetry};
   simports::SimTrainer* trainer_ = nullptr;
   bool degraded_ = false;
+  absl::Status judged_;
   int free_ = 0;
   std::vector<absl::Status> results_;
   std::vector<absl::Time> stood_still_;
@@ -96,6 +98,18 @@ TEST_F(LearnerDriverTest, OnACopyTheModelMayMoveAndBuffersAreMerged) {
   EXPECT_EQ(model_.parameters()[0], 4);
   EXPECT_EQ(model_.buffers()[0], 21);
   EXPECT_EQ(model_.buffers()[1], 1);
+}
+
+TEST_F(LearnerDriverTest, OneThatIsNotToBeUsedLeavesNothing) {
+  driver_.ComputeOnCopy();
+  model_.buffers()[0] = 7;
+  judged_ = absl::DataLossError("wild");
+  driver_.ComputeGradient({});
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_EQ(results_.size(), 1U);
+  EXPECT_EQ(results_[0], judged_);
+  EXPECT_EQ(model_.buffers()[0], 7);
+  EXPECT_EQ(driver_.gradients(), 0);
 }
 
 TEST_F(LearnerDriverTest, ARetreatUndoesBuffersAndTriesAgainOnlyLater) {
