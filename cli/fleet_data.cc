@@ -112,6 +112,30 @@ void WarnOfData(Context& context, const std::vector<client::NodeData>& data) {
   }
 }
 
+// A node whose contract changes begins with another model.
+void WarnOfNewContracts(Context& context, const core::RunPlan& plan,
+                        const core::DataSection& fixed,
+                        const std::vector<client::NodeData>& data) {
+  for (const client::NodeData& of_node : data) {
+    if (!of_node.contract.has_value()) continue;
+    const absl::StatusOr<core::DataContract> next =
+        core::Resolve(fixed, plan.model.classes, OfferOf(of_node));
+    if (!next.ok()) continue;  // the node refuses the plan
+    const std::vector<core::ContractField> fields = core::Differences(
+        core::DigestOf(ContractOf(*of_node.contract)), core::DigestOf(*next));
+    if (fields.empty()) continue;
+    context.Warn(absl::StrCat(
+        of_node.node, ": its data contract changes in ",
+        absl::StrJoin(fields, ", ",
+                      [](std::string* out, core::ContractField field) {
+                        absl::StrAppend(out, core::FieldName(field));
+                      }),
+        ", so the model that it has is dropped: start it again after the "
+        "apply (dflctl train start), and export the model before if you need "
+        "it"));
+  }
+}
+
 }  // namespace
 
 core::DataOffer OfferOf(const client::NodeData& data) {
@@ -152,9 +176,6 @@ core::DataSection KeepFixed(const core::RunPlan& plan,
                             const core::ModelSpec& held_model) {
   core::DataSection data = plan.data;
   const int64_t classes = plan.model.classes;
-  const bool same_columns =
-      (!data.features.has_value() || data.features == held.features) &&
-      (!data.shape.has_value() || data.shape == held.shape);
   const bool regression = held.task == core::Task::kRegression;
   const bool task_fits =
       classes == core::kClassesOfData || (classes == 0) == regression;
@@ -169,7 +190,10 @@ core::DataSection KeepFixed(const core::RunPlan& plan,
     data.classes = held.classes;
   }
   // Names and width go together.
-  if (!data.features.has_value() && !data.shape.has_value()) {
+  const bool same_columns =
+      (!data.features.has_value() || data.features == held.features) &&
+      (!data.shape.has_value() || data.shape == held.shape);
+  if (same_columns) {
     data.features = held.features;
     data.shape = held.shape;
   }
@@ -283,6 +307,7 @@ absl::StatusOr<FleetData> FixData(Context& context, const core::RunPlan& plan,
   }
   fleet.section = *std::move(fixed);
   if (fleet.section != plan.data) WarnOfOthers(context, plan, asked);
+  WarnOfNewContracts(context, plan, fleet.section, said);
   return fleet;
 }
 

@@ -184,7 +184,8 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   }
   if (!status.node.alone.empty()) {
     const bool ended = status.node.phase == client::Phase::kFinished ||
-                       status.node.phase == client::Phase::kFailed;
+                       status.node.phase == client::Phase::kFailed ||
+                       status.node.phase == client::Phase::kStopped;
     notes.push_back(absl::StrCat(
         name,
         ended ? " learned alone: " : " learns alone: ", status.node.alone));

@@ -6,10 +6,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "daemon/app/daemon.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/guess_data.h"
+#include "daemon/config/node_contract.h"
 #include "daemon/config/node_data.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/core/contract/agreement.h"
@@ -43,14 +45,41 @@ constexpr char kHelp[] =
     ">/etc/dfld/conf.d/data.yaml\n"
     "         dfld --check\n";
 
-absl::StatusOr<data::DataReport> ReportOf(const config::DataSettings& data) {
+void PrintFields(const core::DataContract& contract,
+                 absl::Span<const core::ContractField> fields) {
+  for (const core::ContractField field : fields) {
+    std::cout << "  " << core::FieldName(field) << ": "
+              << core::FieldText(contract, field) << "\n";
+  }
+}
+
+// Reads the node's rows and prints what they are; without `has_plan`, also what
+// they say of the data contract.
+absl::Status PrintReport(const config::DataSettings& data, bool has_plan) {
   DFL_ASSIGN_OR_RETURN(const config::DataFiles files,
                        config::ReadDataFiles(data, "data"));
   DFL_ASSIGN_OR_RETURN(
       const config::NodeData part,
       config::TakePart(files, data, data.partition.index, "data"));
-  return data::Describe(part.train, part.test ? &*part.test : nullptr,
-                        part.standardizer);
+  std::cout << data::ReportText(data::Describe(
+      part.train, part.test ? &*part.test : nullptr, part.standardizer));
+  if (has_plan) return absl::OkStatus();
+  const core::DataOffer offer = config::MakeOffer(part, data, {});
+  core::DataContract contract;
+  contract.task = offer.task;
+  contract.classes = offer.classes;
+  contract.features = offer.features;
+  contract.shape = offer.shape;
+  contract.input = offer.input;
+  std::cout
+      << "contract, as far as these rows say it (loss and model come with "
+         "a plan: run.plan, or dflctl plan apply --dry-run):\n";
+  constexpr core::ContractField kOfData[] = {
+      core::ContractField::kTask, core::ContractField::kClasses,
+      core::ContractField::kFeatures, core::ContractField::kShape,
+      core::ContractField::kInput};
+  PrintFields(contract, kOfData);
+  return absl::OkStatus();
 }
 
 // Builds the model of the plan that the settings name.
@@ -67,10 +96,7 @@ absl::Status TryModel(const std::string& path, LearnerFactory& learners) {
   const ports::ModelInfo& model = learner->model();
   std::cout << "model:    " << model.kind << ", " << model.parameter_count
             << " parameters\n";
-  for (const core::ContractField field : core::kContractFields) {
-    std::cout << "  " << core::FieldName(field) << ": "
-              << core::FieldText(model.contract, field) << "\n";
-  }
+  PrintFields(model.contract, core::kContractFields);
   return absl::OkStatus();
 }
 
@@ -80,9 +106,9 @@ absl::Status CheckData(
     const config::NodeSettings& settings,
     const std::function<absl::StatusOr<std::unique_ptr<LearnerFactory>>(
         const config::NodeSettings&)>& open_learners) {
-  DFL_ASSIGN_OR_RETURN(const data::DataReport report, ReportOf(settings.data));
-  std::cout << data::ReportText(report);
-  if (settings.run.plan.empty()) return absl::OkStatus();
+  const bool has_plan = !settings.run.plan.empty();
+  DFL_RETURN_IF_ERROR(PrintReport(settings.data, has_plan));
+  if (!has_plan) return absl::OkStatus();
   DFL_ASSIGN_OR_RETURN(const std::unique_ptr<LearnerFactory> learners,
                        open_learners(settings));
   const absl::Status tried = TryModel(settings.run.plan, *learners);

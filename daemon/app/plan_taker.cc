@@ -248,14 +248,11 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
   absl::Status set;
   const bool ran = loop_.RunAndWait([&] {
     std::unique_ptr<AsyncTrainer> trainer;
-    AsyncTrainer* borrowed = trainer_;
     if (prepared.learner) {
       trainer =
           std::make_unique<AsyncTrainer>(loop_, std::move(prepared.learner));
-      borrowed = trainer.get();
     }
     set = node_.SetPlan(std::move(prepared.plan), std::move(trainer));
-    if (set.ok()) trainer_ = borrowed;
     on_set_();
   });
   if (!ran) return absl::UnavailableError("the daemon is shutting down");

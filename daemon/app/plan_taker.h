@@ -98,8 +98,10 @@ class PlanTaker {
   std::optional<ports::ModelInfo> model() ABSL_LOCKS_EXCLUDED(mutex_);
   // What the plan that is taken may need; 0: none.
   int64_t need_bytes() ABSL_LOCKS_EXCLUDED(mutex_);
-  // That of the node; null: none. On the loop.
-  AsyncTrainer* trainer() const { return trainer_; }
+  // That of the plan in force; null: none. On the loop.
+  AsyncTrainer* trainer() const {
+    return static_cast<AsyncTrainer*>(node_.trainer());
+  }
 
  private:
   // What the present learner was built for, and what it is.
@@ -163,8 +165,6 @@ class PlanTaker {
   Logger& log_;
   const PlanSteps steps_;
   const std::function<void()> on_set_;
-
-  AsyncTrainer* trainer_ = nullptr;  // the node owns it
 
   absl::Mutex mutex_;
   std::optional<Built> built_ ABSL_GUARDED_BY(mutex_);

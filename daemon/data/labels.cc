@@ -1,11 +1,12 @@
 #include "daemon/data/labels.h"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/core/contract/labels.h"
 #include "daemon/data/data_error.h"
 #include "daemon/data/spec_checks.h"
 #include "daemon/data/text.h"
@@ -16,13 +17,9 @@ namespace {
 
 // "+1", "1" and "1.0" are one label. False if `token` is no integer.
 bool ParseIntegerLabel(absl::string_view token, int64_t* value) {
-  double number;
-  if (!ParseBoolean(token, &number) && !ParseNumber(token, &number)) {
-    return false;
-  }
-  if (!(std::fabs(number) <= 9007199254740992.0)) return false;  // 2^53
-  *value = static_cast<int64_t>(number);
-  return static_cast<double>(*value) == number;
+  const std::optional<int64_t> integer = core::IntegerLabel(token);
+  if (integer.has_value()) *value = *integer;
+  return integer.has_value();
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ class LearnerDriver {
 
   // null: none yet.
   const ports::Trainer* trainer() const { return trainer_.get(); }
+  ports::Trainer* trainer() { return trainer_.get(); }
 
   // Replaces the trainer, gives the model its lengths and binds it. Returns
   // what Trainer::Bind says. The trainer is there in any case; one that could

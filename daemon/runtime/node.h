@@ -143,6 +143,8 @@ class Node : public LinkObserver,
   }
   // The plan in force; null: none.
   const core::RunPlan* plan_in_force() const { return own_.run.plan_or_null(); }
+  // That of the plan in force; null: none.
+  ports::Trainer* trainer() { return training_.learner().trainer(); }
   const ports::ModelInfo* model() const {
     const ports::Trainer* trainer = training_.learner().trainer();
     return trainer ? &trainer->model() : nullptr;

@@ -38,7 +38,9 @@ class Matching {
     for (const auto& info : model.buffers) Add(info, true);
     for (const auto& [alias, name] : model.aliases) {
       const auto place = places_.find(name);
-      if (place != places_.end()) places_.emplace(alias, place->second);
+      if (place == places_.end()) continue;
+      targets_[place->second].wanted |= Wanted(alias);
+      places_.emplace(alias, place->second);
     }
   }
 
@@ -51,24 +53,27 @@ class Matching {
   }
 
  private:
+  bool Wanted(const std::string& name) const {
+    return options_.only.empty() ||
+           std::any_of(options_.only.begin(), options_.only.end(),
+                       [&](const std::string& pattern) {
+                         return MatchesPattern(pattern, name);
+                       });
+  }
   void Add(const ports::TensorInfo& info, bool buffer) {
     Target target;
     target.info = &info;
     target.buffer = buffer;
-    target.wanted = options_.only.empty() ||
-                    std::any_of(options_.only.begin(), options_.only.end(),
-                                [&](const std::string& pattern) {
-                                  return MatchesPattern(pattern, info.name);
-                                });
+    target.wanted = Wanted(info.name);
     places_.emplace(info.name, targets_.size());
     targets_.push_back(target);
   }
 
   absl::Status CheckPatterns() const {
     for (const std::string& pattern : options_.only) {
-      const bool matches = std::any_of(
-          targets_.begin(), targets_.end(), [&](const Target& target) {
-            return MatchesPattern(pattern, target.info->name);
+      const bool matches =
+          std::any_of(places_.begin(), places_.end(), [&](const auto& place) {
+            return MatchesPattern(pattern, place.first);
           });
       if (!matches) {
         return absl::InvalidArgumentError(

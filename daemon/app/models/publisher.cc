@@ -134,7 +134,7 @@ Publisher::Published Publisher::ReadPublished() const {
 
 void Publisher::Look(const runtime::NodeStatus& status) {
   if (status.run_id.empty()) return;
-  BeginRun(status.run_id);
+  BeginRun(status);
   if (settings_.when == config::PublishSettings::When::kBest || busy_ ||
       loop_.Now() < next_try_) {
     return;
@@ -160,9 +160,15 @@ void Publisher::Look(const runtime::NodeStatus& status) {
   });
 }
 
-void Publisher::BeginRun(const std::string& run) {
-  if (run == run_) return;
-  run_ = run;
+void Publisher::BeginRun(const runtime::NodeStatus& status) {
+  if (status.run_id == run_ &&
+      (contract_.empty() || status.contract == contract_)) {
+    contract_ = status.contract;
+    return;
+  }
+  run_ = status.run_id;
+  contract_ = status.contract;
+  ++life_;
   written_step_ = -1;
   best_.reset();
   waiting_ = nullptr;
@@ -170,9 +176,7 @@ void Publisher::BeginRun(const std::string& run) {
 }
 
 void Publisher::OnEvaluated(const ports::Evaluated& event) {
-  const core::RunPlan* plan = node_.plan_in_force();
-  if (plan == nullptr) return;
-  BeginRun(plan->run_id);
+  BeginRun(node_.Status());
   const double score = ScoreOf(event.result);
   if (best_.has_value() && score <= *best_) return;
   node_.CopyModel(
@@ -191,7 +195,7 @@ void Publisher::OnEvaluated(const ports::Evaluated& event) {
 void Publisher::Write(runtime::SnapshotPtr snapshot,
                       std::optional<double> score) {
   busy_ = true;
-  const Version version{run_, snapshot->steps, score};
+  const Version version{life_, snapshot->steps, score};
   const std::string text = score ? absl::StrFormat("%.17g", *score) : "";
   transfers_.MakeFile(
       format(), std::move(snapshot), text,
@@ -227,8 +231,8 @@ absl::Status Publisher::WriteFile(control::ModelSource& source) const {
 
 void Publisher::OnWritten(const Version& version, const absl::Status& status) {
   busy_ = false;
-  // What comes back from a former run says nothing of this one.
-  if (version.run == run_) {
+  // What comes back from a former model says nothing of this one.
+  if (version.life == life_) {
     if (status.ok()) {
       written_step_ = version.step;
     } else {

@@ -8,6 +8,7 @@
 #define DFL_APP_MODELS_PUBLISHER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,15 +61,16 @@ class Publisher {
 
   // A model that is written.
   struct Version {
-    std::string run;
+    int64_t life = 0;
     int64_t step = 0;
     std::optional<double> score;  // where the best one is written
   };
 
   control::ModelFileFormat format() const;
   Published ReadPublished() const;
-  // Forgets the former run, if `run` is another one.
-  void BeginRun(const std::string& run);
+  // Forgets the former model, if the node begins with another one: another run,
+  // or another data contract.
+  void BeginRun(const runtime::NodeStatus& status);
   void OnEvaluated(const ports::Evaluated& event);
   // Begins to write `snapshot`.
   void Write(runtime::SnapshotPtr snapshot, std::optional<double> score);
@@ -83,7 +85,10 @@ class Publisher {
   ModelTransfers& transfers_;
   Logger& log_;
 
-  std::string run_;            // of the model that was written last
+  std::string run_;  // of the model that was written last
+  std::map<std::string, std::string>
+      contract_;               // of that model; empty: unknown
+  int64_t life_ = 0;           // of models that were begun
   int64_t written_step_ = -1;  // -1: none of the run
   absl::Time next_try_ = absl::InfinitePast();
   std::optional<double> best_;  // that is written, or being written

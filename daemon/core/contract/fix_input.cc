@@ -73,8 +73,31 @@ InputScaling Stated(const DataSection& plan, InputScaling input) {
   return Tidy(std::move(input));
 }
 
+// Numbers of features that an offer gives in the order of its own columns, in
+// the order of the plan.
+std::vector<float> InOrderOf(const DataSection& plan, const DataOffer& offer,
+                             const std::vector<float>& numbers) {
+  std::vector<float> ordered = numbers;
+  if (!plan.features.has_value() || numbers.size() != plan.features->size() ||
+      numbers.size() != offer.features.size()) {
+    return ordered;
+  }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto place = std::find(offer.features.begin(), offer.features.end(),
+                                 (*plan.features)[i]);
+    if (place == offer.features.end()) return numbers;
+    ordered[i] = numbers[static_cast<size_t>(place - offer.features.begin())];
+  }
+  return ordered;
+}
+
 // The scaling that `offer` has under the plan.
 InputScaling Effective(const DataSection& plan, const DataOffer& offer) {
+  InputScaling own = offer.input;
+  if (own.per == Per::kFeature && own.over == Over::kGiven) {
+    own.mean = InOrderOf(plan, offer, own.mean);
+    own.std = InOrderOf(plan, offer, own.std);
+  }
   DataSection wins = plan;
   if (offer.divide_stated) wins.divide.reset();
   // Its settings may say how, and the plan the numbers of the network.
@@ -83,7 +106,7 @@ InputScaling Effective(const DataSection& plan, const DataOffer& offer) {
       plan.over.value_or(offer.input.over) == Over::kNetwork &&
       offer.input.over == Over::kNetwork;
   if (offer.standardise_stated && !same_network) wins.per.reset();
-  return Stated(wins, offer.input);
+  return Stated(wins, std::move(own));
 }
 
 int64_t NumbersOf(Per per, const std::vector<int64_t>& shape) {

@@ -37,7 +37,8 @@ absl::Status CheckNames(absl::string_view key,
     }
     if (!seen.insert(key == "classes" ? CanonicalLabel(name) : name).second) {
       return Wrong(key, absl::StrCat("\"", name, "\" found a second time"),
-                   "each once (1, 1.0 and +1 are one class)");
+                   key == "classes" ? "each once (1, 1.0 and +1 are one class)"
+                                    : "each once");
     }
   }
   return absl::OkStatus();

@@ -284,6 +284,29 @@ TEST(Fix, ThePlansScalingWinsOverDefaultsAndNotOverSettings) {
               HasSubstr("standardise: all, over: node"));
 }
 
+// Each node gives its numbers in the order of its own columns.
+TEST(Fix, GivenNumbersAreMatchedByTheNamesOfFeatures) {
+  DataOffer anna = Sample();
+  ASSERT_EQ(anna.features.size(), 2U);
+  anna.input.per = Per::kFeature;
+  anna.input.over = Over::kGiven;
+  anna.input.mean = {1, 100};
+  anna.input.std = {2, 3};
+  DataOffer bert = anna;
+  std::swap(bert.features[0], bert.features[1]);
+  EXPECT_THAT(
+      Refusal(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}})),
+      HasSubstr("input: "));
+  bert.input.mean = {100, 1};
+  bert.input.std = {3, 2};
+  const auto fixed = Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}});
+  ASSERT_TRUE(fixed.ok()) << fixed.status();
+  EXPECT_THAT(fixed->mean, ElementsAre(1, 100));
+  const auto later = Resolve(*fixed, kClassesOfData, bert);
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_THAT(later->input.mean, ElementsAre(1, 100));
+}
+
 // What a node tells of rows of one feature.
 DataOffer Rows(const std::vector<double>& values) {
   DataOffer offer = Sample();
