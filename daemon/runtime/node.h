@@ -167,7 +167,7 @@ class Node : public LinkObserver,
   void Do(const core::ComputeGradient& a) override { training_.Do(a); }
   void Do(const core::Predict& a) override { training_.Do(a); }
   void Do(const core::StepDone& a) override {
-    jumps_.OnRound();
+    jumps_.OnRound(loop_.Now());
     training_.Do(a);
   }
   void Do(const core::Ask& a) override { exchange_.asks().Do(a); }

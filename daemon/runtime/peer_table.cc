@@ -83,7 +83,7 @@ std::optional<Refusal> PeerTable::Mismatch(const Peer& peer,
 }
 
 bool PeerTable::TakesPart(const NodeId& id, const Peer& peer) const {
-  if (!peer.known || !linked_(id)) return false;
+  if (!peer.known || !linked_(id) || !run_.IsMember(id)) return false;
   const Phase phase = peer.state.phase;
   return (phase == Phase::kTraining || phase == Phase::kDegraded) &&
          !Mismatch(peer, true);

@@ -35,13 +35,14 @@ void ReportPlan(const RunInForce& run, NodeStatus& status) {
   status.stop_epochs = plan.stop.epochs;
 }
 
-void ReportModel(const LearnerDriver& learner, NodeStatus& status) {
+void ReportModel(const RunInForce& run, const LearnerDriver& learner,
+                 NodeStatus& status) {
   status.gradients = learner.gradients();
   const ports::Trainer* trainer = learner.trainer();
   if (trainer == nullptr) return;
   const ports::ModelInfo& model = trainer->model();
   status.model = model.kind;
-  const core::ContractDigest digest = core::DigestOf(model.contract);
+  const core::ContractDigest& digest = run.contract_digest();
   for (size_t i = 0; i < digest.size(); ++i) {
     status.contract[std::string(core::FieldName(core::kContractFields[i]))] =
         absl::StrFormat("%016x", digest[i]);
@@ -102,8 +103,8 @@ void ReportPeer(const PeerTable::Peer& known, const OwnState& own,
 void ReportMixing(const Together& together, PeerStatus& peer) {
   peer.disagrees = together.neighbourhood().Differing(peer.node);
   if (!peer.neighbour) return;
-  peer.mixing = together.Mixes(peer.node);
   peer.not_mixing = together.NotMixing(peer.node);
+  peer.mixing = peer.not_mixing.empty();
 }
 
 // Neighbours, and whoever else is linked or was heard of.
@@ -148,7 +149,7 @@ NodeStatus ReportStatus(const ReportedParts& parts, absl::Time now) {
   status.skipped_batches = parts.training.health().passed_over();
   if (parts.pending) status.pending_plan_version = parts.pending->version;
   ReportPlan(parts.own.run, status);
-  ReportModel(parts.training.learner(), status);
+  ReportModel(parts.own.run, parts.training.learner(), status);
   ReportProgress(parts.own, parts.evaluations, now, status);
   ReportTraffic(parts.peers, status);
   ReportPeers(parts, status);

@@ -5,9 +5,9 @@
 //   - when something of that round has come from it, whole;
 //   - for at most kMost rounds, and kEach more for every round that the node
 //     takes itself;
-//   - and, when nothing has come from anybody for longer than kApart, for
-//     kASecond more for every second of it: the node, or the network to it, was
-//     frozen, and the others went on;
+//   - and, when nothing has come from anybody for longer than kApart and than
+//     four rounds, for kEach more for every round that would have fitted in: the
+//     node, or the network to it, was frozen, and the others went on;
 //   - never to the round at which the run ends: the last one is the node's own.
 // So one liar cannot take a node through the run without training, and a node
 // with one neighbour finds back to it.
@@ -15,6 +15,8 @@
 #define DFL_RUNTIME_GUARDS_JUMP_GUARD_H_
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -27,21 +29,28 @@ class JumpGuard {
   static constexpr int64_t kMost = 1000;
   static constexpr int64_t kEach = 20;
   static constexpr absl::Duration kApart = absl::Seconds(1);
-  static constexpr double kASecond = 1000;
+  // The time of a round is the shortest of so many.
+  static constexpr size_t kTimed = 8;
   // What was allowed for a time apart is not kept for longer.
   static constexpr absl::Duration kKept = absl::Seconds(30);
 
   // The node took a round itself.
-  void OnRound() { left_ = std::min(kMost, left_ + kEach); }
+  void OnRound(absl::Time now) {
+    left_ = std::min(kMost, left_ + kEach);
+    times_[rounds_++ % kTimed] = now - std::exchange(round_, now);
+  }
 
   // Something came whole from a neighbour, not long before `now`.
   void OnHeard(absl::Time now) {
     const absl::Duration apart = now - std::exchange(heard_, now);
-    if (apart > kApart && apart < absl::InfiniteDuration()) {
-      apart_ = static_cast<int64_t>(
-          kASecond * std::min(1e9, absl::ToDoubleSeconds(apart)));
-      back_ = now;
+    const absl::Duration a_round = std::max(
+        absl::Microseconds(1), *std::min_element(times_.begin(), times_.end()));
+    if (rounds_ < kTimed || apart >= absl::InfiniteDuration() ||
+        apart <= std::max(kApart, 4 * a_round)) {
+      return;
     }
+    apart_ = static_cast<int64_t>(kEach * absl::FDivDuration(apart, a_round));
+    back_ = now;
   }
 
   // The round to go on with from `own`: `by_two` and `by_one` are the furthest
@@ -65,9 +74,12 @@ class JumpGuard {
 
  private:
   int64_t left_ = kMost;
-  absl::Time heard_ = absl::InfiniteFuture();  // never yet
-  absl::Time back_ = absl::InfinitePast();     // heard again after a time apart
-  int64_t apart_ = 0;                          // allowed for it
+  size_t rounds_ = 0;
+  absl::Time round_ = absl::InfinitePast();     // its end
+  std::array<absl::Duration, kTimed> times_{};  // that the last rounds took
+  absl::Time heard_ = absl::InfiniteFuture();   // never yet
+  absl::Time back_ = absl::InfinitePast();  // heard again after a time apart
+  int64_t apart_ = 0;                       // allowed for it
 };
 
 }  // namespace dfl::runtime

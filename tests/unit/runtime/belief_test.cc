@@ -171,7 +171,7 @@ TEST(JumpGuardTest, TwoAreBelievedAndOneWithinBounds) {
   EXPECT_EQ(guard.Jump(10, 10, 900, 901, now), 900);
   EXPECT_EQ(guard.Jump(900, 900, 1500, 0, now), 1010);  // what is left
   EXPECT_EQ(guard.Jump(1010, 1010, 1500, 0, now), 1010);
-  guard.OnRound();
+  guard.OnRound(now);
   EXPECT_EQ(guard.Jump(1011, 1011, 5000, 0, now), 1031);
   JumpGuard other;
   EXPECT_EQ(other.Jump(10, 10, 100, 100, now), 99);
@@ -181,17 +181,36 @@ TEST(JumpGuardTest, TwoAreBelievedAndOneWithinBounds) {
 TEST(JumpGuardTest, ATimeApartAllowsMoreForAWhile) {
   absl::Time now = absl::UnixEpoch();
   JumpGuard guard;
-  guard.OnHeard(now);
-  EXPECT_EQ(guard.Jump(0, 0, 90'000, 0, now), 1000);
+  const auto round = [&] {
+    now += absl::Milliseconds(10);
+    guard.OnRound(now);
+    guard.OnHeard(now);
+  };
+  for (int i = 0; i < 20; ++i) round();
+  EXPECT_EQ(guard.Jump(0, 0, 900'000, 0, now), 1000);
   now += absl::Seconds(60);
   guard.OnHeard(now);
   guard.OnHeard(now);  // what came at once afterwards changes nothing
   EXPECT_EQ(guard.Jump(1000, 1000, 50'000, 0, now), 50'000);
-  EXPECT_EQ(guard.Jump(50'000, 50'000, 90'000, 0, now), 61'000);
+  EXPECT_EQ(guard.Jump(50'000, 50'000, 900'000, 0, now), 121'000);
   now += absl::Seconds(60);
   guard.OnHeard(now);
   now += absl::Seconds(31);
-  EXPECT_EQ(guard.Jump(61'000, 61'000, 90'000, 0, now), 61'000);
+  EXPECT_EQ(guard.Jump(121'000, 121'000, 900'000, 0, now), 121'000);
+}
+
+// Rounds of a minute are no time apart.
+TEST(JumpGuardTest, LongRoundsAllowNoMore) {
+  absl::Time now = absl::UnixEpoch();
+  JumpGuard guard;
+  int64_t at = 0;
+  for (int i = 0; i < 50; ++i) {
+    now += absl::Minutes(1);
+    guard.OnRound(now);
+    guard.OnHeard(now);
+    at = guard.Jump(at + 1, at + 1, 900'000, 0, now);
+  }
+  EXPECT_LE(at, 1000 + 50 * 21);
 }
 
 // ----------------------------------------------------------------- epochs ----
