@@ -289,8 +289,8 @@ void ControlBackend::Train(TrainAction action, control::Begin begin,
       return;
     }
     Publish();
-    // Answered to when it is on disk, or could not be written; where a busy disk
-    // takes long, before: the node obeys already.
+    // Answered to when it is on disk, or could not be written; where a busy
+    // disk takes long, before: the node obeys already.
     auto answer = std::make_shared<control::Done<ports::Phase>>(done);
     loop_.After(kDiskPatience, [answer, phase = order.phase, &log = log_] {
       if (*answer == nullptr) return;

@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -152,7 +152,8 @@ absl::Status WriteAll(int fd, const std::string& path, absl::string_view data) {
 
 // Beside `path`; probably free.
 std::string FreeName(const std::string& path) {
-  return absl::StrFormat("%s.%08x", path, std::random_device{}());
+  static std::atomic<int> count{0};
+  return absl::StrFormat("%s.%d-%d", path, getpid(), count.fetch_add(1));
 }
 
 // Calls `make` with names beside `path` until one is free. The last result:

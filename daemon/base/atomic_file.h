@@ -17,7 +17,8 @@ namespace dfl {
 // RESOURCE_EXHAUSTED when the disk is full, else INTERNAL.
 absl::Status FileError(absl::string_view path, absl::string_view doing);
 
-// Whether `path` stands for a file that a process has open, as /dev/stdout does.
+// Whether `path` stands for a file that a process has open, as /dev/stdout
+// does.
 bool NamesDescriptor(const std::string& path);
 
 class AtomicFile {

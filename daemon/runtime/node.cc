@@ -33,6 +33,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
                 worker, events, first_model_),
       training_(own_, loop, events, options_.degraded_retry),
       evaluations_(own_, training_, loop, events),
+      jumps_(own_, peers_, evaluations_, loop),
       joining_(options_.joining, loop, links, exchange_.transfers(),
                exchange_.asks().book(), peers_, own_.run, first_model_),
       lives_(own_, exchange_, presence_, training_, joining_),
@@ -208,7 +209,7 @@ void Node::VisitBoundary() {
     joining_.Continue();
     return;
   }
-  JumpAhead();
+  jumps_.Visit();
   if (evaluations_.Visit()) return;
   if (own_.run.FollowTopology(own_.algorithm.step())) {
     own_.algorithm.Handle(core::PlanChanged{own_.run.node()});
@@ -218,21 +219,6 @@ void Node::VisitBoundary() {
   own_.LeaveBoundary();
   own_.progress.BeginStep(own_.algorithm.get()->gradients());
   own_.algorithm.Handle(core::StepBegins{});
-}
-
-void Node::JumpAhead() {
-  if (!own_.run.lock_step()) return;
-  const int64_t wholes = peers_.heard_whole();
-  if (wholes != std::exchange(wholes_, wholes)) jumps_.OnHeard(loop_.Now());
-  core::Algorithm& algorithm = *own_.algorithm.get();
-  const int64_t step = algorithm.step();
-  const PeerTable::Ahead ahead =
-      peers_.FurthestRounds(own_.self, step, algorithm.NextExchange(step));
-  const int64_t last =
-      evaluations_.EndsBy(std::max(ahead.by_two, ahead.by_one));
-  const int64_t furthest =
-      jumps_.Jump(step, ahead.by_two, ahead.by_one, last, loop_.Now());
-  if (furthest > step) algorithm.JumpTo(furthest);
 }
 
 // ------------------------------------------------------------------ peers ----

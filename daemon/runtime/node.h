@@ -37,7 +37,7 @@
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
 #include "daemon/runtime/first_model.h"
-#include "daemon/runtime/guards/jump_guard.h"
+#include "daemon/runtime/jumps.h"
 #include "daemon/runtime/guards/silence.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/links/frame_router.h"
@@ -167,7 +167,7 @@ class Node : public LinkObserver,
   void Do(const core::ComputeGradient& a) override { training_.Do(a); }
   void Do(const core::Predict& a) override { training_.Do(a); }
   void Do(const core::StepDone& a) override {
-    jumps_.OnRound(loop_.Now());
+    jumps_.OnRound();
     training_.Do(a);
   }
   void Do(const core::Ask& a) override { exchange_.asks().Do(a); }
@@ -188,8 +188,6 @@ class Node : public LinkObserver,
   void Expect(const NodeId& peer);
   void VisitBoundary();
   absl::Status CannotTrain() const;
-  // Jumps to a later round from this boundary, if neighbours are there.
-  void JumpAhead();
 
   const NodeOptions options_;
   ports::Loop& loop_;
@@ -198,11 +196,10 @@ class Node : public LinkObserver,
   PeerTable peers_;
   Presence presence_;
   Silence silence_;
-  JumpGuard jumps_;
-  int64_t wholes_ = 0;  // models and mass of neighbours, at the last boundary
   Exchange exchange_;
   Training training_;
   Evaluations evaluations_;
+  Jumps jumps_;
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;

@@ -95,8 +95,8 @@ bool IsOpen(const DataContract& contract, ContractField field) {
   }
 }
 
-// Whether the two scale raw values alike, but for means and stds that were taken
-// from other rows of the same kind.
+// Whether the two scale raw values alike, but for means and stds that were
+// taken from other rows of the same kind.
 bool ScaleAlike(const core::InputScaling& a, const core::InputScaling& b) {
   constexpr float kPart = 0.05F;  // of a std
   if (a.divide != b.divide || a.per != b.per ||

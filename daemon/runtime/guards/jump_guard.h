@@ -6,8 +6,8 @@
 //   - for at most kMost rounds, and kEach more for every round that the node
 //     takes itself;
 //   - and, when nothing has come from anybody for longer than kApart and than
-//     four rounds, for kEach more for every round that would have fitted in: the
-//     node, or the network to it, was frozen, and the others went on;
+//     four rounds, for kEach more for every round that would have fitted in:
+//     the node, or the network to it, was frozen, and the others went on;
 //   - never to the round at which the run ends: the last one is the node's own.
 // So one liar cannot take a node through the run without training, and a node
 // with one neighbour finds back to it.
