@@ -93,15 +93,25 @@ void AskExchange::OnAnswer(const NodeId& from, uint64_t ask, int64_t step,
       core::AnswerArrived{from, AskBook::AskOf(ask), std::move(model)});
 }
 
-void AskExchange::OnPeerDown(const NodeId& peer) {
-  std::vector<uint64_t> lost;
+std::vector<uint64_t> AskExchange::Unanswered(const NodeId& peer) const {
+  std::vector<uint64_t> unanswered;
   for (const uint64_t ask : book_.OutTo(peer)) {
     if (!transfers_.InboundMoved(peer, ask, absl::InfiniteDuration())) {
-      lost.push_back(ask);
+      unanswered.push_back(ask);
     }
   }
-  for (const uint64_t ask : lost) Miss(peer, ask);
+  return unanswered;
+}
+
+void AskExchange::OnPeerDown(const NodeId& peer) {
+  for (const uint64_t ask : Unanswered(peer)) Miss(peer, ask);
   book_.Forget(peer);
+}
+
+void AskExchange::OnSilent(const NodeId& peer) {
+  for (const uint64_t ask : Unanswered(peer)) {
+    if (!AskBook::IsStateAsk(ask)) Miss(peer, ask);
+  }
 }
 
 void AskExchange::Stop() {

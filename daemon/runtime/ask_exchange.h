@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "daemon/base/ids.h"
 #include "daemon/codec/decoder.h"
@@ -65,6 +66,9 @@ class AskExchange : public FrameReceivers<ports::AskFrame, ports::RefuseFrame,
   // The link is gone. An answer that has begun to arrive may be resumed, within
   // the algorithm's deadline; the other asks are lost with the link.
   void OnPeerDown(const NodeId& peer);
+  // `peer` says nothing any more: the algorithm waits for no answer of it that
+  // has not begun to arrive.
+  void OnSilent(const NodeId& peer);
   // The algorithm ends: its asks are withdrawn.
   void Stop();
 
@@ -77,6 +81,8 @@ class AskExchange : public FrameReceivers<ports::AskFrame, ports::RefuseFrame,
   // Why `ask` is not answered; nullopt: it is, now or later.
   std::optional<Refusal> Objection(const NodeId& from,
                                    const ports::AskFrame& ask) const;
+  // Asks that are out to `peer` of whose answers nothing has come.
+  std::vector<uint64_t> Unanswered(const NodeId& peer) const;
 
   OwnState& own_;
   PeerTable& peers_;

@@ -95,6 +95,7 @@ std::optional<Refusal> Exchange::Unplanned(
 Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
                           const codec::EncodedHeader* header) {
   const bool answer = begin.kind == TransferKind::kAnswer;
+  const bool push = begin.kind == TransferKind::kPush;
   if (answer && !asks_.book().IsOut(begin.ask, from)) {
     return Refusal{RefuseReason::kNotReady,
                    "the answer is not wanted any more"};
@@ -102,6 +103,7 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
   if (std::optional<Refusal> wrong = Misplaced(from, begin, header)) {
     rejections_.Note(from, *wrong);
     if (answer) asks_.Miss(from, begin.ask);
+    if (push) pushes_.PassOver(from, begin.step);
     return *std::move(wrong);
   }
   if (answer) return Lengths(begin.kind);
@@ -113,6 +115,7 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     return Lengths(begin.kind);
   }
   if (std::optional<Refusal> objection = pushes_.Objection(from)) {
+    pushes_.PassOver(from, begin.step);
     // That a node does not train now is no fault of its neighbour's.
     if (objection->reason == RefuseReason::kNotReady) return *objection;
     return rejections_.Note(from, *std::move(objection));
@@ -125,6 +128,7 @@ ModelLengths Exchange::Lengths(TransferKind kind) const {
                        own_.algorithm.epoch()};
   if (kind == TransferKind::kMass) {
     lengths.buffers = 0;
+    lengths.tracker_epoch = mass_.parcels().epoch();
     if (const core::Algorithm* algorithm = own_.algorithm.get()) {
       lengths.parameters = algorithm->MassLength(lengths.parameters);
     }
@@ -152,7 +156,12 @@ std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
     refused = Refusal{RefuseReason::kNotANeighbour,
                       "no member of this node's plan any more"};
   }
-  if (refused) rejections_.Note(from, *refused);
+  if (refused) {
+    rejections_.Note(from, *refused);
+  } else if (admitted.tracker_epoch != now.tracker_epoch) {
+    // Its sender must not take it for delivered: in the new epoch it is void.
+    refused = mass_.OlderEpoch(from, admitted.tracker_epoch);
+  }
   return refused;
 }
 
@@ -166,7 +175,7 @@ void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
     if (answer) {
       asks_.Miss(from, ask);
     } else {
-      pushes_.PassOver(from);
+      pushes_.PassOver(from, step);
     }
     return;
   }

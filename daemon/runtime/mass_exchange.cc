@@ -25,7 +25,8 @@ MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
           [this](const core::Delivered& d) { OnDelivered(d); }) {}
 
 bool MassExchange::MayGive(const NodeId& peer) const {
-  return links_.IsUp(peer) && !peers_.Mismatch(peer, true);
+  return links_.IsUp(peer) && !peers_.Mismatch(peer, true) &&
+         held_.count(peer) == 0;
 }
 
 void MassExchange::OnDelivered(const core::Delivered& delivered) {
@@ -64,13 +65,14 @@ std::optional<Refusal> MassExchange::Objection(
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
   }
+  if (held_.count(from) > 0) {
+    return Refusal{RefuseReason::kNotReady,
+                   "it has lost its memory again and again; its mass waits for "
+                   "the next tracker epoch"};
+  }
   Follow(from, begin.tracker_epoch);
   if (begin.tracker_epoch < parcels_.epoch()) {
-    presence_.TellTo(from);  // it has not heard of the new one yet
-    return rejections_.Note(
-        from, {RefuseReason::kOlderEpoch,
-               absl::StrCat("tracker epoch ", begin.tracker_epoch,
-                            " is over; it is ", parcels_.epoch(), " now")});
+    return OlderEpoch(from, begin.tracker_epoch);
   }
   if (begin.tracker_epoch > parcels_.epoch()) {  // it was not believed
     return rejections_.Note(
@@ -80,6 +82,14 @@ std::optional<Refusal> MassExchange::Objection(
                             " yet")});
   }
   return std::nullopt;
+}
+
+Refusal MassExchange::OlderEpoch(const NodeId& from, uint64_t epoch) {
+  presence_.TellTo(from);  // it has not heard of the new one yet
+  return rejections_.Note(
+      from, {RefuseReason::kOlderEpoch,
+             absl::StrCat("tracker epoch ", epoch, " is over; it is ",
+                          parcels_.epoch(), " now")});
 }
 
 double MassExchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
@@ -103,10 +113,19 @@ double MassExchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
 
 // ---------------------------------------------------------------- epochs ----
 
-void MassExchange::Enter(uint64_t epoch) {
+void MassExchange::Void(uint64_t epoch) {
   parcels_.Enter(epoch);
+  loop_.Cancel(std::exchange(timer_, 0));
+  for (const NodeId& peer : held_) peers_.Hold(peer, false);
+  held_.clear();
+}
+
+void MassExchange::Enter(uint64_t epoch) {
+  const std::set<NodeId> held = held_;
+  Void(epoch);
   own_.algorithm.Handle(core::EpochBegins{});
   presence_.Tell();
+  for (const NodeId& peer : held) presence_.Refresh(peer);
 }
 
 void MassExchange::Follow(const NodeId& peer, uint64_t epoch) {
@@ -164,11 +183,37 @@ void MassExchange::FollowAll() {
 }
 
 void MassExchange::OnRestarted(const NodeId& peer) {
-  if (parcels_.partners().count(peer) > 0) Enter(parcels_.epoch() + 1);
+  if (parcels_.partners().count(peer) == 0) return;
+  const EpochGuard::Verdict verdict = epochs_.Raise(peer, loop_.Now());
+  if (verdict == EpochGuard::Verdict::kFollow) {
+    Enter(parcels_.epoch() + 1);
+    return;
+  }
+  if (verdict == EpochGuard::Verdict::kTooOften) {
+    rejections_.Note(peer, {RefuseReason::kOlderEpoch,
+                            "it loses its memory again and again; it takes "
+                            "part once in 30 s from now on"});
+  }
+  held_.insert(peer);
+  peers_.Hold(peer, true);
+  if (timer_ == 0) {
+    timer_ = loop_.After(EpochGuard::kEvery, [this] { ReleaseHeld(); });
+  }
 }
 
-void MassExchange::Resume(const NodeId& peer) {
-  if (MayGive(peer)) parcels_.Resume(peer);
+void MassExchange::ReleaseHeld() {
+  timer_ = 0;
+  for (const NodeId& peer : held_) {
+    if (epochs_.Raise(peer, loop_.Now()) == EpochGuard::Verdict::kFollow) {
+      Enter(parcels_.epoch() + 1);  // which releases all
+      return;
+    }
+  }
+  timer_ = loop_.After(EpochGuard::kEvery, [this] { ReleaseHeld(); });
+}
+
+void MassExchange::Resume(const NodeId& peer, bool news) {
+  if (MayGive(peer)) parcels_.Resume(peer, news);
 }
 
 void MassExchange::SetCode() {
@@ -185,8 +230,8 @@ void MassExchange::DropFormerMembers() {
 }
 
 void MassExchange::BeginAlgorithm() {
-  if (!parcels_.partners().empty()) parcels_.Enter(parcels_.epoch() + 1);
-  if (Gives() && parcels_.epoch() == 0) parcels_.Enter(1);
+  if (!parcels_.partners().empty()) Void(parcels_.epoch() + 1);
+  if (Gives() && parcels_.epoch() == 0) Void(1);
 }
 
 }  // namespace dfl::runtime

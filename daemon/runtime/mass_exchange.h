@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "daemon/base/ids.h"
@@ -34,6 +35,7 @@ class MassExchange {
   MassExchange(OwnState& own, PeerTable& peers, Links& links,
                Transfers& transfers, Rejections& rejections, Presence& presence,
                ports::Loop& loop);
+  ~MassExchange() { loop_.Cancel(timer_); }
 
   const Parcels& parcels() const { return parcels_; }
   // How the plan wants mass to be coded, for the algorithm.
@@ -50,6 +52,8 @@ class MassExchange {
   // is a higher one.
   std::optional<Refusal> Objection(const NodeId& from,
                                    const ports::TransferBegin& begin);
+  // Mass of `from` is of the tracker epoch `epoch`, which is over: tells it so.
+  Refusal OlderEpoch(const NodeId& from, uint64_t epoch);
   // Why `begin` announces steps (core/vector/step_codes.h) where they have no
   // business; nullopt: it does not. `header`: as Transfers::Listener::Admit.
   std::optional<Refusal> MisplacedSteps(
@@ -62,15 +66,17 @@ class MassExchange {
                 std::unique_ptr<codec::DecodedMessage> message);
 
   // `peer` comes back without its memory: what it had taken from us and given
-  // to us is gone.
+  // to us is gone. That ends the epoch; where it does so too often
+  // (epoch_guard.h), it is held instead: it takes no part and no mass travels
+  // between it and us, until the next epoch or until the guard allows one.
   void OnRestarted(const NodeId& peer);
   // `peer` has said its state: follows its epoch.
   void Follow(const NodeId& peer, uint64_t epoch);
-  // Sends `peer` what it has not taken, if it may be sent to.
-  void Resume(const NodeId& peer);
+  // Sends `peer` what it has not taken, if it may be sent to: Parcels::Resume.
+  void Resume(const NodeId& peer, bool news);
 
   // A new run: nothing was given or taken.
-  void BeginRun() { parcels_.Enter(0); }
+  void BeginRun() { Void(0); }
   // A plan is in force: sets the code, and ends the epoch when somebody that
   // holds mass of it is no member any more.
   void SetCode();
@@ -88,8 +94,12 @@ class MassExchange {
   bool Believes(const NodeId& peer, uint64_t epoch);
   // The highest epoch that a member other than `peer` has told of.
   std::optional<uint64_t> EpochOfOthers(const NodeId& peer) const;
+  // What is out is void, and nobody is held any more.
+  void Void(uint64_t epoch);
   // Our trackers begin anew, and so shall everybody's.
   void Enter(uint64_t epoch);
+  // Enters the next epoch for one that is held, as soon as the guard allows it.
+  void ReleaseHeld();
   void OnDelivered(const core::Delivered& delivered);
 
   OwnState& own_;
@@ -101,6 +111,8 @@ class MassExchange {
   codec::MassCodec codec_;  // of the plan
   EpochGuard epochs_;
   Parcels parcels_;
+  std::set<NodeId> held_;
+  ports::TimerId timer_ = 0;  // of ReleaseHeld
 };
 
 }  // namespace dfl::runtime

@@ -188,6 +188,7 @@ void Node::Expect(const NodeId& peer) {
 void Node::OnSilent(const NodeId& peer, bool unanswered) {
   if (unanswered) exchange_.asks().Do(core::Missed{{peer}, 1, 0});
   presence_.OnSilent(peer);
+  exchange_.asks().OnSilent(peer);
 }
 
 // --------------------------------------------------------------- boundary ----
@@ -252,6 +253,7 @@ void Node::OnAddressFailed(const std::string& /*address*/) {
 
 void Node::OnFrame(const NodeId& peer, ports::StateFrame frame) {
   if (frame.wants_answer) presence_.TellTo(peer);
+  const bool news = peers_.IsNews(peer, frame);
   const ports::StateFrame& state = peers_.OnState(peer, std::move(frame)).state;
   // One that is joining itself may be ahead once it has a model.
   const bool has_model =
@@ -263,7 +265,7 @@ void Node::OnFrame(const NodeId& peer, ports::StateFrame frame) {
   if (joining_.waits_for_others() && own_.boundary.here()) {
     own_.boundary.Schedule();
   }
-  exchange_.mass().Resume(peer);
+  exchange_.mass().Resume(peer, news);
   joining_.Continue();
 }
 

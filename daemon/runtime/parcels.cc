@@ -41,11 +41,22 @@ void Parcels::Send(const core::Give& give) {
   Transfer(give.to);
 }
 
-void Parcels::Resume(const NodeId& peer) {
+void Parcels::Resume(const NodeId& peer, bool news) {
   const auto it = out_.find(peer);
-  if (it == out_.end()) return;
-  it->second.refused = 0;
-  if (!it->second.sending) Transfer(peer);
+  if (it == out_.end() || it->second.sending) return;
+  Out& out = it->second;
+  if (out.waits) {
+    out.refused = 0;
+    Transfer(peer);
+    return;
+  }
+  if (!news) return;
+  const absl::Time earliest = out.tried + kBetween;
+  if (loop_.Now() >= earliest) {
+    Transfer(peer);
+  } else if (out.next > earliest) {
+    RetryAt(peer, out, earliest);
+  }
 }
 
 absl::Duration Parcels::Pause(int64_t refused) {
@@ -56,8 +67,10 @@ absl::Duration Parcels::Pause(int64_t refused) {
 }
 
 void Parcels::Transfer(const NodeId& to) {
-  if (!may_send_(to)) return;  // Resume tells
   Out& out = out_[to];
+  out.waits = !may_send_(to);
+  if (out.waits) return;  // Resume tells
+  out.tried = loop_.Now();
   loop_.Cancel(out.retry);
   out.retry = 0;
   out.sending = true;
@@ -103,10 +116,15 @@ void Parcels::Transfer(const NodeId& to) {
       return;
     }
     it->second.sending = false;
-    it->second.retry =
-        loop_.After(Pause(++it->second.refused), [this, to] { Retry(to); });
+    RetryAt(to, it->second, loop_.Now() + Pause(++it->second.refused));
   };
   transfers_.Send(std::move(outgoing));
+}
+
+void Parcels::RetryAt(const NodeId& to, Out& out, absl::Time when) {
+  loop_.Cancel(out.retry);
+  out.next = when;
+  out.retry = loop_.After(when - loop_.Now(), [this, to] { Retry(to); });
 }
 
 void Parcels::Retry(const NodeId& to) {

@@ -30,6 +30,8 @@ namespace dfl::runtime {
 
 class Parcels {
  public:
+  static constexpr absl::Duration kBetween = absl::Seconds(1);
+
   // `may_send`: whether the peer is linked and takes part in our run.
   // `delivered`: a parcel of the present epoch was taken.
   // `seed`: of the jitter between two tries.
@@ -45,8 +47,10 @@ class Parcels {
 
   // Sends until it is taken.
   void Send(const core::Give& give);
-  // `peer` may be sent to again.
-  void Resume(const NodeId& peer);
+  // `peer` may be sent to. What waited for that goes at once. What it has
+  // refused goes in its own time, or, where there is `news` of it, kBetween
+  // after the last try: nobody is sent to faster than that for what it says.
+  void Resume(const NodeId& peer, bool news);
   // Mass of `peer` was taken in.
   void NoteTaken(const NodeId& peer) { partners_.insert(peer); }
 
@@ -62,13 +66,17 @@ class Parcels {
     core::Give give;
     bool sending = false;  // a transfer is under way
     int64_t tries = 0;
-    int64_t refused = 0;  // tries that failed, in a row, since Resume
+    int64_t refused = 0;  // tries that failed, in a row
+    bool waits = false;   // until the peer may be sent to
+    absl::Time tried;
+    absl::Time next;  // try, while `retry` runs
     ports::TimerId retry = 0;
   };
 
   void Transfer(const NodeId& to);
   // From 200 ms, doubled after each refusal, to 5 s; half of it is jitter.
   absl::Duration Pause(int64_t refused);
+  void RetryAt(const NodeId& to, Out& out, absl::Time when);
   void Retry(const NodeId& to);
 
   ports::Loop& loop_;

@@ -23,6 +23,18 @@ const PeerTable::Peer& PeerTable::OnState(const NodeId& peer,
   return p;
 }
 
+bool PeerTable::IsNews(const NodeId& peer,
+                       const ports::StateFrame& state) const {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || !it->second.known) return true;
+  const ports::StateFrame& before = it->second.state;
+  return state.run_id != before.run_id || state.phase != before.phase ||
+         state.plan_version != before.plan_version ||
+         state.algorithm != before.algorithm ||
+         state.contract != before.contract ||
+         state.tracker_epoch != before.tracker_epoch;
+}
+
 void PeerTable::HearStep(const NodeId& peer, int64_t step) {
   ports::StateFrame& state = peers_[peer].state;
   state.step = std::max(state.step, std::min(step, kLargestStep));
@@ -103,7 +115,7 @@ bool PeerTable::HasSent(const NodeId& id, const Peer& peer,
 PeerTable::Change PeerTable::Refresh(const NodeId& peer,
                                      std::optional<int64_t> round) {
   Peer& p = peers_[peer];
-  const bool active = !p.silent && TakesPart(peer, p);
+  const bool active = !p.silent && !p.held && TakesPart(peer, p);
   if (active == p.active) return Change::kNone;
   if (!active && round && HasSent(peer, p, *round)) {
     leaving_.insert(peer);  // asked again at the boundary
@@ -122,7 +134,7 @@ bool PeerTable::Silence(const NodeId& peer) {
 bool PeerTable::Hear(const NodeId& peer) {
   Peer& p = peers_[peer];
   p.silent = false;
-  if (p.active || !TakesPart(peer, p)) return false;
+  if (p.active || p.held || !TakesPart(peer, p)) return false;
   p.active = true;
   return true;
 }

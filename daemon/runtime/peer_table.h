@@ -36,6 +36,7 @@ class PeerTable {
     bool agrees = false;     // as of the last comparison
     bool active = false;     // takes part, as the algorithm was last told
     bool silent = false;     // no round waits for it (guards/silence.h)
+    bool held = false;       // it takes no part: MassExchange::OnRestarted
     int64_t whole_step = 0;  // of the newest model or mass that came
     int64_t models_sent = 0;
     int64_t models_received = 0;
@@ -65,6 +66,8 @@ class PeerTable {
   }
   // `peer` says its state. Steps beyond kLargestStep are cut.
   const Peer& OnState(const NodeId& peer, ports::StateFrame state);
+  // Whether `state` says more than that `peer` goes on as before.
+  bool IsNews(const NodeId& peer, const ports::StateFrame& state) const;
   // Something that `peer` sent is of `step`.
   void HearStep(const NodeId& peer, int64_t step);
   // A model or mass of `step` came from `peer`, whole and right.
@@ -96,6 +99,8 @@ class PeerTable {
     const auto it = peers_.find(peer);
     return it != peers_.end() && it->second.silent;
   }
+  // `peer` takes no part, whatever it says, or may again.
+  void Hold(const NodeId& peer, bool held) { peers_[peer].held = held; }
   // A new algorithm was told of nobody yet.
   void Untell(const NodeId& peer) { peers_[peer].active = false; }
   // Those that left in the midst of the round: to be refreshed now.

@@ -48,6 +48,7 @@ void PlanAdoption::Adopt() {
       before->algorithm.name != next.plan->algorithm.name;
   const bool new_format =
       before && !(before->codec.format == next.plan->codec.format);
+  const bool new_rate = before && before->codec.rate != next.plan->codec.rate;
   run.Adopt(std::move(next.plan), std::move(next.node));
   peers_.CompareAll();
   exchange_.mass().SetCode();
@@ -60,7 +61,8 @@ void PlanAdoption::Adopt() {
       own_.algorithm.Handle(core::PlanChanged{run.node()});
     }
   }
-  if (new_run || new_format) exchange_.pushes().ForgetReferences();
+  if (new_run || new_format) exchange_.pushes().ChangeFormat();
+  if (new_rate) exchange_.pushes().ChangeRate();
   exchange_.mass().DropFormerMembers();
   events_.Report(
       ports::PlanAdopted{run.plan().version, own_.algorithm.pace().steps});

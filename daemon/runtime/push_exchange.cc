@@ -81,11 +81,13 @@ void PushExchange::OnPush(const NodeId& from, core::RemoteModel model) {
     own_.algorithm.Handle(core::PushArrived{from, std::move(model)});
     return;
   }
+  const int64_t round = model.step;
   early_.Keep(from, std::move(model));
-  PassOver(from);  // it has passed the present round
+  PassOver(from, round);  // it has passed the present round
 }
 
-void PushExchange::PassOver(const NodeId& from) {
+void PushExchange::PassOver(const NodeId& from, int64_t round) {
+  if (round < own_.algorithm.step()) return;
   const auto peer = peers_.all().find(from);
   if (peer == peers_.all().end() || !peer->second.active) return;
   own_.algorithm.Handle(core::PeerDown{from});

@@ -36,9 +36,10 @@ class PushExchange : public FrameReceiver<ports::SkipFrame> {
   std::optional<Refusal> Objection(const NodeId& from) const;
   // An admitted push has come. One of a graph that is still to come is kept.
   void OnPush(const NodeId& from, core::RemoteModel model);
-  // Nothing more of the present round will come from `from`, and nobody should
-  // wait for it.
-  void PassOver(const NodeId& from);
+  // A push of `round` has come from `from` and cannot be used: nothing more of
+  // the present round will come, unless that was of an earlier one, and nobody
+  // should wait for it.
+  void PassOver(const NodeId& from, int64_t round);
   // A round begins: hands on what was kept for its graph.
   void DeliverEarly();
 
@@ -48,8 +49,13 @@ class PushExchange : public FrameReceiver<ports::SkipFrame> {
   // lost its memory.
   void Forget() { pushes_.Forget(); }
   void Forget(const NodeId& peer) { pushes_.Forget(peer); }
-  // The run or the format of messages is new.
-  void ForgetReferences() { pushes_.ForgetReferences(); }
+  // The run or the format of messages is new: what waits is in the old one.
+  void ChangeFormat() {
+    pushes_.DropWaiting();
+    pushes_.ForgetReferences();
+  }
+  // Other coordinates are sent: what waits has too many or too few.
+  void ChangeRate() { pushes_.DropWaiting(); }
 
   // FrameReceiver
   void OnFrame(const NodeId& from, ports::SkipFrame skip) override;

@@ -47,11 +47,31 @@ void SimScheduler::DropCancelled() {
 }
 
 const SimScheduler::Entry* SimScheduler::Next() {
-  while (!heap_.empty() && !IsPending(heap_.front().id)) {
+  while (!heap_.empty()) {
+    const EventId id = heap_.front().id;
+    if (IsPending(id)) {
+      if (held_.count(events_[PlaceOf(id)].owner) == 0) return &heap_.front();
+      aside_.push_back(heap_.front());
+    }
     std::pop_heap(heap_.begin(), heap_.end());
     heap_.pop_back();
   }
-  return heap_.empty() ? nullptr : &heap_.front();
+  return nullptr;
+}
+
+void SimScheduler::Release(OwnerId owner) {
+  held_.erase(owner);
+  std::vector<Entry> still;
+  for (const Entry& entry : aside_) {
+    if (!IsPending(entry.id)) continue;
+    if (events_[PlaceOf(entry.id)].owner == owner) {
+      heap_.push_back(entry);
+      std::push_heap(heap_.begin(), heap_.end());
+    } else {
+      still.push_back(entry);
+    }
+  }
+  aside_ = std::move(still);
 }
 
 void SimScheduler::Cancel(EventId event) {
@@ -70,6 +90,7 @@ void SimScheduler::CancelOwned(OwnerId owner) {
 }
 
 void SimScheduler::CancelAll() {
+  while (!held_.empty()) Release(*held_.begin());
   while (const Entry* next = Next()) Cancel(next->id);
 }
 
@@ -77,7 +98,7 @@ bool SimScheduler::Step() {
   const Entry* next = Next();
   if (next == nullptr) return false;
   DFL_CHECK(!running_);
-  now_ = next->when;
+  now_ = std::max(now_, next->when);  // one that was held is late
   std::function<void()> task = Take(next->id);
   std::pop_heap(heap_.begin(), heap_.end());
   heap_.pop_back();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,11 @@ class SimScheduler {
   void CancelOwned(OwnerId owner);
   // Drops all events, when a whole network is taken down.
   void CancelAll();
+
+  // Sets aside what is due for `owner`, as for a process that its system has
+  // stopped. Release runs it at once, in the order of its times.
+  void Hold(OwnerId owner) { held_.insert(owner); }
+  void Release(OwnerId owner);
 
   // Runs the next event and moves the time to it. False when there is none.
   bool Step();
@@ -95,7 +101,8 @@ class SimScheduler {
   }
   std::function<void()> Take(EventId id);
   void DropCancelled();
-  // The earliest event, or null. Drops cancelled ones before it.
+  // The earliest event, or null. Drops cancelled ones before it, and sets aside
+  // those of held owners.
   const Entry* Next();
 
   absl::Time now_;
@@ -107,6 +114,8 @@ class SimScheduler {
   std::vector<Entry> heap_;  // those of cancelled events too
   std::vector<Event> events_;
   std::vector<size_t> free_;  // places in events_
+  std::set<OwnerId> held_;
+  std::vector<Entry> aside_;  // due, of held owners; some may be cancelled
   TraceDigest trace_;
 };
 

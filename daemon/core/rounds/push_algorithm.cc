@@ -39,7 +39,11 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
         if (e.heard_again) barrier_.AwaitAgain(e.peer);
       },
       [&](const PeerDown& e) {
-        barrier_.SetUp(e.peer, false);
+        if (e.silent) {
+          barrier_.SetSilent(e.peer);
+        } else {
+          barrier_.SetUp(e.peer, false);
+        }
         MixIfComplete(actions);
       },
       [&](PlanChanged e) {

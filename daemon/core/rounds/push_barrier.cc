@@ -35,12 +35,18 @@ bool PushBarrier::IsNeighbour(const NodeId& peer) const {
 }
 
 void PushBarrier::SetUp(const NodeId& peer, bool up) {
+  silent_.erase(peer);
   if (up) {
     up_.insert(peer);
   } else {
     up_.erase(peer);
     if (awaited_.erase(peer) > 0) lapsed_.insert(peer);
   }
+}
+
+void PushBarrier::SetSilent(const NodeId& peer) {
+  SetUp(peer, false);
+  silent_.insert(peer);
 }
 
 void PushBarrier::AwaitAgain(const NodeId& peer) {
@@ -51,7 +57,11 @@ void PushBarrier::BeginRound(absl::Span<const NodeId> senders) {
   awaited_.clear();
   lapsed_.clear();
   for (const NodeId& sender : senders) {
-    if (up_.count(sender) > 0) awaited_.insert(sender);
+    if (up_.count(sender) > 0) {
+      awaited_.insert(sender);
+    } else if (silent_.count(sender) > 0) {
+      lapsed_.insert(sender);
+    }
   }
 }
 

@@ -4,7 +4,8 @@
 // Rules (docs/rounds.md, "rounds out of step"):
 //   - a round waits, at most to the deadline, for every neighbour that was up
 //     when it began and still is (one that came up later does not know that it
-//     should have sent something);
+//     should have sent something); also for one that was only silent then, as
+//     soon as it speaks;
 //   - a neighbour's value of the present round is used; if it is missing at the
 //     deadline, one up to max_lag rounds old that was not used before;
 //   - older values are counted and dropped; values of later rounds wait;
@@ -32,8 +33,11 @@ class PushBarrier {
 
   void SetNeighbours(std::vector<Neighbour> neighbours);
   void SetUp(const NodeId& peer, bool up);
+  // `peer` is down, but its link is up and it may know of the rounds that begin
+  // meanwhile.
+  void SetSilent(const NodeId& peer);
   // `peer` is up again and knew of this round all the time: it is waited for
-  // if it was when the round began.
+  // if it was up or silent when the round began.
   void AwaitAgain(const NodeId& peer);
 
   // Begins a round, which waits for those of `senders` that are up now.
@@ -83,7 +87,9 @@ class PushBarrier {
   std::vector<Neighbour> neighbours_;
   std::set<NodeId> up_;
   std::set<NodeId> awaited_;  // of up_
-  std::set<NodeId> lapsed_;   // were awaited in this round and went down
+  std::set<NodeId> silent_;
+  // Were awaited in this round and went down, or were silent when it began.
+  std::set<NodeId> lapsed_;
   // By neighbour, then by the sender's round; at most two rounds are kept.
   std::map<NodeId, std::map<int64_t, RemoteModel>> arrived_;
   int64_t dropped_ = 0;

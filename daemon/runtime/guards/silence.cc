@@ -5,52 +5,46 @@
 namespace dfl::runtime {
 
 void Silence::Expect(const NodeId& peer) {
-  Entry& entry = entries_[peer];
-  if (entry.silent || entry.at != absl::InfiniteFuture()) return;
-  entry.at = loop_.Now();
-  Watch();
+  const auto [it, added] = entries_.try_emplace(peer);
+  if (!added) return;
+  it->second.due = loop_.Now() + deadline_();
+  Watch(it->second.due);
 }
 
 void Silence::Missed(const NodeId& peer) {
   Entry& entry = entries_[peer];
-  if (!entry.silent) Silent(peer, entry, /*unanswered=*/false);
-  Watch();
+  entry.missed = true;
+  if (entry.stage != Stage::kOwing) return;
+  Ask(peer, entry, Stage::kAsked);
+  Watch(entry.due);
 }
 
 void Silence::Heard(const NodeId& peer) {
   const auto it = entries_.find(peer);
   if (it == entries_.end()) return;
-  it->second.at = absl::InfiniteFuture();
-  if (!it->second.silent) return;
-  it->second.silent = false;
-  listener_.OnHeard(peer);
+  const bool was_silent = it->second.stage == Stage::kSilent;
+  entries_.erase(it);
+  if (was_silent) listener_.OnHeard(peer);
 }
 
 absl::Duration Silence::ProbeEvery() const {
   return std::min(kProbe, deadline_() / 2);
 }
 
-void Silence::Silent(const NodeId& peer, Entry& entry, bool unanswered) {
-  entry.silent = true;
-  entry.at = loop_.Now() + ProbeEvery();
-  listener_.OnSilent(peer, unanswered);
+void Silence::Ask(const NodeId& peer, Entry& entry, Stage stage) {
+  entry.stage = stage;
+  entry.due = loop_.Now() + ProbeEvery();
   listener_.Probe(peer);
 }
 
-absl::Time Silence::Due(const Entry& entry) const {
-  return entry.silent ? entry.at : entry.at + deadline_();
-}
-
-void Silence::Watch() {
-  if (timer_ != 0) return;
-  absl::Time first = absl::InfiniteFuture();
-  for (const auto& [peer, entry] : entries_) {
-    first = std::min(first, Due(entry));
-  }
-  if (first == absl::InfiniteFuture()) return;
+void Silence::Watch(absl::Time due) {
+  if (due >= timer_at_) return;
+  loop_.Cancel(timer_);
+  timer_at_ = due;
   timer_ =
-      loop_.After(std::max(first - loop_.Now(), absl::Milliseconds(1)), [this] {
+      loop_.After(std::max(due - loop_.Now(), absl::Milliseconds(1)), [this] {
         timer_ = 0;
+        timer_at_ = absl::InfiniteFuture();
         OnTimer();
       });
 }
@@ -58,15 +52,16 @@ void Silence::Watch() {
 void Silence::OnTimer() {
   const absl::Time now = loop_.Now();
   for (auto& [peer, entry] : entries_) {
-    if (Due(entry) > now) continue;
-    if (entry.silent) {
-      entry.at = now + ProbeEvery();
-      listener_.Probe(peer);
-    } else {
-      Silent(peer, entry, /*unanswered=*/true);
-    }
+    if (entry.due > now) continue;
+    const Stage before = entry.stage;
+    Ask(peer, entry, before == Stage::kOwing ? Stage::kAsked : Stage::kSilent);
+    if (before == Stage::kAsked) listener_.OnSilent(peer, !entry.missed);
   }
-  Watch();
+  absl::Time first = absl::InfiniteFuture();
+  for (const auto& [peer, entry] : entries_) {
+    first = std::min(first, entry.due);
+  }
+  Watch(first);
 }
 
 }  // namespace dfl::runtime

@@ -1,14 +1,15 @@
 // Which peers have stopped speaking: no round waits for them until they speak
 // again.
 //
-// A peer becomes silent when
+// A peer is asked whether it lives (Probe) when
 //   - a round has missed it (Missed), or
-//   - it was sent something that a live node acknowledges at once, whatever it
-//     computes (Expect), and nothing at all has come from it for a deadline.
-// Any frame that comes from it ends that (Heard). The peer may have nothing to
-// send, or think the same of us; so a silent peer is probed, at once and then
-// every half deadline, kProbe at most. A live node answers a probe, even while
-// it computes: who is only slow is waited for in every round, for a deadline.
+//   - it was sent something that it has to acknowledge (Expect), and nothing at
+//     all has come from it for a deadline.
+// A live node answers at once, even while it computes, encodes or has a slow
+// link. One that says nothing for ProbeEvery() is silent; it is asked on, each
+// ProbeEvery(). Any frame that comes from it ends that (Heard). So a box that
+// hangs costs a round a deadline and a half, and one that is only slow is waited
+// for in every round, for a deadline.
 //
 // It reads no clock but the loop's. Loop only.
 #ifndef DFL_RUNTIME_GUARDS_SILENCE_H_
@@ -32,7 +33,7 @@ class Silence {
   class Listener {
    public:
     virtual ~Listener() = default;
-    // `unanswered`: by Expect, so that nobody has reported it as missed.
+    // `unanswered`: no round has missed it, so that nobody has reported it.
     virtual void OnSilent(const NodeId& peer, bool unanswered) = 0;
     virtual void OnHeard(const NodeId& peer) = 0;
     virtual void Probe(const NodeId& peer) = 0;
@@ -56,26 +57,28 @@ class Silence {
   void Forget(const NodeId& peer) { entries_.erase(peer); }
 
  private:
+  // kOwing: it has to acknowledge something.
+  enum class Stage { kOwing, kAsked, kSilent };
   struct Entry {
-    bool silent = false;
-    // Silent: when it is probed next. Otherwise: since when it owes an
-    // acknowledgement; InfiniteFuture: it owes none.
-    absl::Time at = absl::InfiniteFuture();
+    Stage stage = Stage::kOwing;
+    bool missed = false;  // by a round
+    absl::Time due;       // when it is asked next, or is silent
   };
 
+  // Half a deadline, kProbe at most.
   absl::Duration ProbeEvery() const;
-  void Silent(const NodeId& peer, Entry& entry, bool unanswered);
-  // When something is to be done about `entry`.
-  absl::Time Due(const Entry& entry) const;
-  // Sets the timer unless it is set.
-  void Watch();
+  // To `stage`: asks, and sees to it again in ProbeEvery().
+  void Ask(const NodeId& peer, Entry& entry, Stage stage);
+  // Something is due then: sets the timer unless it comes earlier.
+  void Watch(absl::Time due);
   void OnTimer();
 
   ports::Loop& loop_;
   Listener& listener_;
   const std::function<absl::Duration()> deadline_;
-  std::map<NodeId, Entry> entries_;
+  std::map<NodeId, Entry> entries_;  // of peers that something is expected of
   ports::TimerId timer_ = 0;
+  absl::Time timer_at_ = absl::InfiniteFuture();
 };
 
 }  // namespace dfl::runtime

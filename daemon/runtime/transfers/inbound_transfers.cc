@@ -43,7 +43,8 @@ struct InboundTransfers::Transfer {
   absl::Time announced;                // here
   absl::Time acknowledged;             // before the first chunk
   std::optional<absl::Duration> trip;  // from there to that chunk
-  ports::TimerId resume_timer = 0;
+  absl::Time noted_at;
+  ports::TimerId timer = 0;  // it ends then, unless something happens
 
   absl::Duration Age(absl::Time now) const {
     return announced_age + trip.value_or(absl::ZeroDuration()) / 2 +
@@ -61,7 +62,7 @@ InboundTransfers::InboundTransfers(const TransfersOptions& options,
       listener_(listener) {}
 
 InboundTransfers::~InboundTransfers() {
-  for (auto& [key, transfer] : transfers_) loop_.Cancel(transfer->resume_timer);
+  for (auto& [key, transfer] : transfers_) loop_.Cancel(transfer->timer);
 }
 
 // ---------------------------------------------------------- announcements ----
@@ -77,8 +78,9 @@ bool InboundTransfers::Repeated(const Key& key, const TransferBegin& begin) {
   const auto known = transfers_.find(key);
   if (known != transfers_.end()) {
     Transfer& transfer = *known->second;
-    loop_.Cancel(transfer.resume_timer);
+    loop_.Cancel(transfer.timer);
     if (transfer.checking) return true;
+    Await(key, transfer);
     transfer.acknowledged = loop_.Now();
     (void)links_.Send(
         key.first,
@@ -153,14 +155,33 @@ void InboundTransfers::Open(const Key& key, TransferBegin begin,
   transfer->check = std::make_unique<codec::BodyCheck>(admitted.header);
   transfer->announced_age = begin.age;
   transfer->announced = transfer->acknowledged = transfer->last_bytes =
-      loop_.Now();
+      transfer->noted_at = loop_.Now();
   if (begin.body.empty()) {
+    Await(key, *transfer);
     transfers_[key] = std::move(transfer);
     (void)links_.Send(key.first, TransferAck{begin.transfer, 0, false});
     return;
   }
   transfer->trip = absl::ZeroDuration();  // the sender has counted it
   Append(transfers_.emplace(key, std::move(transfer)).first, 0, begin.body);
+}
+
+// Chunks only note when they came; the timer looks at that.
+void InboundTransfers::Await(const Key& key, Transfer& transfer) {
+  transfer.timer = loop_.After(
+      std::max(transfer.last_bytes + options_.stalled_after - loop_.Now(),
+               absl::Milliseconds(1)),
+      [this, key] {
+        Transfer& waiting = *transfers_.at(key);
+        if (waiting.checking) return;
+        if (loop_.Now() < waiting.last_bytes + options_.stalled_after) {
+          Await(key, waiting);
+          return;
+        }
+        const std::string why = "nothing more of it has come for long";
+        Refuse(key, {RefuseReason::kBusy, why});
+        Lose(key, why);
+      });
 }
 
 // ----------------------------------------------------------------- bodies ----
@@ -195,8 +216,12 @@ void InboundTransfers::Append(Map::iterator it, int64_t offset,
     return;
   }
   const int64_t received = transfer.assembler->received();
-  if (received - transfer.noted < options_.window_bytes / 4) return;
+  if (received - transfer.noted < options_.window_bytes / 4 &&
+      loop_.Now() < transfer.noted_at + options_.acknowledged_every) {
+    return;
+  }
   transfer.noted = received;
+  transfer.noted_at = loop_.Now();
   (void)links_.Send(it->first.first,
                     TransferAck{it->first.second, received, false});
   worker_.Run(
@@ -232,7 +257,7 @@ void InboundTransfers::OnChecked(const Key& key, const TransferPtr& transfer) {
     Lose(key, refused->text);
     return;
   }
-  loop_.Cancel(transfer->resume_timer);
+  loop_.Cancel(transfer->timer);
   transfers_.erase(found);
   std::unique_ptr<codec::DecodedMessage> message = *std::move(transfer->opened);
   const int64_t body_bytes = message->header().body_bytes();
@@ -276,7 +301,7 @@ void InboundTransfers::Lose(const Key& key, const std::string& why) {
   const auto it = transfers_.find(key);
   if (it == transfers_.end()) return;
   const TransferPtr transfer = it->second;
-  loop_.Cancel(transfer->resume_timer);
+  loop_.Cancel(transfer->timer);
   transfers_.erase(it);
   listener_.OnTransferLost(key.first, transfer->kind, transfer->ask, why);
 }
@@ -290,7 +315,7 @@ bool InboundTransfers::IsAnswer(Map::const_iterator it, const NodeId& from,
 void InboundTransfers::CancelAnswer(const NodeId& from, uint64_t ask) {
   for (auto it = transfers_.begin(); it != transfers_.end(); ++it) {
     if (!IsAnswer(it, from, ask)) continue;
-    loop_.Cancel(it->second->resume_timer);
+    loop_.Cancel(it->second->timer);
     transfers_.erase(it);
     return;
   }
@@ -325,16 +350,16 @@ void InboundTransfers::OnPeerUp(const NodeId& peer, bool restarted) {
 void InboundTransfers::OnPeerDown(const NodeId& peer) {
   for (const auto& [key, transfer] : transfers_) {
     if (key.first != peer || transfer->checking) continue;
-    loop_.Cancel(transfer->resume_timer);
-    transfer->resume_timer = loop_.After(
-        options_.resume_within,
-        [this, key = key] { Lose(key, "the link did not come back"); });
+    loop_.Cancel(transfer->timer);
+    transfer->timer = loop_.After(options_.resume_within, [this, key = key] {
+      Lose(key, "the link did not come back");
+    });
   }
 }
 
 void InboundTransfers::Reset() {
   for (const auto& [key, transfer] : transfers_) {
-    loop_.Cancel(transfer->resume_timer);
+    loop_.Cancel(transfer->timer);
     Refuse(key, {RefuseReason::kNotReady, "the receiver's model changes"});
   }
   transfers_.clear();

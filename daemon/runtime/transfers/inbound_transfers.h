@@ -73,6 +73,8 @@ class InboundTransfers {
   void Open(const Key& key, ports::TransferBegin begin,
             const Admitted& admitted);
   bool IsAnswer(Map::const_iterator it, const NodeId& from, uint64_t ask) const;
+  // Ends it when nothing more of it comes, though the link is up.
+  void Await(const Key& key, Transfer& transfer);
   // Bytes of a body; `it` may be gone afterwards.
   void Append(Map::iterator it, int64_t offset, absl::string_view data);
   // All are here: on the worker.

@@ -257,8 +257,9 @@ void OutboundTransfers::Advance(const TransferPtr& transfer, int64_t received) {
            absl::AbortedError("what was acknowledged is not kept"));
     return;
   }
+  // To repeat an acknowledgement keeps nothing alive.
+  if (received > t.acked || !t.accepted) Await(t);
   t.acked = received;
-  Await(t);
   while (!t.chunks.empty() &&
          t.chunks.front().offset +
                  static_cast<int64_t>(t.chunks.front().data.size()) <=

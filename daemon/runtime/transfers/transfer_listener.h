@@ -23,9 +23,13 @@ struct TransfersOptions {
   int64_t window_bytes = 8 << 20;
   // A transfer whose link is gone waits this long for the next one.
   absl::Duration resume_within = absl::Seconds(30);
-  // One that is announced is given up when nothing of it is acknowledged for
-  // so long, though the link is up.
+  // Though the link is up, one that goes out is given up when nothing more of
+  // it is acknowledged for so long, and one that comes in when nothing more of
+  // it comes.
   absl::Duration stalled_after = absl::Minutes(5);
+  // What has come is acknowledged every quarter of the window, and, on a slow
+  // link, when the last acknowledgement is so long ago.
+  absl::Duration acknowledged_every = absl::Seconds(10);
   // At most this many at once from one peer.
   int64_t max_inbound_per_peer = 4;
   // At most this many answers under way to one peer.
@@ -36,8 +40,9 @@ struct TransfersOptions {
 struct ModelLengths {
   int64_t parameters = 0;
   int64_t buffers = 0;
-  // Names what it is for, to whoever admitted it: Recheck gets it back.
+  // Name what it is for, to whoever admitted it: Recheck gets them back.
   uint64_t life = 0;
+  uint64_t tracker_epoch = 0;  // of mass
 };
 
 // A transfer may come in if it has these lengths, or it is refused.
@@ -70,7 +75,7 @@ class TransferListener {
                         uint64_t sequence, int64_t round,
                         std::vector<double> scalars,
                         std::unique_ptr<codec::DecodedMessage> message) = 0;
-  // A transfer that was admitted will not be completed.
+  // A transfer that was announced, admitted or not, will not be completed.
   virtual void OnTransferLost(const NodeId& from, ports::TransferKind kind,
                               uint64_t ask, const std::string& why) = 0;
   // What the peer sent was wrong; the transfer was refused.

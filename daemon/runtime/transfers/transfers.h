@@ -5,7 +5,8 @@
 //   sender    TransferBegin{id, header, size, the body if it is short}
 //   receiver  TransferAck{id, received = 0}: go on     (or TransferCancel)
 //   sender    Chunk{id, offset, data} ..., at most window_bytes unacknowledged
-//   receiver  TransferAck{id, received} every quarter of window_bytes
+//   receiver  TransferAck{id, received} every quarter of window_bytes, or when
+//             the last one was long ago
 //   receiver  all bytes are in and were checked: TransferAck{complete}
 //             (or TransferCancel with the reason)
 // A short body (one chunk, at most ports::kMaxInlineBodyBytes) goes with its

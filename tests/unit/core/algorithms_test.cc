@@ -76,6 +76,25 @@ TEST_F(PushBarrierTest, WaitsForEveryNeighbourThatIsUp) {
   EXPECT_EQ(barrier_.dropped(), 0);
 }
 
+TEST_F(PushBarrierTest,
+       OneThatWasSilentWhenTheRoundBeganIsWaitedForOnceItSpeaks) {
+  Up("a");
+  Up("b");
+  Begin();
+  barrier_.SetSilent(Id("a"));
+  Begin();
+  EXPECT_FALSE(barrier_.Awaits(Id("a"), 6));
+  Up("a");
+  barrier_.AwaitAgain(Id("a"));
+  EXPECT_TRUE(barrier_.Awaits(Id("a"), 6));
+  // One whose link is gone knows of no round.
+  Down("a");
+  Begin();
+  Up("a");
+  barrier_.AwaitAgain(Id("a"));
+  EXPECT_FALSE(barrier_.Awaits(Id("a"), 7));
+}
+
 TEST_F(PushBarrierTest, OneThatGoesDownIsNotWaitedForButItsValueIsUsed) {
   Up("a");
   Up("b");

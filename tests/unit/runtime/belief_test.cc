@@ -250,6 +250,44 @@ TEST_F(Belief, OneThatRaisesTheEpochAtWillIsSoonIgnored) {
   EXPECT_EQ(epoch(), ignored + 1);
 }
 
+// As a daemon in a crash loop does.
+TEST_F(Belief, OneThatLosesItsMemoryAgainAndAgainIsSoonHeld) {
+  Begin(Plan("spod-gt"));
+  const uint64_t before = epoch();
+  for (uint64_t i = 0; i < 50; ++i) {
+    cluster_->RunFor(absl::Milliseconds(200));  // mass is given to it
+    peer_.reset();
+    peer_ = std::make_unique<RawPeer>(cluster_->network(), "n1", 2 + i);
+    Pass();
+    peer_->Dial("n0:1");
+    ASSERT_TRUE(cluster_->RunUntil([&] { return peer_->linked(); }));
+    state_.tracker_epoch = epoch();
+    Send(state_);
+  }
+  EXPECT_GE(epoch(), before + 8);
+  EXPECT_LE(epoch(), before + 9);
+  // It is not waited for, and its mass waits: it is refused, not lost.
+  const int64_t step = cluster_->step(0);
+  const uint64_t held = epoch();
+  cluster_->RunFor(absl::Seconds(2));
+  EXPECT_GT(cluster_->step(0), step + 100);
+  peer_->Forget();
+  Announce(TransferKind::kMass, 7, cluster_->step(0), 1000, 0);
+  ASSERT_EQ(peer_->Heard<ports::TransferCancel>().size(), 1U);
+  EXPECT_EQ(peer_->Heard<ports::TransferCancel>()[0].reason,
+            ports::RefuseReason::kNotReady);
+  EXPECT_EQ(node().Status().rejected["older-epoch"], 1);
+  // Half a minute later it takes part again, in a new epoch.
+  cluster_->RunFor(absl::Seconds(31));
+  EXPECT_EQ(epoch(), held + 1);
+  state_.tracker_epoch = epoch();
+  Send(state_);
+  peer_->Forget();
+  Announce(TransferKind::kMass, 8, cluster_->step(0), 1000, 0);
+  EXPECT_TRUE(peer_->Heard<ports::TransferCancel>().empty());
+  EXPECT_EQ(node().transfers().inbound(), 1);
+}
+
 TEST(EpochGuardTest, FollowsEightTimesAndThenOnceInHalfAMinute) {
   EpochGuard guard;
   const NodeId peer("a");
@@ -317,6 +355,24 @@ TEST_F(Belief, MassThatOutlivesItsAlgorithmIsNotTaken) {
   const int64_t step = cluster_->step(0);
   cluster_->RunFor(absl::Seconds(1));
   EXPECT_GT(cluster_->step(0), step + 5);
+}
+
+// What was given in an epoch that is over is not acknowledged as taken.
+TEST_F(Belief, MassThatOutlivesItsEpochIsRefused) {
+  Begin(Plan("spod-gt"));
+  const std::string body =
+      Announce(TransferKind::kMass, 1, cluster_->step(0), 1000, 0);
+  Send(ports::Chunk{1, 0, body.substr(0, 2000)});
+  ASSERT_EQ(node().transfers().inbound(), 1);
+  state_.tracker_epoch = epoch() + 1;
+  Send(state_);
+  ASSERT_EQ(epoch(), state_.tracker_epoch);
+  peer_->Forget();
+  Send(ports::Chunk{1, 2000, body.substr(2000)});
+  EXPECT_TRUE(peer_->Heard<ports::TransferAck>().empty());
+  ASSERT_EQ(peer_->Heard<ports::TransferCancel>().size(), 1U);
+  EXPECT_EQ(peer_->Heard<ports::TransferCancel>()[0].reason,
+            ports::RefuseReason::kOlderEpoch);
 }
 
 // ---------------------------------------------------------------- formats --
@@ -393,6 +449,38 @@ TEST_F(Belief, AnAnswerThatNobodyAcknowledgesEnds) {
     Send(state_);
   }
   EXPECT_EQ(node().transfers().outbound(), 0);
+}
+
+// To acknowledge the same bytes again keeps nothing alive.
+TEST_F(Belief, AnAnswerOfWhichNothingMoreIsAcknowledgedEnds) {
+  Begin(Plan("pame"));
+  Send(ports::AskFrame{1, ports::AskPurpose::kState, 0});
+  const auto begun = peer_->Heard<ports::TransferBegin>();
+  ASSERT_FALSE(begun.empty());
+  for (int i = 0; i < 7; ++i) {
+    Send(ports::TransferAck{begun.back().transfer, 0, false});
+    cluster_->RunFor(absl::Minutes(1));
+  }
+  EXPECT_EQ(node().transfers().outbound(), 0);
+}
+
+TEST_F(Belief, AModelThatStopsComingEnds) {
+  Begin(Plan("d-psgd"));
+  const std::string body =
+      Announce(TransferKind::kPush, 1, cluster_->step(0), 1000, 7);
+  for (int i = 0; i < 8; ++i) {  // 24 minutes, and bytes come now and then
+    Send(ports::Chunk{1, 100 * i, body.substr(100 * i, 100)});
+    cluster_->RunFor(absl::Minutes(3));
+    EXPECT_EQ(node().transfers().inbound(), 1);
+  }
+  peer_->Forget();
+  for (int i = 0; i < 3; ++i) {
+    Send(state_);
+    Send(ports::Chunk{1, 0, body.substr(0, 100)});  // nothing more
+    cluster_->RunFor(absl::Minutes(1));
+  }
+  EXPECT_EQ(node().transfers().inbound(), 0);
+  EXPECT_EQ(peer_->Heard<ports::TransferCancel>().size(), 1U);
 }
 
 // What waits in a queue was not sent, and is lost with the link.

@@ -105,6 +105,17 @@ TEST(AskExchange, ALostLinkMissesItsAsks) {
   EXPECT_EQ(p.Events<core::AnswerMissing>().size(), 1U);
 }
 
+TEST(AskExchange, OfASilentPeerNoAnswerIsWaitedFor) {
+  NodeParts p;
+  p.Keep();
+  p.SayState(p.b);
+  p.exchange.asks().Do(core::Ask{1, {p.kB}});
+  p.exchange.asks().OnSilent(p.kC);
+  EXPECT_TRUE(p.Events<core::AnswerMissing>().empty());
+  p.exchange.asks().OnSilent(p.kB);
+  EXPECT_EQ(p.Events<core::AnswerMissing>().size(), 1U);
+}
+
 TEST(AskExchange, ADroppedAskIsNotAnswered) {
   NodeParts p;
   p.Keep().settled = false;
@@ -181,6 +192,67 @@ TEST(PushExchange, TakesPushesOfNeighboursWhileItRunsOrIsPaused) {
 }
 
 // ------------------------------------------------------------------- mass ----
+
+// It is in a format that the receiver would refuse.
+TEST(PushExchange, WhatWaitsWhenTheFormatChangesIsNotSent) {
+  for (const bool rate : {false, true}) {
+    SCOPED_TRACE(rate);
+    NodeParts p;
+    p.Keep();
+    p.SayState(p.b);
+    core::Push push;
+    push.peers = {p.kB};
+    for (push.round = 4; push.round < 6; ++push.round) {
+      p.exchange.pushes().Do(push);
+    }
+    p.Pass();
+    const auto begun = p.b.Heard<ports::TransferBegin>();
+    ASSERT_EQ(begun.size(), 1U);
+    core::RunPlan plan = p.own.run.plan();
+    plan.version = 2;
+    if (rate) {
+      plan.codec.rate = 0.5;
+    } else {
+      plan.codec.format.values = core::ValueType::kFp16;
+    }
+    ASSERT_TRUE(p.plans.Set(NodeParts::Derive(std::move(plan)), nullptr).ok());
+    ASSERT_EQ(p.own.run.plan().version, 2U);
+    ASSERT_TRUE(p.b.Send(ports::TransferAck{begun[0].transfer,
+                                            begun[0].body_bytes, true})
+                    .ok());
+    p.Pass();
+    EXPECT_EQ(p.b.Heard<ports::TransferBegin>().size(), 1U);
+    push.round = 6;
+    p.exchange.pushes().Do(push);
+    p.Pass();
+    EXPECT_EQ(p.b.Heard<ports::TransferBegin>().size(), 2U);
+  }
+}
+
+// Nobody waits for a model of the present round that was refused.
+TEST(PushExchange, ARefusedPushEndsTheWaitForIt) {
+  NodeParts p;
+  p.Keep().JumpTo(6);
+  p.SayState(p.b);
+  p.presence.RefreshAll();
+  ASSERT_EQ(p.Events<core::PeerUp>().size(), 1U);
+  p.own.phases.Set(Phase::kFinished, "");  // so that it takes none
+  ports::TransferBegin begin = Begin(ports::TransferKind::kPush);
+  begin.step = 5;  // the next may still come
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  EXPECT_TRUE(p.Events<core::PeerDown>().empty());
+  begin.step = 6;
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  EXPECT_EQ(p.Events<core::PeerDown>().size(), 1U);
+  EXPECT_EQ(p.Events<core::PeerUp>().size(), 2U);
+  begin.step = kLargestStep + 1;
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  EXPECT_EQ(p.Events<core::PeerDown>().size(), 2U);
+  EXPECT_EQ(p.b.Heard<ports::TransferCancel>().size(), 3U);
+}
 
 core::Give Parcel(const NodeId& to, uint64_t sequence) {
   core::Give give;

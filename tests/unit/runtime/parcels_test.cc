@@ -118,7 +118,7 @@ TEST_F(ParcelsTest, OneThatIsRefusedIsSentAgainUnchanged) {
   EXPECT_EQ(delivered_.size(), 1U);
 }
 
-// The tries become rare, and end as soon as the peer may be sent to anew.
+// The tries become rare.
 TEST_F(ParcelsTest, OneThatIsRefusedAgainAndAgainIsTriedSeldom) {
   parcels_->Enter(1);
   parcels_->Send(Give(kA, 1));
@@ -133,9 +133,28 @@ TEST_F(ParcelsTest, OneThatIsRefusedAgainAndAgainIsTriedSeldom) {
   }
   EXPECT_GT(refused, 12U);
   EXPECT_LT(refused, 30U);  // of 300 tries every 200 ms
-  parcels_->Resume(kA);
-  PassABit();
-  EXPECT_EQ(Begins(a_).size(), refused + 1);
+}
+
+// What the taker says hurries nothing, but for news, and these only so far.
+TEST_F(ParcelsTest, WhatATakerSaysDoesNotMakeItTheFasterForIt) {
+  parcels_->Enter(1);
+  for (const bool news : {false, true}) {
+    SCOPED_TRACE(news);
+    parcels_->Send(Give(kA, news ? 2 : 1));
+    PassABit();
+    const size_t before = Begins(a_).size();
+    size_t refused = before - 1;
+    for (int i = 0; i < 1200; ++i) {
+      if (Begins(a_).size() > refused) {
+        Refuse(a_);
+        ++refused;
+      }
+      PassABit();
+      parcels_->Resume(kA, news);
+    }
+    EXPECT_LT(refused - before, news ? 65U : 30U);
+    EXPECT_GT(refused - before, news ? 50U : 12U);
+  }
 }
 
 TEST_F(ParcelsTest, OneForAPeerThatIsAwayWaitsUntilItIsBack) {
@@ -147,12 +166,12 @@ TEST_F(ParcelsTest, OneForAPeerThatIsAwayWaitsUntilItIsBack) {
   EXPECT_EQ(Begins(b_).size(), 1U);
   EXPECT_EQ(parcels_->out(), 2);
   absent_.clear();
-  parcels_->Resume(kA);
+  parcels_->Resume(kA, false);
   PassABit();
   EXPECT_EQ(Begins(a_).size(), 1U);
   // It is under way, and so it is not sent twice.
-  parcels_->Resume(kA);
-  parcels_->Resume(NodeId("nobody"));
+  parcels_->Resume(kA, true);
+  parcels_->Resume(NodeId("nobody"), true);
   PassABit();
   EXPECT_EQ(Begins(a_).size(), 1U);
 }
@@ -165,7 +184,7 @@ TEST_F(ParcelsTest, APeerThatIsAwayAtTheNextTryIsNotSentTo) {
   Pass(absl::Seconds(5));
   EXPECT_EQ(Begins(a_).size(), 1U);
   absent_.clear();
-  parcels_->Resume(kA);
+  parcels_->Resume(kA, false);
   PassABit();
   EXPECT_EQ(Begins(a_).size(), 2U);
   EXPECT_EQ(parcels_->resent(), 1);

@@ -45,13 +45,18 @@ class SilenceTest : public testing::Test, public Silence::Listener {
   Silence silence_{loop_, *this, [] { return absl::Seconds(2); }};
 };
 
-TEST_F(SilenceTest, WhoDoesNotAcknowledgeForADeadlineIsSilent) {
+TEST_F(SilenceTest, WhoDoesNotAcknowledgeForADeadlineIsAskedAndThenSilent) {
   silence_.Expect(a_);
   silence_.Expect(b_);
   Pass(1500);
   silence_.Expect(a_);  // the first one counts
   silence_.Heard(b_);
   Pass(499);
+  EXPECT_TRUE(probes_.empty());
+  Pass(2);
+  EXPECT_EQ(probes_[a_], 1);
+  EXPECT_EQ(probes_[b_], 0);
+  Pass(498);
   EXPECT_TRUE(Said().empty());
   Pass(2);
   EXPECT_EQ(Said(), std::vector<std::string>{"silent a!"});
@@ -63,20 +68,43 @@ TEST_F(SilenceTest, WhoDoesNotAcknowledgeForADeadlineIsSilent) {
   Pass(10'000);
   EXPECT_TRUE(Said().empty());
   silence_.Expect(a_);
-  Pass(2001);
+  Pass(2501);
   EXPECT_EQ(Said(), std::vector<std::string>{"silent a!"});
 }
 
-TEST_F(SilenceTest, WhoWasMissedIsSilentAtOnceAndProbed) {
+TEST_F(SilenceTest, WhoAnswersIsNotSilentHoweverSlow) {
+  for (int i = 0; i < 10; ++i) {
+    silence_.Expect(a_);
+    Pass(2001);
+    silence_.Missed(a_);
+    EXPECT_EQ(probes_[a_], i + 1);
+    Pass(400);
+    silence_.Heard(a_);
+  }
+  EXPECT_TRUE(Said().empty());
+}
+
+TEST_F(SilenceTest, WhoWasMissedIsAskedAtOnceAndOnAndOn) {
   silence_.Missed(a_);
   silence_.Missed(a_);
-  EXPECT_EQ(Said(), std::vector<std::string>{"silent a"});
   EXPECT_EQ(probes_[a_], 1);
-  Pass(2100);
+  EXPECT_TRUE(Said().empty());
+  Pass(501);
+  EXPECT_EQ(Said(), std::vector<std::string>{"silent a"});
+  Pass(1600);
   EXPECT_EQ(probes_[a_], 5);
   silence_.Heard(a_);
   Pass(2000);
   EXPECT_EQ(probes_[a_], 5);
+}
+
+// A timer that is set for later does not keep it waiting.
+TEST_F(SilenceTest, WhoIsMissedIsSilentInTimeThoughOthersAreDueLater) {
+  silence_.Expect(b_);
+  Pass(100);
+  silence_.Missed(a_);
+  Pass(501);
+  EXPECT_EQ(Said(), std::vector<std::string>{"silent a"});
 }
 
 TEST_F(SilenceTest, OfALinkThatIsGoneNothingIsSaid) {
@@ -89,6 +117,7 @@ TEST_F(SilenceTest, OfALinkThatIsGoneNothingIsSaid) {
   silence_.Heard(a_);
   silence_.Heard(b_);
   EXPECT_TRUE(Said().empty());
+  EXPECT_EQ(probes_[a_], 0);
   EXPECT_EQ(probes_[b_], 1);
 }
 
@@ -135,18 +164,24 @@ ClusterOptions FrozenOptions() {
   return options;
 }
 
-// The last node says and hears nothing.
-void Freeze(SimCluster& c) {
-  for (int64_t i = 0; i + 1 < c.size(); ++i) {
-    c.network().BlackHole(c.address(i), c.address(c.size() - 1));
+// `victim` says and hears nothing; if it is `stopped`, as by SIGSTOP, it does
+// nothing either.
+void Freeze(SimCluster& c, int64_t victim, bool stopped) {
+  for (int64_t i = 0; i < c.size(); ++i) {
+    if (i != victim) c.network().BlackHole(c.address(i), c.address(victim));
   }
+  if (stopped) c.loop(victim).Freeze();
 }
+// The last one.
+void Freeze(SimCluster& c) { Freeze(c, c.size() - 1, /*stopped=*/false); }
 
-void Thaw(SimCluster& c) {
-  for (int64_t i = 0; i + 1 < c.size(); ++i) {
-    c.network().Heal(c.address(i), c.address(c.size() - 1));
+void Thaw(SimCluster& c, int64_t victim) {
+  c.loop(victim).Thaw();
+  for (int64_t i = 0; i < c.size(); ++i) {
+    if (i != victim) c.network().Heal(c.address(i), c.address(victim));
   }
 }
+void Thaw(SimCluster& c) { Thaw(c, c.size() - 1); }
 
 bool AreNeighbours(SimCluster& c, int64_t node, int64_t peer) {
   for (const PeerStatus& status : c.node(node).Status().peers) {
@@ -162,64 +197,151 @@ int64_t ReceivedFrom(SimCluster& c, int64_t node, int64_t peer) {
   return 0;
 }
 
+// `victim` freezes for 20 s: the others lose three deadlines at most, and then
+// it takes part again.
+void PlayFreeze(SimCluster& c, const core::RunPlan& plan, int64_t victim,
+                bool stopped) {
+  c.Run(plan);
+  ASSERT_TRUE(c.RunToStep(20));
+  std::vector<int64_t> others;
+  for (int64_t i = 0; i < c.size(); ++i) {
+    if (i != victim) others.push_back(i);
+  }
+  std::map<int64_t, int64_t> at;
+  const auto mark = [&] {
+    for (const int64_t i : others) at[i] = c.step(i);
+  };
+  mark();
+  c.RunFor(absl::Seconds(4));
+  std::map<int64_t, double> per_second;
+  for (const int64_t i : others) {
+    per_second[i] = static_cast<double>(c.step(i) - at[i]) / 4;
+    EXPECT_GT(per_second[i], 5) << "node " << i;
+  }
+  mark();
+  Freeze(c, victim, stopped);
+  c.RunFor(absl::Seconds(20));
+  for (const int64_t i : others) {
+    const double trained =
+        static_cast<double>(c.step(i) - at[i]) / per_second[i];
+    EXPECT_GT(trained, 20 - 3 * absl::ToDoubleSeconds(kDeadline) - 0.3)
+        << "node " << i;
+  }
+
+  Thaw(c, victim);
+  for (const int64_t i : others) at[i] = ReceivedFrom(c, i, victim);
+  c.RunFor(absl::Seconds(2));
+  const auto info = core::BuiltInCatalogue().Find(plan.algorithm.name);
+  ASSERT_TRUE(info.ok());
+  const bool in_step = (*info)->lock_step;
+  for (const int64_t i : others) {
+    if (!AreNeighbours(c, i, victim)) continue;
+    EXPECT_GT(ReceivedFrom(c, i, victim), at[i]) << "node " << i;
+    // It is where they are, so that its models are of use.
+    if (in_step) EXPECT_NEAR(c.step(victim), c.step(i), 20) << "node " << i;
+  }
+  // And it costs nobody anything any more.
+  std::map<int64_t, int64_t> missed;
+  for (const int64_t i : others) missed[i] = c.node(i).Status().missed;
+  c.RunFor(absl::Seconds(3));
+  for (const int64_t i : others) {
+    const NodeStatus status = c.node(i).Status();
+    EXPECT_EQ(status.missed, missed[i]) << "node " << i;
+    const auto imbalance = status.gauges.find("mass_imbalance");
+    if (imbalance != status.gauges.end()) {
+      EXPECT_LT(imbalance->second, 1e-2) << "node " << i;
+    }
+  }
+}
+
+std::string TestName(std::string name) {
+  for (char& letter : name) {
+    if (letter == '-') letter = '_';
+    if (letter == '+') letter = 'P';
+  }
+  return name;
+}
+
 class FrozenNeighbour : public testing::TestWithParam<std::string> {};
 
 TEST_P(FrozenNeighbour, CostsThreeDeadlinesInAllAndTakesPartAgain) {
-  RunTwice(FrozenOptions(), [](SimCluster& c) {
-    c.Run(PlanOf(c, GetParam()));
-    ASSERT_TRUE(c.RunToStep(20));
-    std::vector<int64_t> at(3);
-    const auto mark = [&] {
-      for (int64_t i = 0; i < 3; ++i) at[i] = c.step(i);
-    };
-    mark();
-    c.RunFor(absl::Seconds(4));
-    std::vector<double> per_second(3);
-    for (int64_t i = 0; i < 3; ++i) {
-      per_second[i] = static_cast<double>(c.step(i) - at[i]) / 4;
-      EXPECT_GT(per_second[i], 5) << "node " << i;
-    }
-    mark();
-    Freeze(c);
-    c.RunFor(absl::Seconds(20));
-    for (int64_t i = 0; i < 3; ++i) {
-      const double trained =
-          static_cast<double>(c.step(i) - at[i]) / per_second[i];
-      EXPECT_GT(trained, 20 - 3 * absl::ToDoubleSeconds(kDeadline) - 0.3)
-          << "node " << i;
-    }
+  for (const bool stopped : {false, true}) {
+    SCOPED_TRACE(stopped);
+    RunTwice(FrozenOptions(), [&](SimCluster& c) {
+      PlayFreeze(c, PlanOf(c, GetParam()), c.size() - 1, stopped);
+    });
+  }
+}
 
-    Thaw(c);
-    for (int64_t i = 0; i < 3; ++i) at[i] = ReceivedFrom(c, i, 3);
-    c.RunFor(absl::Seconds(2));
-    for (int64_t i = 0; i < 3; ++i) {
-      if (!AreNeighbours(c, i, 3)) continue;
-      EXPECT_GT(ReceivedFrom(c, i, 3), at[i]) << "node " << i;
-    }
-    // And it costs nobody anything any more.
-    std::vector<int64_t> missed(3);
-    for (int64_t i = 0; i < 3; ++i) missed[i] = c.node(i).Status().missed;
-    c.RunFor(absl::Seconds(3));
-    for (int64_t i = 0; i < 3; ++i) {
-      const NodeStatus status = c.node(i).Status();
-      EXPECT_EQ(status.missed, missed[i]) << "node " << i;
-      const auto imbalance = status.gauges.find("mass_imbalance");
-      if (imbalance != status.gauges.end()) {
-        EXPECT_LT(imbalance->second, 1e-2) << "node " << i;
-      }
+INSTANTIATE_TEST_SUITE_P(Silence, FrozenNeighbour, testing::ValuesIn(Waiting()),
+                         [](const auto& info) { return TestName(info.param); });
+
+// With one neighbour, whose word alone it has.
+class StoppedNeighbour : public testing::TestWithParam<std::string> {};
+
+TEST_P(StoppedNeighbour, OfTwoFindsBack) {
+  ClusterOptions options = FrozenOptions();
+  options.nodes = 2;
+  RunTwice(options, [](SimCluster& c) {
+    PlayFreeze(c, PlanOf(c, GetParam()), 1, /*stopped=*/true);
+  });
+}
+
+TEST_P(StoppedNeighbour, OfAStarFindsBackBeItHubOrLeaf) {
+  for (const int64_t victim : {3, 0}) {
+    SCOPED_TRACE(victim);
+    RunTwice(FrozenOptions(), [&](SimCluster& c) {
+      core::RunPlan plan = PlanOf(c, GetParam());
+      plan.topology.kind = "star";
+      PlayFreeze(c, plan, victim, /*stopped=*/true);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Silence, StoppedNeighbour,
+                         testing::Values("d-psgd", "dfedavgm", "sync-dsgd",
+                                         "spod-gt", "choco-sgd", "pame"),
+                         [](const auto& info) { return TestName(info.param); });
+
+// ------------------------------------------------------------- slow nodes ----
+
+// Its models take longer to encode than a deadline, and are there in time.
+TEST(SlowNeighbour, OneWhoseModelsAreOnTheirWayIsNotMissed) {
+  ClusterOptions options = FrozenOptions();
+  options.worker_delay = absl::Milliseconds(800);
+  options.gradient_delay = [](int64_t) { return absl::Seconds(4); };
+  RunTwice(options, [](SimCluster& c) {
+    c.Run(PlanOf(c, "d-psgd"));
+    ASSERT_TRUE(c.RunToStep(10));
+    for (int64_t i = 0; i < c.size(); ++i) {
+      EXPECT_EQ(c.node(i).Status().missed, 0) << "node " << i;
     }
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Silence, FrozenNeighbour, testing::ValuesIn(Waiting()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& letter : name) {
-                             if (letter == '-') letter = '_';
-                             if (letter == '+') letter = 'P';
-                           }
-                           return name;
-                         });
+// One that is late in each round is waited for in each.
+TEST(SlowNeighbour, OneThatComputesForLongIsWaitedForInEveryRound) {
+  for (const char* algorithm : {"d-psgd", "dfedavgm"}) {
+    SCOPED_TRACE(algorithm);
+    ClusterOptions options = FrozenOptions();
+    options.gradient_delay = [](int64_t node) {
+      return absl::Milliseconds(node == 3 ? 900 : 10);
+    };
+    RunTwice(options, [&](SimCluster& c) {
+      core::RunPlan plan = PlanOf(c, algorithm);
+      if (plan.algorithm.name == "dfedavgm") {
+        plan.algorithm.knobs = {{"K", int64_t{1}}};
+      }
+      c.Run(plan);
+      ASSERT_TRUE(c.RunToStep(10));
+      const int64_t step = c.step(0);
+      c.RunFor(absl::Seconds(20));
+      // At most two rounds in 900 ms: one that waits a deadline in vain, and
+      // one in which the model comes.
+      EXPECT_LT(c.step(0) - step, 50);
+    });
+  }
+}
 
 // Both ends of an edge may take the other for silent.
 TEST(SilenceOfTwo, WhoHaveMissedEachOtherMeetAgain) {

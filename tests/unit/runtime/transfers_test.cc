@@ -330,6 +330,19 @@ TEST_F(TransfersTest, NoMoreThanAWindowIsUnacknowledged) {
   EXPECT_NEAR(absl::ToDoubleSeconds(scheduler_.Now() - began), 2.2, 0.5);
 }
 
+// A quarter of the window takes longer than a sender waits.
+TEST_F(TransfersTest, OnASlowLinkWhatHasComeIsAcknowledgedInTime) {
+  TransfersOptions options;
+  options.chunk_bytes = 10'000;
+  options.stalled_after = absl::Seconds(60);
+  Connect(options, 4 << 20, 2e3);
+  Send();
+  ASSERT_TRUE(
+      scheduler_.RunUntil([&] { return Arrived(); }, absl::Seconds(300)));
+  ExpectIntact();
+  EXPECT_EQ(b_->begins, 1);
+}
+
 TEST_F(TransfersTest, AQueueSmallerThanTheWindowIsNoObstacle) {
   Connect(Small(), /*max_queued=*/15'000);
   Send();

@@ -133,6 +133,34 @@ TEST(SimLoop, ACancelledTimerNeverRuns) {
   EXPECT_FALSE(ran);
 }
 
+TEST(SimLoop, WhatWasDueWhileItWasFrozenRunsAtThawInItsOrder) {
+  SimScheduler scheduler;
+  SimLoop loop(scheduler);
+  SimLoop other(scheduler);
+  std::vector<std::string> ran;
+  ports::TimerId cancelled = 0;
+  loop.After(absl::Seconds(3), [&] { ran.emplace_back("third"); });
+  cancelled = loop.After(absl::Seconds(2), [&] { ran.emplace_back("second"); });
+  loop.After(absl::Seconds(1), [&] {
+    ran.emplace_back("first");
+    loop.Cancel(cancelled);
+    loop.Post([&] { ran.emplace_back("posted"); });
+  });
+  loop.After(absl::Seconds(9), [&] { ran.emplace_back("later"); });
+  other.After(absl::Seconds(4), [&] { ran.emplace_back("other"); });
+  loop.Freeze();
+  scheduler.RunFor(absl::Seconds(5));
+  EXPECT_THAT(ran, ElementsAre("other"));
+  EXPECT_EQ(scheduler.Now(), absl::UnixEpoch() + absl::Seconds(5));
+  loop.Thaw();
+  scheduler.RunFor(absl::ZeroDuration());
+  EXPECT_THAT(ran, ElementsAre("other", "first", "third", "posted"));
+  EXPECT_EQ(scheduler.Now(), absl::UnixEpoch() + absl::Seconds(5));
+  scheduler.RunUntilIdle();
+  EXPECT_EQ(ran.back(), "later");
+  EXPECT_EQ(scheduler.Now(), absl::UnixEpoch() + absl::Seconds(9));
+}
+
 TEST(SimLoop, StoppingDropsWhatItsNodePlannedAndNothingElse) {
   SimScheduler scheduler;
   SimLoop other(scheduler);
