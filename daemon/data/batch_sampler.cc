@@ -10,6 +10,11 @@
 namespace dfl {
 namespace data {
 
+int64_t BatchesPerPass(int64_t rows, int64_t batch_size, int64_t min_rows) {
+  const int64_t size = std::min(std::max(batch_size, min_rows), rows);
+  return rows / size + (rows % size >= min_rows ? 1 : 0);
+}
+
 BatchSampler::BatchSampler(int64_t rows, int64_t batch_size, uint64_t seed)
     : seed_(seed), batch_size_(batch_size) {
   DFL_CHECK(rows >= 1);
@@ -43,12 +48,6 @@ absl::Span<const int64_t> BatchSampler::Again() const {
   return absl::MakeConstSpan(order_).subspan(
       static_cast<size_t>(position_ - last_count_),
       static_cast<size_t>(last_count_));
-}
-
-int64_t BatchSampler::batches_per_pass() const {
-  const int64_t size = std::min(std::max(batch_size_, min_rows_), rows());
-  const int64_t rest = rows() % size;
-  return rows() / size + (rest >= min_rows_ ? 1 : 0);
 }
 
 void BatchSampler::set_batch_size(int64_t batch_size) {

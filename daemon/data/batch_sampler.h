@@ -19,6 +19,10 @@
 namespace dfl {
 namespace data {
 
+// The batches of a pass: ceil(rows / batch_size), or one fewer where the last
+// one is joined. rows, batch_size >= 1; min_rows in [1, rows].
+int64_t BatchesPerPass(int64_t rows, int64_t batch_size, int64_t min_rows);
+
 // Thread-compatible.
 class BatchSampler {
  public:
@@ -42,8 +46,9 @@ class BatchSampler {
   // since the last Restore (checked).
   absl::Span<const int64_t> Again() const;
 
-  // ceil(rows / batch_size), or one fewer where the last batch is joined.
-  int64_t batches_per_pass() const;
+  int64_t batches_per_pass() const {
+    return BatchesPerPass(rows(), batch_size_, min_rows_);
+  }
   int64_t rows() const { return static_cast<int64_t>(order_.size()); }
   int64_t batch_size() const { return batch_size_; }
 

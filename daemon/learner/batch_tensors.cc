@@ -19,25 +19,27 @@ void BatchTensors::Fill(const data::DatasetView& view,
                         absl::Span<const int64_t> rows,
                         const data::Standardizer& standardizer) {
   const int64_t count = static_cast<int64_t>(rows.size());
+  values_ = {};
   if (!memory_.defined() || memory_.size(0) < count) {
     std::vector<int64_t> shape = {count};
     shape.insert(shape.end(), shape_.begin(), shape_.end());
     memory_ = at::empty(shape, at::kFloat);
   }
-  data::FillBatch(view, rows, standardizer,
-                  absl::MakeSpan(memory_.data_ptr<float>(),
-                                 static_cast<size_t>(count * row_size_)));
+  const absl::Span<float> values(memory_.data_ptr<float>(),
+                                 static_cast<size_t>(count * row_size_));
+  data::FillBatch(view, rows, standardizer, values);
+  values_ = values;
+  labels_.clear();
+  targets_.clear();
   input_ = memory_.narrow(0, 0, count).to(device_);
   if (view.dataset().is_regression()) {
     targets_.resize(rows.size());
     data::FillTargets(view, rows, absl::MakeSpan(targets_));
     answers_ = at::from_blob(targets_.data(), {count}, at::kFloat).to(device_);
-    labels_.clear();
   } else {
     labels_.resize(rows.size());
     data::FillLabels(view, rows, absl::MakeSpan(labels_));
     answers_ = at::from_blob(labels_.data(), {count}, at::kLong).to(device_);
-    targets_.clear();
   }
 }
 
@@ -48,11 +50,8 @@ std::vector<size_t> BatchTensors::WildRows() const {
   };
   std::vector<size_t> rows;
   const auto size = static_cast<size_t>(row_size_);
-  const auto count = static_cast<size_t>(input_.size(0));
-  const at::Tensor values = input_.to(at::kCPU).contiguous();
-  const absl::Span<const float> inputs(values.data_ptr<float>(), count * size);
-  for (size_t i = 0; i < count; ++i) {
-    const absl::Span<const float> row = inputs.subspan(i * size, size);
+  for (size_t i = 0; i < values_.size() / size; ++i) {
+    const absl::Span<const float> row = values_.subspan(i * size, size);
     if (std::any_of(row.begin(), row.end(), wild) ||
         (i < targets_.size() && wild(targets_[i]))) {
       rows.push_back(i);

@@ -34,7 +34,8 @@ class BatchTensors {
   absl::Span<const float> targets() const { return targets_; }
 
   // Which rows of the batch hold an input or a target that is not finite, or so
-  // large that a model has to overflow. For reports: not quick.
+  // large that a model has to overflow. For reports: not quick. Never throws,
+  // also after a Fill that did.
   std::vector<size_t> WildRows() const;
 
  private:
@@ -43,7 +44,8 @@ class BatchTensors {
   at::Device device_;
   std::vector<int64_t> labels_;
   std::vector<float> targets_;
-  at::Tensor memory_;  // [capacity, input...] on the CPU
+  at::Tensor memory_;               // [capacity, input...] on the CPU
+  absl::Span<const float> values_;  // of the rows, in memory_
   at::Tensor input_;
   at::Tensor answers_;
 };

@@ -59,6 +59,13 @@ ScriptModes::ScriptModes(const Module& module) {
           return other.follows && IsIn(other.name, part.name);
         });
     if (!moves) constant_.push_back(part.name);
+    const bool named = std::any_of(
+        drifting_.begin(), drifting_.end(),
+        [&](const std::string& other) { return IsIn(part.name, other); });
+    if (part.saved && !named && part.module.parameters().size() > 0 &&
+        part.module.buffers().size() > 0) {
+      drifting_.push_back(part.name);
+    }
   }
 }
 

@@ -36,6 +36,11 @@ class ScriptModes {
   // Whether every part was saved in evaluation mode, and one follows now.
   bool forgot_train() const { return forgot_train_; }
 
+  // Parts that hold frozen weights and buffers, but were saved in training mode
+  // and follow: their statistics move. Not those in one that is named. "": the
+  // model as a whole.
+  const std::vector<std::string>& drifting() const { return drifting_; }
+
   // Whether the tensor of this name belongs to a frozen part that keeps
   // evaluation mode as a whole. Its values are constants then.
   bool IsConstant(absl::string_view tensor) const;
@@ -51,6 +56,7 @@ class ScriptModes {
 
   std::vector<Part> parts_;  // with an attribute `training`
   std::vector<std::string> constant_;
+  std::vector<std::string> drifting_;
   bool forgot_train_ = false;
 };
 

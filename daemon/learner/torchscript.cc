@@ -278,6 +278,13 @@ class LoadedScript final : public ScriptModule {
           "training mode, but for its frozen parts (call train() before "
           "saving it, and eval() on the parts that are to stay so)"));
     }
+    for (const std::string& part : modes_.drifting()) {
+      warnings.push_back(absl::StrCat(
+          path_, ": ", part,
+          " has no trained weights, but was saved in training mode: its "
+          "statistics move and are mixed, and it drops out (call eval() on it "
+          "before saving, after train() on the model)"));
+    }
     for (const NamedTensor& named : OtherTensors(module_, modes_)) {
       if (!DtypeName(named.tensor.scalar_type()).empty()) continue;
       warnings.push_back(absl::StrCat(

@@ -31,6 +31,7 @@ struct PlanAdopted {
 struct StateTaken {
   NodeId from;
   int64_t step = 0;
+  int64_t round = 0;
 };
 
 // An iteration ended.

@@ -32,7 +32,13 @@ void AlgorithmLives::Make(int64_t step) {
   own_.algorithm.Install(std::move(made), std::move(decisions));
 }
 
-void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace) {
+void AlgorithmLives::GoOn() {
+  const core::Algorithm& present = *own_.algorithm.get();
+  Restart(present.step(), present.pace(), present.idle());
+}
+
+void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace,
+                             int64_t idle) {
   End();
   joining_.WaitForOthers(absl::InfinitePast());
   own_.algorithm.BeginEpoch();
@@ -41,7 +47,7 @@ void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace) {
   if (info && info->computes_on_copy) training_.learner().ComputeOnCopy();
   Make(step);
   exchange_.mass().BeginAlgorithm();
-  own_.algorithm.Handle(core::Started{step, pace});
+  own_.algorithm.Handle(core::Started{step, pace, idle});
   own_.progress.epochs().Count(own_.algorithm.pace().steps,
                                training_.BatchesPerPass());
   exchange_.mass().FollowAll();

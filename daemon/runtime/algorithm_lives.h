@@ -30,8 +30,12 @@ class AlgorithmLives {
 
   // Ends the present one and begins the plan's at iteration `step`. It knows
   // nothing of what was before, of peers or of mass, and its first round waits
-  // for nobody. `pace`: how far the model has come; nullopt: see core::Started.
-  void Restart(int64_t step, std::optional<core::Pace> pace = std::nullopt);
+  // for nobody. `pace`: how far the model has come; nullopt: see core::Started,
+  // as for `idle`.
+  void Restart(int64_t step, std::optional<core::Pace> pace = std::nullopt,
+               int64_t idle = 0);
+  // The same where the present one is, with what it has counted.
+  void GoOn();
   // Ends it with all it had under way. There is none afterwards.
   void End();
 

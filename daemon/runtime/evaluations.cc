@@ -103,9 +103,8 @@ void Evaluations::Run(int64_t rows, std::function<void()> then) {
         if (result.ok()) {
           made_.last = *result;
           events_.Report(ports::Evaluated{made_.step, *result});
-        } else {
-          training_.Fail(result.status());
         }
+        training_.OnEvaluation(result.status());
         then();
       });
 }

@@ -171,7 +171,8 @@ void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
                        std::unique_ptr<codec::DecodedMessage> message) {
   const bool answer = kind == TransferKind::kAnswer;
   const bool state = answer && AskBook::IsStateAsk(ask);
-  if (!state && far_models_.Refuses(from, *message)) {
+  const bool unused = !answer && pushes_.IsTooLate(step);
+  if (!state && !unused && far_models_.Refuses(from, *message)) {
     if (answer) {
       asks_.Miss(from, ask);
     } else {

@@ -81,9 +81,9 @@ void FirstModel::OnState(const NodeId& from, uint64_t ask, int64_t step,
   lives_.Restart(step);
   // The giver itself may have started fresh, alone.
   joining_.NoteStart(true);
-  const int64_t steps = own_.algorithm.pace().steps;
-  events_.Report(ports::StateTaken{from, steps});
-  Train(absl::StrCat("joined at step ", steps, " of ", from.name()));
+  const core::Pace pace = own_.algorithm.pace();
+  events_.Report(ports::StateTaken{from, pace.steps, pace.rounds});
+  Train(absl::StrCat("joined at step ", pace.steps, " of ", from.name()));
 }
 
 void FirstModel::Replace(std::shared_ptr<const Snapshot> model,
@@ -117,10 +117,9 @@ void FirstModel::Replace(std::shared_ptr<const Snapshot> model,
       own_.model.TakeParts(model->parameters, model->buffers, parts);
     }
     own_.diverged = false;
-    // What it knew was of another model.
-    if (own_.algorithm.get()) {
-      lives_.Restart(own_.algorithm.step(), own_.algorithm.pace());
-    }
+    // What they knew was of another model.
+    training_.BeginTraining();
+    if (own_.algorithm.get()) lives_.GoOn();
     done(absl::OkStatus());
   };
   if (Starting()) {

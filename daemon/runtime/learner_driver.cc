@@ -116,6 +116,8 @@ void LearnerDriver::OnGradient(uint64_t call, uint64_t epoch,
     MergeBuffers();
     ++gradients_;
     took_ = loop_.Now() - began_;
+  } else {
+    Undo();
   }
   listener_.OnGradient(std::move(result));
 }
@@ -137,7 +139,6 @@ void LearnerDriver::Later(std::function<void()> work) {
 }
 
 void LearnerDriver::Retreat() {
-  Undo();
   retry_at_ = loop_.Now() + degraded_retry_;
   StandStill();
 }
@@ -149,7 +150,6 @@ void LearnerDriver::Undo() {
 }
 
 void LearnerDriver::PassOver() {
-  Undo();
   core::ComputeGradient next = wanted_;
   next.same_batch = false;
   ComputeGradient(next);

@@ -45,8 +45,9 @@ class LearnerDriver {
     // Whether what came of a gradient is to be used. An error counts as the
     // learner's.
     virtual absl::Status Judge(const ports::GradientResult& result) = 0;
-    // What came of ComputeGradient, in the present epoch. After an error it is
-    // the listener that calls Retreat.
+    // What came of ComputeGradient, in the present epoch. After an error the
+    // buffers are as before, and it is the listener that calls Retreat, PassOver
+    // or Decline.
     virtual void OnGradient(absl::StatusOr<ports::GradientResult> result) = 0;
     // The gradient of a degraded node, which is zero.
     virtual void OnStoodStill() = 0;
@@ -88,10 +89,8 @@ class LearnerDriver {
   // Evaluates the model on `rows` test rows (0: all). `done` is called later.
   void Evaluate(int64_t rows,
                 std::function<void(absl::StatusOr<ports::Evaluation>)> done);
-  // Undoes what a gradient that came to nothing left in the module buffers.
-  void Undo();
-  // A gradient has failed: it is undone, a zero gradient comes, and training is
-  // tried again later.
+  // A gradient has failed: a zero gradient comes, and training is tried again
+  // later.
   void Retreat();
   // The same, but the gradient of the next mini-batch is tried at once.
   void PassOver();
@@ -101,7 +100,7 @@ class LearnerDriver {
 
   // A gradient or prediction is under way.
   bool busy() const { return running_ != 0; }
-  // That came to something, of this run.
+  // How many came to something, of this run.
   int64_t gradients() const { return gradients_; }
 
  private:
@@ -112,6 +111,8 @@ class LearnerDriver {
                   absl::StatusOr<ports::GradientResult> result);
   void OnPredictions(uint64_t call, uint64_t epoch,
                      absl::StatusOr<ports::Predictions> result);
+  // Takes back what a gradient that came to nothing left in the buffers.
+  void Undo();
   // Adds to the model's buffers what the gradient changed in its copy of them.
   void MergeBuffers();
   // The call ended. Returns whether what came of it is still wanted.

@@ -138,8 +138,8 @@ void Neighbourhood::AskTheSilent(absl::Duration long_ago) {
     const auto asked = asked_.find(peer);
     if (asked != asked_.end() && asked->second > heard) continue;
     const PeerTable::Peer* known = Known(peer);
-    // One of an older release does not know the question; of one that does not
-    // train nothing is waited for.
+    // One that tells no contract may not know the question; of one that does
+    // not train nothing is waited for.
     if (known == nullptr || known->state.contract == core::ContractDigest{} ||
         !PhaseText(known->state.phase).empty()) {
       continue;

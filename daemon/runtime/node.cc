@@ -206,6 +206,7 @@ void Node::VisitBoundary() {
     own_.phases.Obey();
     return;
   }
+  if (plans_.AwaitsLearner()) return;
   if (joining_.searching()) {
     joining_.Continue();
     return;
@@ -213,7 +214,8 @@ void Node::VisitBoundary() {
   jumps_.Visit();
   if (evaluations_.Visit()) return;
   if (own_.run.FollowTopology(own_.algorithm.step())) {
-    own_.algorithm.Handle(core::PlanChanged{own_.run.node()});
+    own_.algorithm.Handle(
+        core::PlanChanged{own_.run.node(), training_.BatchesPerPass()});
   }
   exchange_.pushes().DeliverEarly();
   if (joining_.AwaitsOthers()) return;

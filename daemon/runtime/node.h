@@ -10,6 +10,7 @@
 //                                  |        and answers on, and tries again)
 //                                  +--> finished (stop rule)
 //                                  +--> stopped (by hand)
+//                                  +--> failed (training failed for good)
 //
 // In every phase with a model it answers asks. Loop only: construct, call and
 // destroy it on its loop.
@@ -37,9 +38,9 @@
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
 #include "daemon/runtime/first_model.h"
-#include "daemon/runtime/jumps.h"
 #include "daemon/runtime/guards/silence.h"
 #include "daemon/runtime/joining.h"
+#include "daemon/runtime/jumps.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/links/offences.h"

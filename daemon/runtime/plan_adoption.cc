@@ -36,8 +36,7 @@ absl::Status PlanAdoption::Set(core::DerivedPlan plan,
 }
 
 void PlanAdoption::Adopt() {
-  if (!pending_) return;
-  if (BeginsRun(*pending_) && training_.learner().busy()) return;
+  if (!pending_ || AwaitsLearner()) return;
   own_.boundary.DoWork();
   Pending next = *std::exchange(pending_, std::nullopt);
   RunInForce& run = own_.run;
@@ -56,9 +55,10 @@ void PlanAdoption::Adopt() {
     BeginRun(std::move(next.trainer));
   } else if (own_.algorithm.get()) {
     if (new_algorithm) {
-      lives_.Restart(own_.algorithm.step(), own_.algorithm.pace());
+      lives_.GoOn();
     } else {
-      own_.algorithm.Handle(core::PlanChanged{run.node()});
+      own_.algorithm.Handle(
+          core::PlanChanged{run.node(), training_.BatchesPerPass()});
     }
   }
   if (new_run || new_format) exchange_.pushes().ChangeFormat();

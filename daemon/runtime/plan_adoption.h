@@ -37,9 +37,13 @@ class PlanAdoption {
   // is at one, at once. See Node::SetPlan.
   absl::Status Set(core::DerivedPlan plan,
                    std::unique_ptr<ports::Trainer> trainer);
-  // At a boundary: brings what waits into force. A new run waits on for a
-  // gradient that outlives its round, since that is of the run before.
+  // At a boundary: brings what waits into force, unless AwaitsLearner().
   void Adopt();
+  // Whether a new run waits for a gradient that outlives its round, since that
+  // is of the run before. The node stays at the boundary meanwhile.
+  bool AwaitsLearner() const {
+    return pending_ && BeginsRun(*pending_) && training_.learner().busy();
+  }
 
   // The plan that waits; null: none.
   const core::RunPlan* pending() const {

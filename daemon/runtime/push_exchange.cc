@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/rounds/push_barrier.h"
 #include "daemon/runtime/outgoing_model.h"
 
 namespace dfl::runtime {
@@ -74,6 +75,11 @@ std::optional<Refusal> PushExchange::Objection(const NodeId& from) const {
 bool PushExchange::IsOfLaterGraph(int64_t round) const {
   return own_.algorithm.get() &&
          own_.run.IsOfLaterGraph(round, own_.algorithm.step());
+}
+
+bool PushExchange::IsTooLate(int64_t round) const {
+  return own_.algorithm.get() && own_.run.lock_step() &&
+         round < own_.algorithm.step() - core::MaxLagOf(own_.run.node().knobs);
 }
 
 void PushExchange::OnPush(const NodeId& from, core::RemoteModel model) {

@@ -34,6 +34,8 @@ class PushExchange : public FrameReceiver<ports::SkipFrame> {
 
   // Why a push of `from` is not taken now; nullopt: it is.
   std::optional<Refusal> Objection(const NodeId& from) const;
+  // Whether the algorithm drops a push of `round`, since that is too long ago.
+  bool IsTooLate(int64_t round) const;
   // An admitted push has come. One of a graph that is still to come is kept.
   void OnPush(const NodeId& from, core::RemoteModel model);
   // A push of `round` has come from `from` and cannot be used: nothing more of

@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/algorithm/pace.h"
+#include "daemon/data/batch_sampler.h"
 
 namespace dfl::runtime {
 
@@ -36,16 +37,21 @@ int64_t Training::BatchesPerPass() const {
   if (learner_.trainer() == nullptr) return 1;
   const int64_t rows = learner_.trainer()->data().train_rows;
   if (rows <= 0) return 1;
-  const int64_t least =
-      std::min(learner_.trainer()->model().min_batch_rows, rows);
-  const int64_t batch = std::min(std::max(BatchSize(), least), rows);
-  // As data/batch_sampler.h has it: too short a rest is joined to a batch.
-  return rows / batch + (rows % batch >= std::max<int64_t>(1, least) ? 1 : 0);
+  const int64_t least = learner_.trainer()->model().min_batch_rows;
+  return data::BatchesPerPass(rows, std::max<int64_t>(1, BatchSize()),
+                              std::clamp<int64_t>(least, 1, rows));
+}
+
+const std::string& Training::last_error() const {
+  if (!training_error_.empty()) return training_error_;
+  return prediction_error_.empty() ? evaluation_error_ : prediction_error_;
 }
 
 void Training::BeginRun() {
   learner_.ForgetGradients();
-  last_error_.clear();
+  training_error_.clear();
+  prediction_error_.clear();
+  evaluation_error_.clear();
   health_ = TrainingHealth();
   own_.diverged = false;
 }
@@ -57,7 +63,13 @@ void Training::BeginTraining() {
 }
 
 void Training::Fail(const absl::Status& status) {
-  last_error_ = std::string(status.message());
+  training_error_ = std::string(status.message());
+  events_.Report(ports::LearnerFailed{own_.algorithm.pace().steps, status});
+}
+
+void Training::OnEvaluation(const absl::Status& status) {
+  evaluation_error_ = std::string(status.message());
+  if (status.ok()) return;
   events_.Report(ports::LearnerFailed{own_.algorithm.pace().steps, status});
 }
 
@@ -84,7 +96,7 @@ void Training::OnGradient(absl::StatusOr<ports::GradientResult> result) {
     OnFailure(result.status());
     return;
   }
-  if (health_.in_a_row() > 0) last_error_.clear();
+  if (health_.in_a_row() > 0) training_error_.clear();
   health_.OnGradient();
   own_.progress.OnGradient(result->loss);
   if (Degraded()) own_.phases.Set(Phase::kTraining, "training works again");
@@ -92,12 +104,11 @@ void Training::OnGradient(absl::StatusOr<ports::GradientResult> result) {
 }
 
 void Training::OnFailure(const absl::Status& status) {
-  const bool passed_over = absl::IsDataLoss(status);
+  const bool passed_over = absl::IsDataLoss(status) && health_.MayPassOver();
   health_.OnFailure(passed_over);
-  if (last_error_ != status.message()) Fail(status);
+  if (training_error_ != status.message()) Fail(status);
   const absl::Span<float> gradient = own_.model.gradient();
   std::fill(gradient.begin(), gradient.end(), 0.0F);
-  learner_.Undo();
   if (!own_.phases.Running()) {  // paused meanwhile
     learner_.Decline();
     return;
@@ -111,7 +122,7 @@ void Training::OnFailure(const absl::Status& status) {
     learner_.PassOver();
     return;
   }
-  own_.phases.Set(Phase::kDegraded, last_error_);
+  own_.phases.Set(Phase::kDegraded, training_error_);
   learner_.Retreat();
 }
 
@@ -140,15 +151,26 @@ void Training::CheckParameters() {
   EndAsFailed(wrong);
 }
 
-// Predictions that failed are reported; training goes on, and degrades by
-// itself.
+// Training goes on meanwhile, and degrades by itself.
+void Training::OnPredicted(const absl::Status& status) {
+  health_.OnPrediction(status.ok());
+  const bool told = prediction_error_ == status.message();
+  prediction_error_ = std::string(status.message());
+  if (status.ok()) return;
+  if (!told) {
+    events_.Report(ports::LearnerFailed{own_.algorithm.pace().steps, status});
+  }
+  const std::string failure = health_.Failure();
+  if (failure.empty() || !own_.phases.Running()) return;
+  EndAsFailed(absl::StrCat(failure, "; the last: ", status.message()));
+}
+
 void Training::OnPredictions(absl::StatusOr<ports::Predictions> result) {
+  OnPredicted(result.status());
   core::Predicted event;
   if (result.ok()) {
     event.rows = result->rows;
     event.probabilities = std::move(result->probabilities);
-  } else {
-    Fail(result.status());
   }
   own_.algorithm.Handle(std::move(event));
 }

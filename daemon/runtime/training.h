@@ -32,8 +32,9 @@ class Training : private LearnerDriver::Listener {
 
   LearnerDriver& learner() { return learner_; }
   const LearnerDriver& learner() const { return learner_; }
-  // Why training, or an evaluation, failed last; "": it is fine.
-  const std::string& last_error() const { return last_error_; }
+  // Why training, predictions or an evaluation failed, the first of these that
+  // has not worked since; "": all is fine.
+  const std::string& last_error() const;
 
   // Installs the trainer of a new run. One that cannot be bound is reported;
   // its gradients will fail.
@@ -44,12 +45,14 @@ class Training : private LearnerDriver::Listener {
   int64_t BatchesPerPass() const;
   // A new run begins.
   void BeginRun();
-  // The model that is there is trained from here on; failures before are
-  // forgotten.
+  // The model that is there is trained from here on; failures before and what
+  // was usual for another model are forgotten.
   void BeginTraining();
   const TrainingHealth& health() const { return health_; }
   // Reports that the learner failed.
   void Fail(const absl::Status& status);
+  // An evaluation ended so; an error is reported.
+  void OnEvaluation(const absl::Status& status);
 
   // What the algorithm wants.
   void Do(const core::ComputeGradient& action);
@@ -73,6 +76,8 @@ class Training : private LearnerDriver::Listener {
   // Looks at the model, now and then.
   void CheckParameters();
   void OnPredictions(absl::StatusOr<ports::Predictions> result) override;
+  // Predictions ended so.
+  void OnPredicted(const absl::Status& status);
 
   OwnState& own_;
   ports::Loop& loop_;
@@ -81,7 +86,10 @@ class Training : private LearnerDriver::Listener {
   TrainingHealth health_;
   Divergence divergence_;
   absl::Time checked_ = absl::InfinitePast();  // when the parameters were
-  std::string last_error_;
+  // Of the last of each; "": it worked.
+  std::string training_error_;
+  std::string prediction_error_;
+  std::string evaluation_error_;
 };
 
 }  // namespace dfl::runtime

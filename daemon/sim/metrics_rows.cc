@@ -9,8 +9,7 @@
 namespace dfl::sim {
 
 bool MetricsRows::Due() const {
-  return members_.in_run() > 0 &&
-         members_.step_sum() / members_.in_run() >= next_row_step_;
+  return members_.in_run() > 0 && Counted() >= next_row_;
 }
 
 absl::Status MetricsRows::Take(absl::Duration passed) {
@@ -28,8 +27,8 @@ absl::Status MetricsRows::Take(absl::Duration passed) {
     }
     DFL_RETURN_IF_ERROR(models_.Measure(row, nodes_));
   }
-  next_row_step_ =
-      (row.step / scenario_.metrics_every + 1) * scenario_.metrics_every;
+  const int64_t counted = members_.in_run() > 0 ? Counted() : 0;
+  next_row_ = (counted / scenario_.metrics_every + 1) * scenario_.metrics_every;
   // The end may fall on a row that is there.
   if (rows_.empty() || rows_.back().time_s != row.time_s ||
       rows_.back().step != row.step) {

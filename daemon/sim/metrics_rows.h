@@ -28,7 +28,7 @@ class MetricsRows {
         network_(network),
         models_(models) {}
 
-  // Whether the nodes have come to the step of the next row.
+  // Whether the nodes have come as far as the next row.
   bool Due() const;
   // Takes a row; one that is there already is not taken twice. `passed`: since
   // the first node began to train.
@@ -49,13 +49,20 @@ class MetricsRows {
                         const core::StopRule& stop) const;
 
  private:
+  // The steps or rounds of a node, on average; some are in the run.
+  int64_t Counted() const {
+    return (scenario_.metrics_by_rounds ? members_.round_sum()
+                                        : members_.step_sum()) /
+           members_.in_run();
+  }
+
   const Scenario& scenario_;
   const Members& members_;
   const simports::SimNetwork& network_;
   ModelMetrics models_;
   std::vector<MetricsRow> rows_;
   std::vector<NodeScore> nodes_;
-  int64_t next_row_step_ = 0;
+  int64_t next_row_ = 0;
 };
 
 }  // namespace dfl::sim

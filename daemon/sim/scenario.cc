@@ -207,7 +207,11 @@ class NetworkReader {
 
   void ReadEnd() {
     const core::StopRule& stop = scenario_.plan.stop;
-    const int64_t limit = std::max(stop.steps, stop.rounds);
+    // About a hundred rows, by what ends the run.
+    scenario_.metrics_by_rounds = stop.rounds > 0 && stop.steps == 0 &&
+                                  section_->Find("metrics_every") == nullptr;
+    const int64_t limit =
+        scenario_.metrics_by_rounds ? stop.rounds : stop.steps;
     scenario_.metrics_every =
         std::max<int64_t>(1, limit > 0 ? limit / 100 : 10);
     reader_->Count(*section_, kNetwork, "metrics_every",

@@ -69,8 +69,9 @@ struct Scenario {
   std::vector<PathSpec> paths;
   ComputeSpec compute;
   std::vector<NetworkEvent> events;  // as written
-  // Steps between two rows of metrics, >= 1.
+  // Steps between two rows of metrics, or rounds; >= 1.
   int64_t metrics_every = 1;
+  bool metrics_by_rounds = false;
   // What is measured beside the fixed columns (extra_metrics.h).
   std::vector<std::string> metrics;
   // [PaME] sec. V: the run ends when the standard deviation of f(mean w) over

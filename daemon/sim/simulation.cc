@@ -189,7 +189,10 @@ void Simulation::OnReport(int64_t i, const ports::NodeEvent& event) {
   } else if (const auto* phase = std::get_if<ports::PhaseChanged>(&event)) {
     OnPhase(i, *phase);
   } else if (const auto* taken = std::get_if<ports::StateTaken>(&event)) {
-    members_.Update(i, [&](Member& member) { member.step = taken->step; });
+    members_.Update(i, [&](Member& member) {
+      member.step = taken->step;
+      member.round = taken->round;
+    });
   } else if (const auto* missed =
                  std::get_if<ports::NeighboursMissed>(&event)) {
     result_.neighbours_missed += missed->wanted - missed->came;

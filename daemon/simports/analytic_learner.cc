@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,18 +46,20 @@ absl::Status CheckLengths(const ports::ModelInfo& model,
                    gradient.size(), " for the gradient, and ", buffers.size()));
 }
 
-// Mean over classes of F1; a class that neither occurs nor is predicted has 0.
+// Mean over classes of F1, without those that neither occur nor are predicted.
+// As learner/scores.h has it.
 double MacroF1(const std::vector<int64_t>& right,
                const std::vector<int64_t>& predicted,
                const std::vector<int64_t>& actual) {
   double sum = 0;
+  int64_t seen = 0;
   for (size_t c = 0; c < right.size(); ++c) {
     const int64_t both = predicted[c] + actual[c];
-    if (both > 0) {
-      sum += 2.0 * static_cast<double>(right[c]) / static_cast<double>(both);
-    }
+    if (both == 0) continue;
+    ++seen;
+    sum += 2.0 * static_cast<double>(right[c]) / static_cast<double>(both);
   }
-  return sum / static_cast<double>(right.size());
+  return seen == 0 ? 0 : sum / static_cast<double>(seen);
 }
 
 }  // namespace
@@ -134,22 +135,20 @@ absl::StatusOr<ports::GradientResult> AnalyticLearner::Gradient(
     sampler_.set_batch_size(request.batch_size);
   }
   const absl::Span<const int64_t> batch =
-      request.same_batch ? sampler_.Again() : sampler_.Next();
+      request.same_batch && batch_is_good_ ? sampler_.Again() : sampler_.Next();
   ports::GradientResult result;
   result.rows = static_cast<int64_t>(batch.size());
   result.loss = train_->Gradient(parameters_, batch, gradient_);
-  if (!std::isfinite(result.loss)) {
-    return absl::DataLossError(
-        "the loss is not finite; the step is too large or the model broken");
-  }
-  for (const float value : gradient_) {
-    if (!std::isfinite(value)) {
-      return absl::DataLossError(
-          "the gradient is not finite; the step is too large or the model "
-          "broken");
-    }
-  }
-  return result;
+  const bool finite_loss = std::isfinite(result.loss);
+  batch_is_good_ = finite_loss && std::all_of(gradient_.begin(),
+                                              gradient_.end(), [](float value) {
+                                                return std::isfinite(value);
+                                              });
+  if (batch_is_good_) return result;
+  std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  return absl::DataLossError(absl::StrCat(
+      finite_loss ? "the gradient" : "the loss",
+      " is not finite; the step is too large or the model broken"));
 }
 
 absl::StatusOr<ports::Predictions> AnalyticLearner::Predict(
@@ -253,13 +252,9 @@ absl::Status FakeLearner::Initialise(uint64_t seed) {
 
 absl::StatusOr<ports::GradientResult> FakeLearner::Gradient(
     const ports::GradientRequest& /*request*/) {
-  if (!failure_.ok()) return failure_;
-  if (not_finite_) {
-    std::fill(gradient_.begin(), gradient_.end(),
-              std::numeric_limits<float>::quiet_NaN());
-    return absl::DataLossError("the gradient is not finite");
-  }
   std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+  if (!failure_.ok()) return failure_;
+  if (not_finite_) return absl::DataLossError("the gradient is not finite");
   ports::GradientResult result;
   result.rows = 1;
   return result;

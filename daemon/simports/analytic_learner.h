@@ -62,7 +62,8 @@ class AnalyticLearner : public ports::Learner {
   absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
                     absl::Span<float> buffers) override;
   absl::Status Initialise(uint64_t seed) override;
-  // Errors: DATA_LOSS when loss or gradient is not finite.
+  // Errors: DATA_LOSS when loss or gradient is not finite; then the gradient is
+  // 0, and same_batch takes the next batch.
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override;
   // Errors: FAILED_PRECONDITION unless it trains the softmax problem;
@@ -81,6 +82,7 @@ class AnalyticLearner : public ports::Learner {
   ports::DataInfo data_;
   data::BatchSampler sampler_;
   std::vector<int64_t> test_order_;
+  bool batch_is_good_ = true;  // the last one gave a gradient
   absl::Span<float> parameters_;
   absl::Span<float> gradient_;
 };

@@ -28,6 +28,9 @@ void Algorithm::JumpTo(int64_t k) {
 void Algorithm::Visit(StateFields& fields) {
   fields.Count("gradients", pace_.steps);
   fields.Count("rounds", pace_.rounds);
+  fields.Count("idle", idle_);
+  // Of a gradient that is ready and waits for its round.
+  fields.Flag("has_gradient", has_gradient_);
   VisitState(fields);
 }
 

@@ -65,6 +65,8 @@ struct Started {
   // How far the model has come; nullopt: as far as `step` iterations of this
   // algorithm bring it (Algorithm::PaceOf).
   std::optional<Pace> pace = std::nullopt;
+  // How many of these iterations had no gradient (Algorithm::idle).
+  int64_t idle = 0;
 };
 
 // The node is at a boundary and may do its next step.
@@ -167,6 +169,8 @@ struct PeerDown {
 // New knobs, neighbours or weights. Only at a boundary.
 struct PlanChanged {
   NodePlan plan;
+  // As AlgorithmContext's; 0: as before.
+  int64_t batches_per_pass = 0;
 };
 
 // What Predict asked for: softmax probabilities [rows x classes] of one
@@ -264,8 +268,8 @@ struct CancelTimer {
   uint64_t timer = 0;
 };
 
-// A deadline passed and the node goes on without these neighbours. Only to be
-// reported.
+// A deadline passed and the node goes on without these neighbours. The runtime
+// reports it, and asks those that are linked whether they still live.
 struct Missed {
   std::vector<NodeId> peers;
   int64_t wanted = 0;  // how many neighbours were waited for
@@ -332,6 +336,9 @@ class Algorithm {
   const Pace& pace() const { return pace_; }
   int64_t gradients() const { return pace_.steps; }
   int64_t rounds() const { return pace_.rounds; }
+  // In how many iterations a gradient was none. A step size that shrinks with
+  // the iterations leaves them out.
+  int64_t idle() const { return idle_; }
   // What pace() will be at iteration `k`, if all goes on as the knobs say.
   Pace PaceAt(int64_t k) const;
 
@@ -404,6 +411,8 @@ class Algorithm {
   // Started: the pace begins there.
   void BeginPace(const Started& event) {
     pace_ = event.pace ? *event.pace : PaceOf(event.step);
+    idle_ = event.idle;
+    idle_at_ = -1;
   }
   // A mini-batch's gradient was taken into the model, if there was one.
   void CountGradient() {
@@ -413,13 +422,10 @@ class Algorithm {
   // To be called first for every GradientReady.
   void NoteGradient(const GradientReady& event) {
     has_gradient_ = !event.none;
-    if (event.none) ++idle_;
+    if (event.none && std::exchange(idle_at_, step()) != step()) ++idle_;
   }
   // Whether the gradient that came last was one.
   bool has_gradient() const { return has_gradient_; }
-  // How many were none. A step size that shrinks with the steps leaves them
-  // out. Not part of the state: the node forgets it with its process.
-  int64_t idle() const { return idle_; }
 
   // Names every field of the state: state_fields.h. A base class's first.
   virtual void VisitState(StateFields& fields) = 0;
@@ -437,6 +443,7 @@ class Algorithm {
   Pace pace_;
   bool has_gradient_ = true;
   int64_t idle_ = 0;
+  int64_t idle_at_ = -1;  // the last iteration that idle_ counts; -1: none
 };
 
 // What a new algorithm needs. `batches_per_pass` = the steps of an epoch, for

@@ -1,6 +1,5 @@
 #include "daemon/core/algorithms/decefl.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,6 @@ Decefl::Settings::Settings(const Knobs& knobs)
 Decefl::Decefl(const AlgorithmContext& context)
     : PushRounds(context),
       settings_(plan().knobs),
-      batches_per_pass_(std::max<int64_t>(1, context.batches_per_pass)),
       optimizer_(plan().optimizer) {}
 
 double Decefl::StepSize() const {
@@ -44,7 +42,7 @@ double Decefl::BaseStep() const {
 
 Pace Decefl::PaceOf(int64_t k) const {
   const int64_t steps =
-      settings_.local_form ? settings_.epochs * batches_per_pass_ : 1;
+      settings_.local_form ? settings_.epochs * batches_per_pass() : 1;
   return {TimesAtMost(static_cast<double>(steps), k), k};
 }
 
@@ -52,7 +50,7 @@ void Decefl::BeforeTraining() {
   local_form_ = settings_.local_form;
   if (!local_form_) return;
   start_.assign(vectors().parameters.begin(), vectors().parameters.end());
-  local_left_ = settings_.epochs * batches_per_pass_;
+  local_left_ = settings_.epochs * batches_per_pass();
   optimizer_.BeginRound();
 }
 

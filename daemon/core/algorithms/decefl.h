@@ -68,7 +68,6 @@ class Decefl : public PushRounds {
   void VisitState(StateFields& fields) override;
 
   Settings settings_;
-  const int64_t batches_per_pass_;
   bool local_form_ = false;   // of the present round
   int64_t local_left_ = 0;    // gradients still to take in this round
   LocalOptimizer optimizer_;  // of local steps

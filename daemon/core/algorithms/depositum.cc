@@ -46,13 +46,13 @@ Depositum::Depositum(AlgorithmContext context)
 void Depositum::ResetMass() { z_.assign(vectors().parameters.size(), 0.0F); }
 
 void Depositum::ResetState() {
-  has_gradient_ = false;
+  begun_ = false;
   momentum_.assign(vectors().parameters.size(), 0.0F);
 }
 
 void Depositum::VisitState(StateFields& fields) {
   MassRounds::VisitState(fields);
-  fields.Flag("has_gradient", has_gradient_);
+  fields.Flag("begun", begun_);
   fields.Vector("z", z_, n());
   fields.Vector("momentum", momentum_, n());
 }
@@ -73,7 +73,7 @@ void Depositum::BeginRound(Actions& actions) {
   const absl::Span<float> x = vectors().parameters;
   const absl::Span<const float> g = vectors().gradient;
   for (size_t l = 0; l < z_.size(); ++l) {
-    const float y = has_gradient_ ? z_[l] + beta * g[l] : z_[l];
+    const float y = begun_ ? z_[l] + beta * g[l] : z_[l];
     momentum_[l] = rule.Next(momentum_[l], y);
     x[l] -= static_cast<float>(alpha) * rule.Nu(momentum_[l], y);
   }
@@ -87,7 +87,7 @@ void Depositum::BeginRound(Actions& actions) {
 
 void Depositum::AfterGradient(Actions& actions) {
   trained_ = true;
-  has_gradient_ = true;
+  begun_ = true;
   CountGradient();
   if (!mixes_) {
     EndMassRound(actions);
@@ -111,7 +111,7 @@ void Depositum::AfterExchange(Arrivals arrivals, Actions& actions) {
 
 FlatVector Depositum::Tracker() const {
   FlatVector y(z_);
-  if (has_gradient_) {
+  if (begun_) {
     AddScaled(settings_.beta, vectors().gradient, absl::MakeSpan(y));
   }
   return y;

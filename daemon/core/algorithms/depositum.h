@@ -74,9 +74,9 @@ class Depositum : public MassRounds {
   Settings settings_;
   bool mixes_ = false;    // in this iteration
   bool trained_ = false;  // its gradient is in
-  bool has_gradient_ = false;
-  FlatVector z_;         // [n]
-  FlatVector momentum_;  // Polyak: nu; Nesterov: mu. [n]
+  bool begun_ = false;    // a gradient has ever come
+  FlatVector z_;          // [n]
+  FlatVector momentum_;   // Polyak: nu; Nesterov: mu. [n]
 };
 
 }  // namespace dfl::core

@@ -239,7 +239,7 @@ void KdPdfl::OnPredicted(const Predicted& predicted, Actions& actions) {
   }
   predicting_.reset();
   if (settings_.adopt) deliver_to_ = last_star_.received;
-  FinishRound(actions);
+  FinishRound(actions, /*counts=*/!predicted.probabilities.empty());
 }
 
 // Eq. (4.3). A model whose predictions are no numbers counts as not received.
@@ -313,8 +313,8 @@ void KdPdfl::Mix(Star& star) {
   MixArrivals(arrivals, vectors_.parameters, vectors_.buffers);
 }
 
-void KdPdfl::FinishRound(Actions& actions) {
-  if (IsTurn()) CountRound();
+void KdPdfl::FinishRound(Actions& actions, bool counts) {
+  if (counts && IsTurn()) CountRound();
   ++r_;
   actions.Do(StepDone{});
 }

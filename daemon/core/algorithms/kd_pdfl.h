@@ -108,7 +108,8 @@ class KdPdfl : public Algorithm {
   Star Compare(const Predicted& predicted) const;
   void UpdateWeights(Star& star);
   void Mix(Star& star);
-  void FinishRound(Actions& actions);
+  // `counts`: a turn that ends is a round; not so if its predictions failed.
+  void FinishRound(Actions& actions, bool counts = true);
 
   NodePlan plan_;
   Settings settings_;  // of plan_

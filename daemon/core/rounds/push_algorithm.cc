@@ -1,5 +1,6 @@
 #include "daemon/core/rounds/push_algorithm.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/core/algorithm/dispatch.h"
@@ -13,7 +14,8 @@ PushAlgorithm::PushAlgorithm(AlgorithmContext context,
       heard_(heard),
       vectors_(context.vectors),
       barrier_(plan_.*heard_),
-      max_lag_(MaxLagOf(plan_.knobs)) {}
+      max_lag_(MaxLagOf(plan_.knobs)),
+      batches_per_pass_(std::max<int64_t>(1, context.batches_per_pass)) {}
 
 void PushAlgorithm::Handle(Event event, Actions& actions) {
   Dispatch(
@@ -50,6 +52,7 @@ void PushAlgorithm::Handle(Event event, Actions& actions) {
         plan_ = std::move(e.plan);
         barrier_.SetNeighbours(plan_.*heard_);
         max_lag_ = MaxLagOf(plan_.knobs);
+        if (e.batches_per_pass > 0) batches_per_pass_ = e.batches_per_pass;
         OnPlanChanged();
       },
       [&](const AskArrived& e) { actions.Do(Answer{e.from, e.ask, 1, 0}); },

@@ -51,6 +51,8 @@ class PushAlgorithm : public Algorithm {
   void EndRound(Actions& actions);
 
   const NodePlan& plan() const { return plan_; }
+  // The steps of an epoch, >= 1.
+  int64_t batches_per_pass() const { return batches_per_pass_; }
   const NodeVectors& vectors() const { return vectors_; }
   PushBarrier& barrier() { return barrier_; }
   const PushBarrier& barrier() const { return barrier_; }
@@ -63,6 +65,7 @@ class PushAlgorithm : public Algorithm {
   const NodeVectors vectors_;
   PushBarrier barrier_;
   int64_t max_lag_ = 0;
+  int64_t batches_per_pass_;
   int64_t round_ = 0;
 };
 

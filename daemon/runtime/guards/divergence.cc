@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace dfl::runtime {
 namespace {
@@ -17,26 +19,42 @@ double RootMeanSquare(absl::Span<const float> values) {
                         : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
+std::string TooLarge(double loss, absl::string_view than) {
+  return absl::StrFormat(
+      "the loss of a mini-batch is %.4g, more than %.0f times %s; look for "
+      "wild values in its rows, or make the step size smaller",
+      loss, Divergence::kTimes, than);
+}
+
 }  // namespace
 
 void Divergence::Begin(absl::Span<const float> parameters) {
   begun_ = RootMeanSquare(parameters);
-  largest_loss_ = 1;
-  losses_ = 0;
+  first_.clear();
+}
+
+double Divergence::FarAbove() const {
+  std::vector<double> sorted = first_;
+  std::sort(sorted.begin(), sorted.end());
+  return kTimes * std::max(sorted[sorted.size() / 2], 1.0);
 }
 
 std::string Divergence::OnLoss(double loss) {
-  if (losses_ < kFirst) {
-    ++losses_;
-    largest_loss_ = std::max(largest_loss_, loss);
-    return "";
+  if (first_.size() < kFirst) {
+    // Of the first one nothing can be said.
+    const double far = first_.empty() ? loss : FarAbove();
+    first_.push_back(loss);
+    if (first_.size() == kFirst) {
+      double largest = 1;
+      for (const double value : first_) {
+        if (value <= FarAbove()) largest = std::max(largest, value);
+      }
+      bound_ = kTimes * largest;
+    }
+    return loss <= far ? "" : TooLarge(loss, "the median of those before it");
   }
-  if (loss <= kTimes * largest_loss_) return "";
-  return absl::StrFormat(
-      "the loss of a mini-batch is %.4g, more than %.0f times the largest of "
-      "the first %d; look for wild values in its rows, or make the step size "
-      "smaller",
-      loss, kTimes, kFirst);
+  if (loss <= bound_) return "";
+  return TooLarge(loss, absl::StrCat("the largest of the first ", kFirst));
 }
 
 std::string Divergence::OnParameters(absl::Span<const float> parameters) const {

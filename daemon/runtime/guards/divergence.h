@@ -1,7 +1,9 @@
 // Whether the node's own training has blown up.
 //
 //   loss        above kTimes the largest of the first kFirst losses, and above
-//               kTimes: the gradient at it is not to be used
+//               kTimes: the gradient at it is not to be used. Among the first
+//               themselves one is compared with the median of those before it,
+//               and those far above the median of all set no bound
 //   parameters  their root mean square above kTimes what it was when training
 //               began, and above kTimes; or one of them not finite
 //
@@ -9,7 +11,9 @@
 #ifndef DFL_RUNTIME_GUARDS_DIVERGENCE_H_
 #define DFL_RUNTIME_GUARDS_DIVERGENCE_H_
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 
@@ -18,7 +22,7 @@ namespace dfl::runtime {
 class Divergence {
  public:
   static constexpr double kTimes = 1000;
-  static constexpr int kFirst = 20;
+  static constexpr size_t kFirst = 20;
 
   // Training begins with `parameters` [n].
   void Begin(absl::Span<const float> parameters);
@@ -28,9 +32,12 @@ class Divergence {
   std::string OnParameters(absl::Span<const float> parameters) const;
 
  private:
-  double begun_ = 0;  // root mean square of the parameters
-  double largest_loss_ = 1;
-  int losses_ = 0;  // that largest_loss_ is of
+  // What is far above the usual loss.
+  double FarAbove() const;
+
+  double begun_ = 0;           // root mean square of the parameters
+  std::vector<double> first_;  // losses, at most kFirst
+  double bound_ = 0;           // of losses, by first_
 };
 
 }  // namespace dfl::runtime

@@ -21,9 +21,9 @@ void ModelDistances::Begin(int64_t round, absl::Time now) {
   taken_ = 0;
 }
 
-double ModelDistances::Widening(const Meeting& last, const Model& model) {
-  return 1 + std::max(static_cast<double>(model.round - last.round),
-                      absl::ToDoubleSeconds(model.now - last.when));
+double ModelDistances::Apart(const Meeting& last, const Model& model) {
+  return std::max(static_cast<double>(model.round - last.round),
+                  absl::ToDoubleSeconds(model.now - last.when));
 }
 
 std::optional<double> ModelDistances::UsualOfOthers(const NodeId& peer) const {
@@ -37,16 +37,19 @@ std::optional<double> ModelDistances::UsualOfOthers(const NodeId& peer) const {
 
 double ModelDistances::Bound(const NodeId& peer, const Model& model) const {
   const std::optional<double> others = UsualOfOthers(peer);
+  const double all_apart = Apart(last_, model);
   if (taken_ < kFirst) {
-    return kAtFirst * std::max({model.own, others.value_or(0), 0.1});
+    return kAtFirst * std::max(1.0, all_apart) *
+           std::max({model.own, others.value_or(0), 0.1});
   }
   const auto known = peers_.find(peer);
   double usual = others.value_or(0);
   if (!others && known != peers_.end()) usual = Median(known->second.recent);
   const Meeting& met = known == peers_.end() ? begun_ : known->second.last;
-  const double widening =
-      std::max(std::min(Widening(met, model), kWidest), Widening(last_, model));
-  return std::max(kNear * model.own, kTimes * usual * widening);
+  const double apart = Apart(met, model);
+  const double widening = std::max(std::min(1 + apart, kWidest), 1 + all_apart);
+  return std::max(kNear * model.own * std::clamp(apart, 1.0, kAtFirst),
+                  kTimes * usual * widening);
 }
 
 std::optional<double> ModelDistances::Judge(const NodeId& peer,

@@ -3,20 +3,25 @@
 // coordinates that came.
 //
 // A model is refused when its distance is above both
-//   - kNear times the root mean square of the own model: two honest models of
-//     one size are never further apart;
+//   - kNear times the root mean square of the own model, as two honest models
+//     of one size are never further apart;
 //   - kTimes the usual distance: the largest of the medians of the last kKept
 //     distances of each *other* neighbour, so that nobody makes room for
 //     itself; of its own where there is no other.
-// The second bound widens with the time apart. A neighbour from which nothing
-// was taken for t rounds, or t seconds, may have moved on as long: (1 + t)
-// times, kWidest at most. When nothing was taken from anybody for t, it is this
-// node that was away, and there is no such limit. So a partition that heals is
-// no attack, and a node that refuses everybody does not do so for ever.
+// Both bounds widen with the time apart. A neighbour from which nothing was
+// taken for t rounds, or t seconds, may have moved on as long.
+//   - The first one is t times as wide, kAtFirst times at most: so much larger
+//     may a model have become on a node that is faster than this one.
+//   - The second one is (1 + t) times as wide, kWidest times at most. When
+//     nothing was taken from anybody for t, it is this node that was away, and
+//     there is no such limit.
+// So a partition that heals is no attack, and both halves take the other's
+// models, however fast each was.
 //
 // Of the first kFirst models nothing is known yet: their bound is kAtFirst
 // times the largest of the own model's root mean square, the usual distance of
-// the others and 0.1.
+// the others and 0.1. It is t times as wide when nothing was taken from anybody
+// for t. So a node that refuses everybody never does so for ever.
 //
 // Pure bookkeeping. It keeps kKept numbers of each neighbour.
 #ifndef DFL_RUNTIME_GUARDS_MODEL_DISTANCES_H_
@@ -66,8 +71,8 @@ class ModelDistances {
     Meeting last;
   };
 
-  // How often as much as usual it may be after the time since `last`.
-  static double Widening(const Meeting& last, const Model& model);
+  // t: rounds or seconds since `last`, whichever are more.
+  static double Apart(const Meeting& last, const Model& model);
   // The largest of the other neighbours' medians; nullopt: there is none.
   std::optional<double> UsualOfOthers(const NodeId& peer) const;
   double Bound(const NodeId& peer, const Model& model) const;

@@ -1,5 +1,9 @@
 // Whether training still works. It has failed for good when kInARow gradients
-// in a row came to nothing, or more than half of the last kWindow.
+// in a row came to nothing, or more than half of the last kWindow, or kInARow
+// predictions in a row.
+//
+// A mini-batch that gives no gradient is passed over. After kPassedOver of them
+// in a row it is not the mini-batch: the next tries come with pauses.
 //
 // Pure bookkeeping, of one run.
 #ifndef DFL_RUNTIME_GUARDS_TRAINING_HEALTH_H_
@@ -17,6 +21,7 @@ class TrainingHealth {
  public:
   static constexpr int64_t kInARow = 20;
   static constexpr int64_t kWindow = 200;
+  static constexpr int64_t kPassedOver = 4;
 
   void OnGradient() {
     in_a_row_ = 0;
@@ -30,9 +35,15 @@ class TrainingHealth {
     ++in_a_row_;
     Note(true);
   }
+  void OnPrediction(bool worked) {
+    predictions_in_a_row_ = worked ? 0 : predictions_in_a_row_ + 1;
+  }
+  // Whether the next mini-batch may be tried at once when this one gives no
+  // gradient.
+  bool MayPassOver() const { return in_a_row_ < kPassedOver; }
   // Training is tried anew: only the counts stay.
   void TryAnew() {
-    in_a_row_ = bad_ = 0;
+    in_a_row_ = bad_ = predictions_in_a_row_ = 0;
     recent_.clear();
   }
 
@@ -44,6 +55,10 @@ class TrainingHealth {
     if (static_cast<int64_t>(recent_.size()) == kWindow && 2 * bad_ > kWindow) {
       return absl::StrCat(bad_, " of the last ", kWindow,
                           " gradients came to nothing");
+    }
+    if (predictions_in_a_row_ >= kInARow) {
+      return absl::StrCat(predictions_in_a_row_,
+                          " predictions in a row came to nothing");
     }
     return "";
   }
@@ -62,6 +77,7 @@ class TrainingHealth {
   }
 
   int64_t in_a_row_ = 0;
+  int64_t predictions_in_a_row_ = 0;
   std::deque<bool> recent_;  // whether each was bad
   int64_t bad_ = 0;          // of recent_
   int64_t failed_ = 0;

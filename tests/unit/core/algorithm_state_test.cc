@@ -405,6 +405,46 @@ TEST(StateTest, KdPdflDeliversAndMayBeDeliveredTo) {
   EXPECT_EQ(fresh.Last<Ask>().ask, 2U);
 }
 
+TEST(StateTest, AGradientThatIsReadyAndWasNoneIsNoStep) {
+  Machine old("async-dsgd", {}, {});
+  EXPECT_EQ(old.Handle(StepBegins{}), "gradient wake");
+  EXPECT_EQ(old.Handle(TimerFired{kClockTimer}), "cancel done");
+  GradientReady none;
+  none.none = true;
+  EXPECT_EQ(old.Handle(none), "");
+  Machine fresh("async-dsgd", {}, {});
+  (void)ResumedFrom(old, fresh);
+  EXPECT_EQ(fresh.Handle(StepBegins{}), "wake");
+  EXPECT_EQ(fresh.Handle(TimerFired{kClockTimer}), "cancel done");
+  EXPECT_EQ(fresh->gradients(), 0);
+}
+
+// A step size that shrinks with the iterations leaves out those without a
+// gradient, also after the state went elsewhere or the algorithm was restarted.
+TEST(StateTest, IterationsWithoutAGradientStayCounted) {
+  const KnobValues knobs = {{"delta", 1.0}, {"Gamma", 1.0}};
+  Machine old("decefl", knobs, {});
+  GradientReady none;
+  none.none = true;
+  for (int k = 0; k < 8; ++k) {
+    old.Handle(StepBegins{});
+    old.Handle(k < 3 ? GradientReady{0.5, 8} : none);
+  }
+  EXPECT_EQ(old->idle(), 5);
+  Machine fresh("decefl", knobs, {});
+  (void)ResumedFrom(old, fresh);
+  EXPECT_DOUBLE_EQ(fresh.Gauge("step_size"), 0.25);
+  Machine again("decefl", knobs, {});
+  again.Handle(Started{8, old->pace(), old->idle()});
+  EXPECT_DOUBLE_EQ(again.Gauge("step_size"), 0.25);
+  // Of several in one iteration one counts.
+  Machine local("dfedavgm", {{"K", int64_t{3}}}, {});
+  local.Handle(StepBegins{});
+  for (int k = 0; k < 3; ++k) local.Handle(none);
+  EXPECT_EQ(local->step(), 1);
+  EXPECT_EQ(local->idle(), 1);
+}
+
 // ---------------------------------------------------------- next exchange ----
 
 TEST(NextExchangeTest, IsAMultipleOfThePeriodAboveZero) {

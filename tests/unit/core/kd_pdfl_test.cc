@@ -188,7 +188,9 @@ TEST(KdPdflTest, WhatCannotBeComparedCountsAsNotReceived) {
   m.Handle(AnswerMissing{Id("b"), ask});
   m.Handle(AnswerArrived{Id("c"), ask, Model({8, 8}, 0, {0})});
   const double weight = At(m).weight(Id("c"));
+  const int64_t rounds = m->rounds();
   EXPECT_EQ(m.Handle(Predicted{}), "done");
+  EXPECT_EQ(m->rounds(), rounds) << "it failed";
   EXPECT_FLOAT_EQ(m.parameters[0], 2);
   EXPECT_EQ(At(m).weight(Id("c")), weight);
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/data/standardizer.h"
+#include "daemon/learner/batch_tensors.h"
 #include "gmock/gmock.h"
 #include "tests/unit/learner/script_files.h"
 
@@ -34,6 +36,17 @@ bool Finite(const FlatVector& values) {
     if (!std::isfinite(value)) return false;
   }
   return true;
+}
+
+// A device that gives nothing back, as a GPU after an error.
+TEST(BatchTensorsTest, WildRowsAreFoundWithoutTheDevice) {
+  BatchTensors batch({2}, at::Device("meta"));
+  EXPECT_TRUE(batch.WildRows().empty());
+  const data::DatasetView view =
+      Rows(2, {1, 2, std::nanf(""), 4, 5, 6, 7, 1e20F});
+  const std::vector<int64_t> rows = {3, 0, 1};
+  batch.Fill(view, rows, data::Standardizer());
+  EXPECT_EQ(batch.WildRows(), (std::vector<size_t>{0, 2}));
 }
 
 TEST_F(Batches, OneRowIsJoinedToTheBatchBeforeUnderBatchNormalisation) {

@@ -125,6 +125,10 @@ TEST_F(ScriptState, AFrozenPartInTrainingModeFollows) {
   EXPECT_EQ(node.learner->model().buffer_count, 10);
   ASSERT_TRUE(node.learner->Gradient(Request(0, 8)).ok());
   EXPECT_NE(node.buffers[0], 0);
+  // It is the usual mistake.
+  EXPECT_THAT(node.learner->model().warnings,
+              ElementsAre(HasSubstr("backbone has no trained weights, but was "
+                                    "saved in training mode")));
 }
 
 TEST_F(ScriptState, ATrainedPartSavedInEvaluationModeKeepsIt) {

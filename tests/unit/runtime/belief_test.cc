@@ -572,19 +572,22 @@ TEST(UnboundLearnerTest, IsNeverCalledAndTheNodeSaysWhy) {
 // A gradient that outlives its round is of the run before; so is the memory
 // that it writes.
 TEST(NewRun, WaitsForAGradientThatOutlivesItsRound) {
-  for (const bool fresh : {false, true}) {
-    SCOPED_TRACE(fresh);
+  for (const auto& [name, fresh] :
+       {std::pair("async-dsgd", false), std::pair("async-dsgd", true),
+        std::pair("barrier-dsgd", false), std::pair("barrier-dsgd", true)}) {
+    SCOPED_TRACE(absl::StrCat(name, fresh));
     ClusterOptions options;
     options.nodes = 2;
     options.gradient_delay = [](int64_t) { return absl::Seconds(2); };
-    RunTwice(options, [&](SimCluster& c) {
-      core::RunPlan plan = c.MakePlan("async-dsgd", {{"gamma_max", 0.05}});
+    RunTwice(options, [&, algorithm = name,
+                       fresh_trainer = fresh](SimCluster& c) {
+      core::RunPlan plan = c.MakePlan(algorithm, {{"gamma_max", 0.05}});
       c.Run(plan);
       ASSERT_TRUE(c.RunToStep(2));
       c.RunFor(absl::Seconds(1));  // in the midst of a gradient
       plan.version = 2;
       plan.run_id = "run-2";
-      ASSERT_TRUE(c.SetPlan(0, plan, fresh).ok());
+      ASSERT_TRUE(c.SetPlan(0, plan, fresh_trainer).ok());
       c.RunFor(absl::Milliseconds(300));
       EXPECT_EQ(c.node(0).Status().run_id, "run-1");
       EXPECT_EQ(c.node(0).Status().pending_plan_version, 2U);

@@ -112,21 +112,21 @@ TEST_F(LearnerDriverTest, OneThatIsNotToBeUsedLeavesNothing) {
   EXPECT_EQ(driver_.gradients(), 0);
 }
 
-TEST_F(LearnerDriverTest, ARetreatUndoesBuffersAndTriesAgainOnlyLater) {
+TEST_F(LearnerDriverTest, AFailureUndoesBuffersAndARetreatTriesAgainLater) {
   driver_.ComputeGradient({});
   scheduler_.RunFor(kGradient + absl::Milliseconds(1));
   model_.LeaveBoundary();
   trainer_->FailWith(absl::InternalError("broken"));
   driver_.ComputeGradient({});
+  model_.buffers()[0] = 99;
   scheduler_.RunFor(kGradient + absl::Milliseconds(1));
   ASSERT_EQ(results_.size(), 2U);
   EXPECT_FALSE(results_.back().ok());
+  EXPECT_EQ(model_.buffers()[0], 1);
   EXPECT_EQ(driver_.gradients(), 1);
-  model_.buffers()[0] = 99;
   degraded_ = true;
   const absl::Time failed = scheduler_.Now();
   driver_.Retreat();
-  EXPECT_EQ(model_.buffers()[0], 1);
   scheduler_.RunFor(absl::Milliseconds(20));
   ASSERT_EQ(stood_still_.size(), 1U);
   EXPECT_EQ(stood_still_[0], failed + kGradient);  // at the pace it had

@@ -77,6 +77,8 @@ TEST(Failing, ARunWithoutOneGradientFailsAndSaysHowFarItCame) {
     plan.stop.steps = 50;
     c.Run(plan);
     c.RunFor(absl::Seconds(10));
+    EXPECT_EQ(c.node(0).phase(), Phase::kDegraded) << "it takes its time";
+    c.RunFor(absl::Seconds(10));
     EXPECT_EQ(c.node(0).phase(), Phase::kFailed);
     const NodeStatus status = c.node(0).Status();
     EXPECT_EQ(status.phase_reason,
@@ -85,15 +87,37 @@ TEST(Failing, ARunWithoutOneGradientFailsAndSaysHowFarItCame) {
     EXPECT_EQ(status.step, 0);
     EXPECT_EQ(status.gradients, 0);
     EXPECT_EQ(status.failed_gradients, 20);
-    EXPECT_EQ(status.skipped_batches, 20);
+    EXPECT_EQ(status.skipped_batches, 4);
     EXPECT_FALSE(status.loss.has_value());
     EXPECT_EQ(c.log(0).Count<ports::LearnerFailed>(), 1);
     // It may be tried again, and fails again.
     ASSERT_TRUE(c.node(0).Resume().ok());
     EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
-    c.RunFor(absl::Seconds(10));
+    c.RunFor(absl::Seconds(20));
     EXPECT_EQ(c.node(0).phase(), Phase::kFailed);
     EXPECT_EQ(c.node(0).Status().failed_gradients, 40);
+  });
+}
+
+// A GPU that resets fails at every batch for a while, whatever is in it.
+TEST(Failing, FiveBadBatchesInARowArePausedForAndCostNoRun) {
+  const auto for_a_while = [](int64_t call) {
+    return call >= 10 && call < 18 ? Bad() : absl::OkStatus();
+  };
+  RunTwice(Scripted(1, for_a_while), [](SimCluster& c) {
+    c.Run(c.MakePlan("local"));
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.node(0).phase() == Phase::kDegraded; },
+                   absl::Seconds(1)));
+    EXPECT_EQ(c.node(0).Status().skipped_batches, 4);
+    EXPECT_EQ(c.node(0).Status().failed_gradients, 5);
+    c.RunFor(absl::Seconds(2));
+    EXPECT_EQ(c.node(0).phase(), Phase::kDegraded);
+    c.RunFor(absl::Seconds(2));
+    EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
+    EXPECT_EQ(c.node(0).Status().failed_gradients, 8);
+    EXPECT_EQ(c.node(0).Status().skipped_batches, 4);
+    EXPECT_EQ(c.node(0).Status().last_error, "");
   });
 }
 
@@ -203,7 +227,7 @@ TEST(Failing, AFailedNodeAnswersAndIsWaitedForByNobody) {
                c.Run(c.MakePlan(algorithm, knobs));
                ASSERT_TRUE(c.RunUntil(
                    [&] { return c.node(0).phase() == Phase::kFailed; },
-                   absl::Seconds(10)));
+                   absl::Seconds(30)));
                EXPECT_TRUE(c.node(0).algorithm()->parameters_settled());
                const int64_t step = c.step(1);
                c.RunFor(absl::Seconds(3));
@@ -271,6 +295,56 @@ TEST(Failing, AGradientAtAWildLossIsNotUsed) {
            });
 }
 
+// What is usual is known after a few.
+TEST(Failing, AWildBatchAmongTheFirstIsNotUsedEither) {
+  RunTwice(
+      Scripted(1, [](int64_t) { return absl::OkStatus(); }), [](SimCluster& c) {
+        c.Run(c.MakePlan("local", {{"eta", 0.1}}));
+        ASSERT_TRUE(c.RunToStep(5));
+        auto& learner = static_cast<ScriptedLearner&>(c.learner(0));
+        const std::vector<float> before = c.parameters(0);
+        learner.loss = 1e9;
+        learner.value = 1;
+        ASSERT_TRUE(
+            c.RunUntil([&] { return c.node(0).Status().skipped_batches == 2; },
+                       absl::Seconds(1)));
+        EXPECT_EQ(c.parameters(0), before);
+        learner.loss = 0.5;
+        learner.value = 0;
+        ASSERT_TRUE(c.RunToStep(30));
+        EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
+        // Nor does it make room for others.
+        learner.loss = 2000;
+        learner.value = 1;
+        ASSERT_TRUE(
+            c.RunUntil([&] { return c.node(0).Status().skipped_batches == 4; },
+                       absl::Seconds(1)));
+        EXPECT_EQ(c.parameters(0), before);
+      });
+}
+
+TEST(Failing, AnImportedModelIsJudgedAnew) {
+  RunTwice(Scripted(1, [](int64_t) { return absl::OkStatus(); }),
+           [](SimCluster& c) {
+             c.Run(c.MakePlan("local", {{"eta", 0.1}}));
+             ASSERT_TRUE(c.RunToStep(30));
+             auto& learner = static_cast<ScriptedLearner&>(c.learner(0));
+             auto model = std::make_shared<Snapshot>();
+             model->parameters = FlatVector(100, 5000.0F);
+             model->buffers = FlatVector(3, 0.0F);
+             c.node(0).ReplaceModel(model, [&](const absl::Status& status) {
+               EXPECT_TRUE(status.ok()) << status;
+               learner.loss = 2000;
+               learner.value = 1;
+             });
+             const int64_t step = c.node(0).Status().step;
+             c.RunFor(absl::Seconds(3));
+             EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
+             EXPECT_EQ(c.node(0).Status().skipped_batches, 0);
+             EXPECT_GT(c.node(0).Status().step, step + 100);
+           });
+}
+
 TEST(ProgressTest, WhatWasJumpedOverIsNotDone) {
   Progress progress;
   absl::Time now = absl::UnixEpoch();
@@ -309,6 +383,24 @@ TEST(TrainingHealthTest, FailsAfterTwentyInARowOrMoreThanHalfOf200) {
   EXPECT_EQ(health.Failure(), "101 of the last 200 gradients came to nothing");
 }
 
+TEST(TrainingHealthTest, FourBatchesInARowArePassedOverAndPredictionsCount) {
+  TrainingHealth health;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(health.MayPassOver());
+    health.OnFailure(true);
+  }
+  EXPECT_FALSE(health.MayPassOver());
+  health.OnGradient();
+  EXPECT_TRUE(health.MayPassOver());
+  for (int i = 0; i < 19; ++i) health.OnPrediction(false);
+  EXPECT_EQ(health.Failure(), "");
+  health.OnGradient();
+  health.OnPrediction(false);
+  EXPECT_EQ(health.Failure(), "20 predictions in a row came to nothing");
+  health.OnPrediction(true);
+  EXPECT_EQ(health.Failure(), "");
+}
+
 TEST(DivergenceTest, BoundsGrowWithWhatWasThereAtFirst) {
   Divergence divergence;
   const std::vector<float> small(10, 0.1F);
@@ -324,6 +416,26 @@ TEST(DivergenceTest, BoundsGrowWithWhatWasThereAtFirst) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(divergence.OnLoss(30.0 - i), "");
   EXPECT_EQ(divergence.OnLoss(29'000), "");
   EXPECT_NE(divergence.OnLoss(31'000), "");
+}
+
+TEST(DivergenceTest, TheFirstLossesAreComparedWithEachOther) {
+  Divergence divergence;
+  const std::vector<float> model(10, 0.1F);
+  divergence.Begin(model);
+  EXPECT_EQ(divergence.OnLoss(1e6), "") << "nothing is known yet";
+  EXPECT_EQ(divergence.OnLoss(1e5), "");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(divergence.OnLoss(2), "");
+  EXPECT_NE(divergence.OnLoss(2500), "");
+  EXPECT_EQ(divergence.OnLoss(1500), "");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(divergence.OnLoss(2), "");
+  // Neither the first two nor the wild one set the bound.
+  EXPECT_EQ(divergence.OnLoss(1.4e6), "");
+  EXPECT_NE(divergence.OnLoss(1.6e6), "");
+  // Where one is nothing by chance, two others are enough.
+  divergence.Begin(model);
+  EXPECT_EQ(divergence.OnLoss(0), "");
+  EXPECT_NE(divergence.OnLoss(5000), "");
+  EXPECT_EQ(divergence.OnLoss(5000), "");
 }
 
 }  // namespace

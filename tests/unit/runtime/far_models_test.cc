@@ -1,5 +1,6 @@
 // Models of neighbours that lie too far away are not mixed with, and a
 // partition that heals is no attack.
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -92,6 +93,37 @@ TEST_F(ModelDistancesTest, TheBoundWidensWithTheTimeApart) {
   EXPECT_TRUE(Takes("c", 3000));
 }
 
+// A half that trained slowly has small models close together.
+TEST_F(ModelDistancesTest, TheModelOfAFasterHalfIsTakenAfterAPartition) {
+  own_ = 0.05;
+  const auto train = [&] {
+    distances_.Begin(round_, now_);
+    for (int i = 0; i < 30; ++i) {
+      ++round_;
+      now_ += absl::Seconds(2);
+      EXPECT_TRUE(Takes("d", 0.0005));
+    }
+  };
+  train();
+  EXPECT_FALSE(Takes("d", 0.5)) << "it is met in each round";
+  EXPECT_FALSE(Takes("a", 7));
+  EXPECT_TRUE(Takes("a", 5));
+  train();
+  now_ += absl::Seconds(1000);
+  EXPECT_FALSE(Takes("a", 11)) << "a hundred times as large is the most";
+  EXPECT_TRUE(Takes("a", 9));
+}
+
+TEST_F(ModelDistancesTest, ANodeThatRefusesEverybodyDoesNotDoSoForEver) {
+  own_ = 0.001;
+  EXPECT_FALSE(Takes("a", 150));
+  now_ += absl::Seconds(10);
+  EXPECT_FALSE(Takes("a", 150));
+  now_ += absl::Seconds(10);
+  EXPECT_TRUE(Takes("a", 150));
+  EXPECT_FALSE(Takes("a", 3000));
+}
+
 // -------------------------------------------------------------- whole nodes --
 
 int64_t FarSeen(SimCluster& c, int64_t i) {
@@ -144,6 +176,43 @@ INSTANTIATE_TEST_SUITE_P(FarModels, HealedPartition,
                            return name;
                          });
 
+// A neighbour that pushes what a test says.
+class Hostile {
+ public:
+  // It is n3, linked to n0.
+  explicit Hostile(SimCluster& c) : c_(c), peer_(c.network(), "n3") {
+    peer_.Dial("n0:1");
+    EXPECT_TRUE(c.RunUntil([&] { return peer_.linked(); }));
+    c.RunFor(absl::Milliseconds(5));
+    const ports::StateFrame state = peer_.Heard<ports::StateFrame>().back();
+    EXPECT_TRUE(peer_.Send(state).ok());
+  }
+  bool linked() const { return peer_.linked(); }
+  // The model of n0, `times` as large, as of its round and `later`.
+  void Push(float times, int64_t later = 0) {
+    std::vector<float> values = c_.parameters(0);
+    for (float& value : values) value *= times;
+    codec::EncoderInput input;
+    input.values = values;
+    auto encoder = codec::Encoder::Create(input);
+    ASSERT_TRUE(encoder.ok()) << encoder.status();
+    ports::TransferBegin begin;
+    begin.transfer = ++sent_;
+    begin.kind = ports::TransferKind::kPush;
+    begin.step = c_.step(0) + later;
+    begin.header = (*encoder)->header_bytes();
+    begin.body_bytes = (*encoder)->header().body_bytes();
+    begin.body = (*encoder)->Next(1 << 20);
+    ASSERT_TRUE(peer_.Send(begin).ok());
+    c_.RunFor(absl::Milliseconds(10));
+  }
+
+ private:
+  SimCluster& c_;
+  RawPeer peer_;
+  uint64_t sent_ = 0;
+};
+
 // n3 sends n0's own model, a thousand times as large, whenever it can.
 TEST(FarModels, AScaledModelIsRefusedCountedAndWaitedForByNobody) {
   const Problems problems(4);
@@ -154,36 +223,66 @@ TEST(FarModels, AScaledModelIsRefusedCountedAndWaitedForByNobody) {
   c.Crash(3);
   c.StartAll();
   ASSERT_TRUE(c.RunToStep(100));
-  RawPeer hostile(c.network(), "n3");
-  hostile.Dial("n0:1");
-  ASSERT_TRUE(c.RunUntil([&] { return hostile.linked(); }));
-  c.RunFor(absl::Milliseconds(5));
-  ports::StateFrame state = hostile.Heard<ports::StateFrame>().back();
-  ASSERT_TRUE(hostile.Send(state).ok());
+  Hostile hostile(c);
   const int64_t step = c.step(0);
-  for (uint64_t i = 1; i <= 300; ++i) {
-    std::vector<float> values = c.parameters(0);
-    for (float& value : values) value *= 1000;
-    codec::EncoderInput input;
-    input.values = values;
-    auto encoder = codec::Encoder::Create(input);
-    ASSERT_TRUE(encoder.ok()) << encoder.status();
-    ports::TransferBegin begin;
-    begin.transfer = i;
-    begin.kind = ports::TransferKind::kPush;
-    begin.step = c.step(0);
-    begin.header = (*encoder)->header_bytes();
-    begin.body_bytes = (*encoder)->header().body_bytes();
-    begin.body = (*encoder)->Next(1 << 20);
-    ASSERT_TRUE(hostile.Send(begin).ok());
-    c.RunFor(absl::Milliseconds(10));
-  }
+  for (int i = 0; i < 300; ++i) hostile.Push(1000);
   EXPECT_GT(FarSeen(c, 0), 250);
   EXPECT_GT(c.log(0).Count<ports::MessageRejected>(), 0);
   EXPECT_GT(c.step(0), step + 60);  // no deadline was lost for it
   for (const float value : c.parameters(0)) EXPECT_LT(std::abs(value), 100);
   // Nobody is shut out for it: it may be honest.
   EXPECT_TRUE(hostile.linked());
+}
+
+// What is too late to be mixed costs no look, and is nobody's distance.
+TEST(FarModels, APushThatIsTooLateIsNotJudged) {
+  const Problems problems(4);
+  SimCluster c(LeastSquaresCluster(problems, 54));
+  core::RunPlan plan = FullBatches(
+      c.MakePlan("d-psgd", {{"eta", 0.05}, {"max_lag", int64_t{3}}}));
+  c.SetPlanEverywhere(plan);
+  c.Crash(3);
+  c.StartAll();
+  ASSERT_TRUE(c.RunToStep(100));
+  Hostile hostile(c);
+  hostile.Push(1000, -20);
+  EXPECT_EQ(FarSeen(c, 0), 0);
+  hostile.Push(1000);
+  EXPECT_EQ(FarSeen(c, 0), 1);
+}
+
+// Two halves of a network train apart, one of them slowly. Both learn from the
+// other afterwards.
+TEST(FarModels, HalvesOfUnequalSpeedTakeEachOthersModels) {
+  const Problems problems(4);
+  ClusterOptions options = LeastSquaresCluster(problems, 55);
+  options.gradient_delay = [](int64_t i) {
+    return absl::Milliseconds(i < 2 ? 10 : 500);
+  };
+  SimCluster c(options);
+  core::RunPlan plan = FullBatches(c.MakePlan("d-psgd", {{"eta", 0.0001}}));
+  plan.deadline.exchange = absl::Seconds(1);
+  const auto between = [&](auto change) {
+    for (const int64_t i : {0, 1}) {
+      for (const int64_t j : {2, 3}) change(c.address(i), c.address(j));
+    }
+  };
+  c.Run(plan);
+  c.RunFor(absl::Seconds(3));
+  between([&](const auto& a, const auto& b) { c.network().Cut(a, b); });
+  c.RunFor(absl::Seconds(200));
+  const auto size = [&](int64_t i) {
+    double squares = 0;
+    for (const float w : c.parameters(i)) {
+      squares += static_cast<double>(w) * static_cast<double>(w);
+    }
+    return std::sqrt(squares / kParameters);
+  };
+  EXPECT_GT(size(0), 10 * size(2));
+  between([&](const auto& a, const auto& b) { c.network().Heal(a, b); });
+  c.RunFor(absl::Seconds(60));
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(FarSeen(c, i), 0) << i;
+  EXPECT_GT(size(2), size(0) / 2);
 }
 
 }  // namespace

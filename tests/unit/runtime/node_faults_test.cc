@@ -168,6 +168,8 @@ TEST(NodeFaults, ARestartedNodeTakesModelAndStepFromANeighbour) {
     const auto taken = c.log(2).Of<ports::StateTaken>()[0];
     EXPECT_GE(taken.step, 100);
     EXPECT_EQ(c.step(2), taken.step);
+    EXPECT_GT(taken.round, 0);
+    EXPECT_EQ(c.node(2).Status().round, taken.round);
     EXPECT_EQ(c.node(2).phase(), ports::Phase::kTraining);
     EXPECT_NEAR(c.node(2).Status().gauges["sigma"],
                 2 * std::pow(1.01, static_cast<double>(taken.step)), 1e-6);

@@ -255,6 +255,33 @@ TEST(NodePace, EvaluationsAreDueBySteps) {
   EXPECT_EQ(steps, (std::vector<int64_t>{12, 20, 32, 40}));
 }
 
+// E epochs stay E epochs.
+TEST(NodePace, RoundsOfEpochsFollowTheBatchSize) {
+  for (const char* name : {"decefl", "fedavg"}) {
+    SCOPED_TRACE(name);
+    SimCluster c(Options());
+    core::RunPlan plan = PlanOf(c, **core::BuiltInCatalogue().Find(name));
+    if (plan.algorithm.name == "decefl") {
+      plan.algorithm.knobs["form"] = std::string("local");
+    }
+    plan.stop.rounds = 4;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+    const NodeStatus before = c.node(0).Status();
+    EXPECT_DOUBLE_EQ(before.epochs, 4);
+    EXPECT_EQ(before.step, 4 * kEpoch);
+    plan.version = 2;
+    plan.batch_size = kRowsEach;
+    plan.stop.rounds = 10;
+    c.SetPlanEverywhere(plan);
+    c.StartAll();
+    ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+    const NodeStatus after = c.node(0).Status();
+    EXPECT_DOUBLE_EQ(after.epochs, 10);
+    EXPECT_EQ(after.step, before.step + 6);
+  }
+}
+
 // Larger batches make an epoch shorter from then on only.
 TEST(NodePace, EpochsOfAnotherBatchSizeAreAdded) {
   SimCluster c(Options());

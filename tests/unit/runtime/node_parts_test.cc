@@ -274,6 +274,14 @@ TEST(Evaluations, OneThatFailsIsReportedAndTheRunGoesOn) {
   EXPECT_FALSE(p.evaluations.last().has_value());
   EXPECT_EQ(p.training.last_error(), "no test rows");
   EXPECT_EQ(p.own.phases.now(), Phase::kTraining);
+  p.trainer->FailWith(absl::OkStatus());
+  p.training.Do(core::ComputeGradient{});
+  p.Pass();
+  EXPECT_EQ(p.training.last_error(), "no test rows") << "that is another thing";
+  p.keeper->JumpTo(20);
+  EXPECT_TRUE(p.evaluations.Visit());
+  p.Pass();
+  EXPECT_EQ(p.training.last_error(), "");
 }
 
 // ------------------------------------------------------------ first model ----

@@ -1,5 +1,6 @@
 // KD-PDFL on whole nodes: stars pull models, predict and mix.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -218,6 +219,45 @@ TEST(NodePersonal, FailingPredictionsDoNotStopTheRounds) {
   });
 }
 
+class PredictsNothing : public simports::FakeLearner {
+ public:
+  PredictsNothing() : simports::FakeLearner(100, 3) {}
+  absl::StatusOr<ports::Predictions> Predict(
+      const ports::PredictRequest&) override {
+    return absl::InternalError("no outputs");
+  }
+};
+
+// It is told once, no turn counts as a round, and the run does not go on so for
+// ever.
+TEST(NodePersonal, PredictionsThatAlwaysFailEndTheRun) {
+  ClusterOptions options;
+  options.nodes = 3;
+  options.seed = 59;
+  options.learner = [](int64_t i) -> std::unique_ptr<ports::Learner> {
+    if (i == 0) return std::make_unique<PredictsNothing>();
+    return std::make_unique<simports::FakeLearner>(100, 3);
+  };
+  RunTwice(options, [](SimCluster& c) {
+    core::RunPlan plan =
+        Classify(c.MakePlan("kd-pdfl", {{"T_ex", int64_t{3}}, {"eta", 0.1}}));
+    plan.stop.rounds = 1000;
+    c.Run(plan);
+    ASSERT_TRUE(c.RunToStep(30));
+    EXPECT_EQ(c.node(0).phase(), ports::Phase::kTraining);
+    EXPECT_EQ(c.node(0).Status().last_error, "no outputs");
+    EXPECT_EQ(c.node(0).Status().round, 0);
+    EXPECT_GT(c.node(1).Status().round, 5);
+    ASSERT_TRUE(
+        c.RunUntil([&] { return c.node(0).phase() == ports::Phase::kFailed; }));
+    EXPECT_NE(c.node(0).Status().phase_reason.find(
+                  "20 predictions in a row came to nothing"),
+              std::string::npos);
+    EXPECT_EQ(c.log(0).Count<ports::LearnerFailed>(), 1);
+    EXPECT_EQ(c.node(1).phase(), ports::Phase::kTraining);
+  });
+}
+
 // The algorithm is changed while a gradient that outlives its round is under
 // way, and a star has its answers before that is done.
 TEST(NodePersonal, APredictionWaitsForAGradientUnderWay) {
@@ -279,6 +319,53 @@ TEST(AnalyticLearnerTest, PredictsOneBatchWithEachModel) {
   }
   EXPECT_EQ(seen.size(), 10U);  // two batches, one pass
   EXPECT_EQ(w, before);
+}
+
+// As ports::Learner says, so that what stands on it sees what the daemon does.
+TEST(AnalyticLearnerTest, ABatchWithoutAGradientLeavesZeroAndIsNotTakenAgain) {
+  const auto make = [](std::vector<float>& w, std::vector<float>& g) {
+    auto learner = std::make_unique<simports::AnalyticLearner>(
+        simports::AnalyticLearnerOptions{},
+        std::make_shared<simports::LeastSquares>(std::vector<double>{1, 1},
+                                                 std::vector<double>{1, 3}));
+    EXPECT_TRUE(learner->Bind(absl::MakeSpan(w), absl::MakeSpan(g), {}).ok());
+    return learner;
+  };
+  ports::GradientRequest request;
+  request.batch_size = 1;
+  std::vector<float> w = {0};
+  std::vector<float> g = {7};
+  const auto usual = make(w, g);
+  ASSERT_TRUE(usual->Gradient(request).ok());
+  const double second = usual->Gradient(request)->loss;
+
+  const auto learner = make(w, g);
+  w[0] = std::numeric_limits<float>::infinity();
+  g[0] = 7;
+  EXPECT_EQ(learner->Gradient(request).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(g[0], 0);
+  w[0] = 0;
+  request.same_batch = true;
+  const auto next = learner->Gradient(request);
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ(next->loss, second);
+  EXPECT_EQ(learner->Gradient(request)->loss, second);
+}
+
+TEST(AnalyticLearnerTest, MacroF1LeavesOutClassesThatNeverOccur) {
+  const auto problem = std::make_shared<simports::LeastSquares>(
+      std::vector<double>{1, 1}, std::vector<double>{1, 3});
+  simports::AnalyticTest test;
+  test.problem = problem;
+  test.classes = 3;
+  test.labels = {0, 1};
+  test.predict = [](absl::Span<const float>, int64_t row) { return row; };
+  simports::AnalyticLearner learner({}, problem, test);
+  std::vector<float> w = {0};
+  std::vector<float> g = {0};
+  ASSERT_TRUE(learner.Bind(absl::MakeSpan(w), absl::MakeSpan(g), {}).ok());
+  EXPECT_DOUBLE_EQ(learner.Evaluate(0)->macro_f1.value_or(0), 1);
 }
 
 TEST(AnalyticLearnerTest, RefusesWhatItCannotPredict) {

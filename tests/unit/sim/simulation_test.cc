@@ -223,6 +223,16 @@ TEST(Simulation, WhatIsConservedDoesNotDrift) {
   }
 }
 
+// However many steps a round has.
+TEST(Simulation, ARunOfRoundsHasAHundredRowsOfMetrics) {
+  const Result result = RunTwice(absl::StrReplaceAll(
+      SmallScenario("", "{name: dfedavgm, knobs: {K: 10}}"),
+      {{"  metrics_every: 20\n", ""}, {"steps: 120", "rounds: 200"}}));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  EXPECT_GT(result.rows.size(), 95U);
+  EXPECT_LT(result.rows.size(), 106U);
+}
+
 // A node that goes takes along what it holds.
 TEST(Simulation, WhatACrashTakesAlongIsSeen) {
   const Result result = RunTwice(absl::StrReplaceAll(
