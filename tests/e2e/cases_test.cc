@@ -573,7 +573,7 @@ TEST(Cases, ARegressionOfAnyModelRuns) {
           .exit_code,
       kOk);
   run.Start("a");
-  for (const std::string& plan : {"plan_mlp.yaml", "plan_ts.yaml"}) {
+  for (const std::string plan : {"plan_mlp.yaml", "plan_ts.yaml"}) {
     SCOPED_TRACE(plan);
     EXPECT_EQ(
         RunCommand({Program("dflctl"), "plan", "validate", run.File(plan)})
