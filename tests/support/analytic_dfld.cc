@@ -128,9 +128,6 @@ class AnalyticLearnerFactory final : public app::LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return absl::InvalidArgumentError("an analytic model has no TorchScript");
   }
-  core::InputScaling Scaling(core::InputScaling contract) const override {
-    return contract;
-  }
   std::vector<std::string> Libraries() const override { return {}; }
 
  private:
