@@ -32,11 +32,13 @@ bool RunInForce::IsNeighbour(const NodeId& peer) const {
 }
 
 bool RunInForce::IsMember(const NodeId& peer) const {
+  if (plan_ == nullptr) return false;
   return std::any_of(plan_->members.begin(), plan_->members.end(),
                      [&](const core::MemberSpec& m) { return m.node == peer; });
 }
 
 bool RunInForce::MayPush(const NodeId& peer) const {
+  if (plan_ == nullptr) return false;
   if (core::TopologyVaries(plan_->topology)) return IsMember(peer);
   if (!node_.algorithm ||
       node_.algorithm->graphs != core::GraphKind::kDirected) {

@@ -3,7 +3,8 @@
 // node read it and do not change it.
 //
 // Loop only. Until Adopt() was called there is no plan, and only has_plan(),
-// plan_or_null(), node(), IsNeighbour() and the contract may be asked for.
+// plan_or_null(), node(), the contract and what a peer is may be asked for:
+// nobody is a neighbour or a member.
 #ifndef DFL_RUNTIME_RUN_IN_FORCE_H_
 #define DFL_RUNTIME_RUN_IN_FORCE_H_
 

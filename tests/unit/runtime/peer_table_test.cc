@@ -54,6 +54,11 @@ class PeerTableTest : public testing::Test {
       run_, [this](const NodeId& peer) { return linked_.count(peer) > 0; }};
 };
 
+TEST_F(PeerTableTest, BeforeThereIsAPlanNobodyTakesPart) {
+  table_.OnState(kPeer, State(Phase::kTraining));
+  EXPECT_FALSE(table_.TakesPart(kPeer));
+}
+
 TEST_F(PeerTableTest, NamesWhatKeepsAPeerFromMixing) {
   EXPECT_EQ(table_.Mismatch(kPeer, true)->reason, RefuseReason::kNotReady);
   Adopt("run", "decefl");

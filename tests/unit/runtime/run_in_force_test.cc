@@ -65,6 +65,8 @@ TEST(RunInForceTest, BeforeItsFirstPlanItKnowsNobody) {
   EXPECT_FALSE(run.has_plan());
   EXPECT_EQ(run.plan_or_null(), nullptr);
   EXPECT_FALSE(run.IsNeighbour(Name(1)));
+  EXPECT_FALSE(run.IsMember(Name(1)));
+  EXPECT_FALSE(run.MayPush(Name(1)));
   EXPECT_TRUE(run.node().neighbours.empty());
   EXPECT_FALSE(run.contract().has_value());
   EXPECT_EQ(run.contract_digest(), core::ContractDigest{});
