@@ -81,6 +81,11 @@ class Case {
     EXPECT_THAT(text, HasSubstr(from));
     WriteFile(File(file), absl::StrReplaceAll(text, {{from, to}}));
   }
+  // Adds a setting to the data section of this node.
+  void Set(const std::string& node, const std::string& setting) const {
+    Edit(node + ".yaml", "\ndata:\n",
+         absl::StrCat("\ndata:\n  ", setting, "\n"));
+  }
 
   DaemonProcess& Start(const std::string& name) {
     nodes_.erase(name);
@@ -241,7 +246,7 @@ class Case {
   std::map<std::string, std::unique_ptr<DaemonProcess>> nodes_;
 };
 
-// ------------------------------------------------- one meaning of the data ----
+// ------------------------------------------------ one meaning of the data ----
 
 TEST(Cases, ALabelIsTheSameClassOnAllNodes) {
   const auto learns = [](const std::string& name, double accuracy,
@@ -367,7 +372,7 @@ TEST(Cases, BytesAndFloatsAreScaledAlikeOrRefused) {
     EXPECT_EQ(refused.exit_code, kConfig);
     EXPECT_THAT(refused.err, AllOf(HasSubstr("f.npz"), HasSubstr("u.npz"),
                                    HasSubstr("data.divide: 255")));
-    files.Edit("a.yaml", "format: npz", "divide: 255, format: npz");
+    files.Set("a", "divide: 255");
     const Outcome mended = files.Check("a");
     EXPECT_EQ(mended.exit_code, kOk) << mended.err;
   };
@@ -412,7 +417,7 @@ TEST(Cases, BytesAndFloatsAreScaledAlikeOrRefused) {
   AtTheSameTime({between_files, between_nodes});
 }
 
-// -------------------------------------------------------- files as they are ----
+// ------------------------------------------------------ files as they are ----
 
 TEST(Cases, AnIndexColumnIsWarnedOf) {
   Case run("15_index_column");
@@ -421,7 +426,7 @@ TEST(Cases, AnIndexColumnIsWarnedOf) {
   EXPECT_THAT(check.out, AllOf(HasSubstr("warning: a.csv: column 0 has no name "
                                          "and counts the rows"),
                                HasSubstr("data.drop_columns: [\"0\"]")));
-  run.Edit("a.yaml", "format: csv", "drop_columns: [\"0\"], format: csv");
+  run.Set("a", "drop_columns: [\"0\"]");
   EXPECT_THAT(run.Check("a").out, Not(HasSubstr("warning: ")));
   run.Start("a");
   ASSERT_EQ(run.Apply().exit_code, kOk);
@@ -445,7 +450,7 @@ TEST(Cases, LibsvmThatCountsFromZeroIsNeverShiftedInSilence) {
     EXPECT_THAT(refused.err,
                 AllOf(HasSubstr("a0.svm: line 1, column 3"),
                       HasSubstr("index 0"), HasSubstr("data.index_base: 0")));
-    run.Edit("a.yaml", "format: libsvm", "index_base: 0, format: libsvm");
+    run.Set("a", "index_base: 0");
     run.Edit("a.yaml", "[test.svm]", "[a0.svm]");
     const Outcome mended = run.Check("a");
     EXPECT_EQ(mended.exit_code, kOk) << mended.err;
@@ -462,7 +467,7 @@ TEST(Cases, LibsvmThatCountsFromZeroIsNeverShiftedInSilence) {
                                   HasSubstr("data.index_base: 0")));
     EXPECT_THAT(run.node("b").log(), HasSubstr("data.index_base: 0"));
     run.Stop("b");
-    run.Edit("b.yaml", "format: libsvm", "index_base: 0, format: libsvm");
+    run.Set("b", "index_base: 0");
     run.Start("b");
     EXPECT_THAT(run.Apply("", {"--dry-run"}).err,
                 Not(HasSubstr("data.index_base")));
@@ -472,7 +477,7 @@ TEST(Cases, LibsvmThatCountsFromZeroIsNeverShiftedInSilence) {
   AtTheSameTime({file_that_shows_it, file_that_does_not});
 }
 
-// ------------------------------------------------------------------ training ----
+// --------------------------------------------------------------- training ----
 
 TEST(Cases, TrainingWithoutAGradientHasFailed) {
   const auto alone = [] {
@@ -592,7 +597,7 @@ TEST(Cases, ARegressionOfAnyModelRuns) {
   }
 }
 
-// --------------------------------------------------------- the model as a file ----
+// ---------------------------------------------------- the model as a file ----
 
 bool HasPython() {
   return RunCommand({"/bin/sh", "-c", "python3 -c 1"}).exit_code == 0;
