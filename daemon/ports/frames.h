@@ -116,7 +116,7 @@ struct TransferBegin {
   int64_t step = 0;
   std::string header;  // codec::EncodedHeader, serialised
   int64_t body_bytes = 0;
-  // What the sender's algorithm says beside the model; finite, at most
+  // Of the sender's algorithm, or a state's steps and rounds; finite, at most
   // kMaxScalars.
   std::vector<double> scalars;
   // kMass only: the sender's epoch, and the parcel's number on this edge.

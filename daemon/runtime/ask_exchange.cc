@@ -77,11 +77,12 @@ void AskExchange::Miss(const NodeId& from, uint64_t ask) {
 }
 
 void AskExchange::OnAnswer(const NodeId& from, uint64_t ask, int64_t step,
+                           absl::Span<const double> scalars,
                            std::unique_ptr<codec::DecodedMessage> message) {
   if (!book_.Close(ask, from)) return;
   peers_.HearStep(from, step);
   if (AskBook::IsStateAsk(ask)) {
-    listener_.OnState(from, ask, step, *message);
+    listener_.OnState(from, ask, step, scalars, *message);
     return;
   }
   if (AskBook::EpochOf(ask) != own_.algorithm.epoch()) return;
@@ -168,6 +169,11 @@ void AskExchange::Serve() {
           OutgoingModel(own_.model, peers_, asked.from, TransferKind::kAnswer,
                         core::MessageFormat{}, 1, own_.TakeSnapshot());
       state.ask = asked.ask.ask;
+      if (own_.algorithm.get()) {
+        const core::Pace pace = own_.algorithm.pace();
+        state.scalars = {static_cast<double>(pace.steps),
+                         static_cast<double>(pace.rounds)};
+      }
       transfers_.Send(std::move(state));
     } else {
       own_.algorithm.Handle(core::AskArrived{asked.from, asked.ask.ask});

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "daemon/base/ids.h"
 #include "daemon/codec/decoder.h"
 #include "daemon/core/algorithm/algorithm.h"
@@ -39,7 +40,10 @@ class AskExchange : public FrameReceivers<ports::AskFrame, ports::RefuseFrame,
     virtual ~Listener() = default;
     // `from` will not answer the one that was out to it.
     virtual void OnStateMissed(const NodeId& from) = 0;
+    // `said`: the steps and rounds of the model, untrusted; anything else: it
+    // said nothing.
     virtual void OnState(const NodeId& from, uint64_t ask, int64_t step,
+                         absl::Span<const double> said,
                          const codec::DecodedMessage& message) = 0;
   };
 
@@ -62,6 +66,7 @@ class AskExchange : public FrameReceivers<ports::AskFrame, ports::RefuseFrame,
   void Miss(const NodeId& from, uint64_t ask);
   // A model came from `from`, whose answer to `ask` was admitted.
   void OnAnswer(const NodeId& from, uint64_t ask, int64_t step,
+                absl::Span<const double> scalars,
                 std::unique_ptr<codec::DecodedMessage> message);
   // The link is gone. An answer that has begun to arrive may be resumed, within
   // the algorithm's deadline; the other asks are lost with the link.

@@ -183,7 +183,7 @@ void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
   peers_.CountReceived(from);
   if (!state) peers_.HearWhole(from, step);
   if (answer) {
-    asks_.OnAnswer(from, ask, step, std::move(message));
+    asks_.OnAnswer(from, ask, step, scalars, std::move(message));
     return;
   }
   core::RemoteModel model;

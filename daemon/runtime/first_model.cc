@@ -63,7 +63,25 @@ void FirstModel::OnNobodyToJoin() {
   Train("started fresh");
 }
 
+std::optional<core::Pace> FirstModel::PaceOf(
+    absl::Span<const double> said) const {
+  const core::AlgorithmInfo& info = *own_.run.algorithm();
+  if (said.size() != 2 ||
+      (info.steps_of != nullptr &&
+       info.steps_of(own_.run.node().knobs) != core::StepsOf::kAll)) {
+    return std::nullopt;
+  }
+  for (const double count : said) {
+    if (!(count >= 0 && count <= static_cast<double>(kLargestStep))) {
+      return std::nullopt;
+    }
+  }
+  return core::Pace{static_cast<int64_t>(said[0]),
+                    static_cast<int64_t>(said[1])};
+}
+
 void FirstModel::OnState(const NodeId& from, uint64_t ask, int64_t step,
+                         absl::Span<const double> said,
                          const codec::DecodedMessage& message) {
   if (!joining_.IsWanted(ask)) return;
   const absl::Status copied = message.CopyDense(own_.model.parameters());
@@ -78,7 +96,7 @@ void FirstModel::OnState(const NodeId& from, uint64_t ask, int64_t step,
   own_.model.SetInitialised(true);
   own_.model.Changed();
   joining_.Taken();
-  lives_.Restart(step);
+  lives_.Restart(step, PaceOf(said));
   // The giver itself may have started fresh, alone.
   joining_.NoteStart(true);
   const core::Pace pace = own_.algorithm.pace();

@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "daemon/base/ids.h"
 #include "daemon/codec/decoder.h"
+#include "daemon/core/algorithm/pace.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_lives.h"
@@ -60,9 +63,15 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
   // AskExchange::Listener
   void OnStateMissed(const NodeId& from) override { joining_.Failed(from); }
   void OnState(const NodeId& from, uint64_t ask, int64_t step,
+               absl::Span<const double> said,
                const codec::DecodedMessage& message) override;
 
  private:
+  // How far a model that `said` its steps and rounds has come; nullopt: as far
+  // as iterations of the present algorithm bring it here. That is so where nodes
+  // count different steps, each of its own rows or by chance.
+  std::optional<core::Pace> PaceOf(absl::Span<const double> said) const;
+
   OwnState& own_;
   Presence& presence_;
   Training& training_;

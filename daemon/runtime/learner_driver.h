@@ -46,8 +46,8 @@ class LearnerDriver {
     // learner's.
     virtual absl::Status Judge(const ports::GradientResult& result) = 0;
     // What came of ComputeGradient, in the present epoch. After an error the
-    // buffers are as before, and it is the listener that calls Retreat, PassOver
-    // or Decline.
+    // buffers are as before, and it is the listener that calls Retreat,
+    // PassOver or Decline.
     virtual void OnGradient(absl::StatusOr<ports::GradientResult> result) = 0;
     // The gradient of a degraded node, which is zero.
     virtual void OnStoodStill() = 0;

@@ -240,6 +240,29 @@ TEST(NodePace, AnotherAlgorithmGoesOnCounting) {
   EXPECT_EQ(c.node(0).Status().round, c.step(0));
 }
 
+// Also when the algorithm was another one before.
+TEST(NodePace, AJoinerCountsOnFromWhatTheOthersHaveCounted) {
+  SimCluster c(Options());
+  core::RunPlan plan = DfedavgmPlan(c, 4);
+  c.SetPlanEverywhere(plan);
+  ASSERT_TRUE(c.node(0).Start().ok());
+  ASSERT_TRUE(c.node(1).Start().ok());
+  ASSERT_TRUE(c.RunUntil([&] { return c.step(0) >= 10; }));
+  plan.version = 2;
+  plan.algorithm.name = "d-psgd";
+  plan.algorithm.knobs = {{"eta", 0.001}};
+  plan.stop.steps = 150;
+  c.SetPlanEverywhere(plan);
+  ASSERT_TRUE(c.RunUntil([&] { return c.step(0) >= 20; }));
+  ASSERT_TRUE(c.node(2).Start().ok());
+  ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+  ASSERT_EQ(c.log(2).Count<ports::StateTaken>(), 1);
+  for (int64_t i = 0; i < kNodes; ++i) {
+    EXPECT_EQ(c.node(i).Status().step, 150) << i;
+    EXPECT_EQ(c.node(i).Status().round, c.node(0).Status().round) << i;
+  }
+}
+
 // Every so many steps, at the first boundary from there on.
 TEST(NodePace, EvaluationsAreDueBySteps) {
   SimCluster c(Options());
