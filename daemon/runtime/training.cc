@@ -96,7 +96,7 @@ void Training::OnGradient(absl::StatusOr<ports::GradientResult> result) {
     OnFailure(result.status());
     return;
   }
-  if (health_.in_a_row() > 0) training_error_.clear();
+  if (!own_.diverged) training_error_.clear();
   health_.OnGradient();
   own_.progress.OnGradient(result->loss);
   if (Degraded()) own_.phases.Set(Phase::kTraining, "training works again");
@@ -153,7 +153,8 @@ void Training::CheckParameters() {
 
 // Training goes on meanwhile, and degrades by itself.
 void Training::OnPredicted(const absl::Status& status) {
-  health_.OnPrediction(status.ok());
+  // Those of a degraded node fail with its gradients, which have their pauses.
+  if (status.ok() || !Degraded()) health_.OnPrediction(status.ok());
   const bool told = prediction_error_ == status.message();
   prediction_error_ = std::string(status.message());
   if (status.ok()) return;

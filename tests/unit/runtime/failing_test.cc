@@ -121,6 +121,22 @@ TEST(Failing, FiveBadBatchesInARowArePausedForAndCostNoRun) {
   });
 }
 
+TEST(Failing, AfterAResumeTheErrorGoesWithTheFirstGradient) {
+  RunTwice(
+      Scripted(
+          1, [](int64_t call) { return call < 20 ? Bad() : absl::OkStatus(); }),
+      [](SimCluster& c) {
+        c.Run(c.MakePlan("local"));
+        ASSERT_TRUE(
+            c.RunUntil([&] { return c.node(0).phase() == Phase::kFailed; },
+                       absl::Seconds(30)));
+        EXPECT_NE(c.node(0).Status().last_error, "");
+        ASSERT_TRUE(c.node(0).Resume().ok());
+        ASSERT_TRUE(c.RunToStep(5));
+        EXPECT_EQ(c.node(0).Status().last_error, "");
+      });
+}
+
 TEST(Failing, ABadBatchIsPassedOverAndLeavesNothing) {
   const auto every_third = [](int64_t call) {
     return call % 3 == 2 ? Bad() : absl::OkStatus();
