@@ -37,8 +37,8 @@ class SimLoop final : public ports::Loop, public ports::Worker {
   void Stop();
   bool stopped() const { return stopped_; }
 
-  // Between the two nothing runs here, timers and work included, as in a process
-  // that its system has stopped. What was due runs at Thaw.
+  // Between the two nothing runs here, timers and work included, as in a
+  // process that its system has stopped. What was due runs at Thaw.
   void Freeze() { scheduler_.Hold(owner_); }
   void Thaw() { scheduler_.Release(owner_); }
 

@@ -8,8 +8,8 @@
 // A live node answers at once, even while it computes, encodes or has a slow
 // link. One that says nothing for ProbeEvery() is silent; it is asked on, each
 // ProbeEvery(). Any frame that comes from it ends that (Heard). So a box that
-// hangs costs a round a deadline and a half, and one that is only slow is waited
-// for in every round, for a deadline.
+// hangs costs its neighbours a deadline and a half, and one that is only slow
+// is waited for in every round, for a deadline.
 //
 // It reads no clock but the loop's. Loop only.
 #ifndef DFL_RUNTIME_GUARDS_SILENCE_H_

@@ -238,7 +238,9 @@ void PlayFreeze(SimCluster& c, const core::RunPlan& plan, int64_t victim,
     if (!AreNeighbours(c, i, victim)) continue;
     EXPECT_GT(ReceivedFrom(c, i, victim), at[i]) << "node " << i;
     // It is where they are, so that its models are of use.
-    if (in_step) EXPECT_NEAR(c.step(victim), c.step(i), 20) << "node " << i;
+    if (in_step) {
+      EXPECT_NEAR(c.step(victim), c.step(i), 20) << "node " << i;
+    }
   }
   // And it costs nobody anything any more.
   std::map<int64_t, int64_t> missed;
