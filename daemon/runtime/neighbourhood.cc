@@ -255,12 +255,15 @@ std::string Neighbourhood::WhyNot(const NodeId& neighbour) const {
   if (IsSilent(neighbour) || peers_.IsSilent(neighbour)) {
     return "it is linked and silent: it, or the network to it, is frozen";
   }
-  const std::string phase = PhaseText(peer->state.phase);
-  if (!phase.empty()) return phase;
-  if (!peer->refusal.empty()) {
+  // What kept one apart whose run is over says more than that it is over.
+  const Phase phase = peer->state.phase;
+  const bool over = phase == Phase::kFinished || phase == Phase::kStopped ||
+                    phase == Phase::kFailed;
+  const std::string text = PhaseText(phase);
+  if (!peer->refusal.empty() && (text.empty() || over)) {
     return absl::StrCat("its messages are refused: ", peer->refusal);
   }
-  return "";
+  return text;
 }
 
 }  // namespace dfl::runtime

@@ -25,7 +25,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "tests/support/daemon_process.h"
+#include "tests/support/made_credentials.h"
 
 namespace dfl::testing_support {
 namespace {
@@ -138,6 +140,32 @@ class Pair {
       EXPECT_EQ(made.exit_code, 0) << made.err;
     }
     return out;
+  }
+
+  // A folder of `node`'s certificate from `authority`, valid for so long.
+  std::string CertificateFrom(const tls::Authority& authority,
+                              const std::string& node, absl::Duration valid) {
+    const std::string out = folder_.File(absl::StrCat(node, "-tls"));
+    tls::WriteCredentials(
+        out, *tls::MakeCredentials(
+                 authority, {authority.cluster(), tls::Role::kNode, node}, {},
+                 absl::Now(), valid));
+    return out;
+  }
+
+  // Both say of each other within two seconds that they differ in `field`.
+  void ExpectBothDisagree(const std::string& field) {
+    for (const char* key : {"a", "b"}) {
+      EXPECT_TRUE(nodes_.at(key)->StatusBecomes(
+          absl::Seconds(2),
+          [&](const auto& status) {
+            return !status.peers.empty() && !status.peers[0].mixing &&
+                   absl::StartsWith(status.peers[0].not_mixing,
+                                    absl::StrCat(field, ": "));
+          }))
+          << way_ << ": " << key << "\n"
+          << nodes_.at(key)->log();
+    }
   }
 
   // The address of something that listens and is no daemon.
@@ -289,6 +317,19 @@ std::vector<Way> Ways() {
                                          p.CertificateOf("a", "plant-4")));
        },
        "this node does not admit the peer"},
+      {"TLS that ends later",
+       [](Pair& p) {
+         const tls::Authority authority =
+             tls::MakeAuthority("plant-4", absl::Now());
+         ASSERT_NO_FATAL_FAILURE(
+             p.Start("b", "b", {}, "",
+                     p.CertificateFrom(authority, "b", absl::Seconds(15))));
+         ASSERT_NO_FATAL_FAILURE(
+             p.Start("a", "a", {p.b().peer_address()}, "",
+                     p.CertificateFrom(authority, "a", absl::Hours(24))));
+         ASSERT_TRUE(p.Linked()) << p.way();
+       },
+       "b: it is not linked: "},
       {"a wrong port", [](Pair& p) { BeginDialling(p, p.ListenToNobody()); },
        "b: it is not linked: dialling 127.0.0.1:"},
       {"not started",
@@ -322,7 +363,10 @@ std::vector<Way> Ways() {
   for (const std::string field :
        {"classes", "features", "shape", "input", "loss", "task", "model"}) {
     ways.push_back({absl::StrCat("another ", field),
-                    [field](Pair& p) { BeginLinked(p, {}, field); },
+                    [field](Pair& p) {
+                      ASSERT_NO_FATAL_FAILURE(BeginLinked(p, {}, field));
+                      p.ExpectBothDisagree(field);
+                    },
                     absl::StrCat("b: ", field, ": ")});
   }
   return ways;
