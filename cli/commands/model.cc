@@ -348,7 +348,7 @@ void AddModel(CLI::App& app, Chosen& chosen) {
       ->type_name("TEXT");
   command->add_flag("--force", in->options.other_names,
                     "Take it although it names classes or features otherwise "
-                    "than the node");
+                    "than the node, or scales raw values otherwise");
   command->callback([&chosen, in] {
     chosen = [in](Context& context) { return Import(context, *in); };
   });
