@@ -251,7 +251,8 @@ TEST_F(DataCommand, ANodeCountsOnce) {
   b_->SetData(data);
   environment_["DFLCTL_TARGET"] +=
       ",unix:" + Socket("box-1").replace(0, 1, "/./");
-  ASSERT_EQ(Apply(kOpen).code, 0);
+  const Result applied = Apply(kOpen);
+  EXPECT_EQ(applied.code, 0) << applied.err;
   EXPECT_THAT(PlanOf(*b_).data.mean, ElementsAre(2, 15));
 }
 
