@@ -307,10 +307,11 @@ INSTANTIATE_TEST_SUITE_P(Silence, StoppedNeighbour,
 
 // ------------------------------------------------------------- slow nodes ----
 
-// Its models take longer to encode than a deadline, and are there in time.
+// Models take longer to encode and to check than a deadline, and are there in
+// time.
 TEST(SlowNeighbour, OneWhoseModelsAreOnTheirWayIsNotMissed) {
   ClusterOptions options = FrozenOptions();
-  options.worker_delay = absl::Milliseconds(800);
+  options.worker_delay = absl::Milliseconds(300);
   options.gradient_delay = [](int64_t) { return absl::Seconds(4); };
   RunTwice(options, [](SimCluster& c) {
     c.Run(PlanOf(c, "d-psgd"));
