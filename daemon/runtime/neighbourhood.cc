@@ -255,6 +255,10 @@ std::string Neighbourhood::WhyNot(const NodeId& neighbour) const {
   if (IsSilent(neighbour) || peers_.IsSilent(neighbour)) {
     return "it is linked and silent: it, or the network to it, is frozen";
   }
+  if (peer->held) {
+    return "it loses its memory again and again, and takes part once in 30 s: "
+           "why does it not stay up?";
+  }
   // What kept one apart whose run is over says more than that it is over.
   const Phase phase = peer->state.phase;
   const bool over = phase == Phase::kFinished || phase == Phase::kStopped ||

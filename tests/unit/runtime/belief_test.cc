@@ -277,6 +277,11 @@ TEST_F(Belief, OneThatLosesItsMemoryAgainAndAgainIsSoonHeld) {
   EXPECT_EQ(peer_->Heard<ports::TransferCancel>()[0].reason,
             ports::RefuseReason::kNotReady);
   EXPECT_EQ(node().Status().rejected["older-epoch"], 1);
+  for (const PeerStatus& peer : node().Status().peers) {
+    if (peer.node != NodeId("n1")) continue;
+    EXPECT_EQ(peer.not_mixing.rfind("it loses its memory", 0), 0U)
+        << peer.not_mixing;
+  }
   // Half a minute later it takes part again, in a new epoch.
   cluster_->RunFor(absl::Seconds(31));
   EXPECT_EQ(epoch(), held + 1);
