@@ -44,11 +44,16 @@ double ModelDistances::Bound(const NodeId& peer, const Model& model) const {
   }
   const auto known = peers_.find(peer);
   double usual = others.value_or(0);
-  if (!others && known != peers_.end()) usual = Median(known->second.recent);
-  const Meeting& met = known == peers_.end() ? begun_ : known->second.last;
-  const double apart = Apart(met, model);
+  double apart = Apart(begun_, model);
+  double larger = apart;
+  if (known != peers_.end()) {
+    const Peer& entry = known->second;
+    if (!others) usual = Median(entry.recent);
+    larger = apart = Apart(entry.last, model);
+    if (model.round <= entry.back + 1) larger = std::max(larger, entry.away);
+  }
   const double widening = std::max(std::min(1 + apart, kWidest), 1 + all_apart);
-  return std::max(kNear * model.own * std::clamp(apart, 1.0, kAtFirst),
+  return std::max(kNear * model.own * std::clamp(larger, 1.0, kAtFirst),
                   kTimes * usual * widening);
 }
 
@@ -60,7 +65,13 @@ std::optional<double> ModelDistances::Judge(const NodeId& peer,
     if (!(model.distance <= bound)) return bound;
   }
   ++taken_;
-  Peer& entry = peers_.try_emplace(peer).first->second;
+  const auto [it, added] = peers_.try_emplace(peer);
+  Peer& entry = it->second;
+  const double apart = Apart(added ? begun_ : entry.last, model);
+  if (apart > 1) {
+    entry.away = apart;
+    entry.back = model.round;
+  }
   entry.recent.push_back(model.distance);
   if (entry.recent.size() > kKept) entry.recent.pop_front();
   entry.last = last_ = Meeting{model.round, model.now};

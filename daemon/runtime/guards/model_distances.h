@@ -11,7 +11,9 @@
 // Both bounds widen with the time apart. A neighbour from which nothing was
 // taken for t rounds, or t seconds, may have moved on as long.
 //   - The first one is t times as wide, kAtFirst times at most: so much larger
-//     may a model have become on a node that is faster than this one.
+//     may a model have become on a node that is faster than this one. That holds
+//     for the round in which it comes back and the next one, until this node has
+//     mixed with it.
 //   - The second one is (1 + t) times as wide, kWidest times at most. When
 //     nothing was taken from anybody for t, it is this node that was away, and
 //     there is no such limit.
@@ -69,6 +71,9 @@ class ModelDistances {
   struct Peer {
     std::deque<double> recent;
     Meeting last;
+    // The last time apart, and the own round in which it ended.
+    double away = 0;
+    int64_t back = 0;
   };
 
   // t: rounds or seconds since `last`, whichever are more.

@@ -113,7 +113,7 @@ TEST(Failing, FiveBadBatchesInARowArePausedForAndCostNoRun) {
     EXPECT_EQ(c.node(0).Status().failed_gradients, 5);
     c.RunFor(absl::Seconds(2));
     EXPECT_EQ(c.node(0).phase(), Phase::kDegraded);
-    c.RunFor(absl::Seconds(2));
+    c.RunFor(absl::Seconds(3));
     EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
     EXPECT_EQ(c.node(0).Status().failed_gradients, 8);
     EXPECT_EQ(c.node(0).Status().skipped_batches, 4);
@@ -301,9 +301,9 @@ TEST(Failing, AGradientAtAWildLossIsNotUsed) {
              const std::vector<float> before = c.parameters(0);
              learner.loss = 2000;
              learner.value = 1;
-             c.RunFor(absl::Milliseconds(55));
+             c.RunFor(absl::Milliseconds(35));
              EXPECT_EQ(c.parameters(0), before);
-             EXPECT_GT(c.node(0).Status().skipped_batches, 3);
+             EXPECT_GT(c.node(0).Status().skipped_batches, 1);
              learner.loss = 0.5;
              c.RunFor(absl::Milliseconds(50));
              EXPECT_NE(c.parameters(0), before);
