@@ -1,7 +1,7 @@
 // Refuses models of neighbours that lie too far from the node's own
-// (guards/model_distances.h), counts and reports them. Never looked at are mass,
-// the model that a joiner takes, pushes that come too late to be mixed, and what
-// draco pushes, which is mostly no model.
+// (guards/model_distances.h), counts and reports them. Never looked at are
+// mass, the model that a joiner takes, pushes that come too late to be mixed,
+// and what draco pushes, which is mostly no model.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_FAR_MODELS_H_

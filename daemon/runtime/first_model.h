@@ -68,8 +68,8 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
 
  private:
   // How far a model that `said` its steps and rounds has come; nullopt: as far
-  // as iterations of the present algorithm bring it here. That is so where nodes
-  // count different steps, each of its own rows or by chance.
+  // as iterations of the present algorithm bring it here. That is so where
+  // nodes count different steps, each of its own rows or by chance.
   std::optional<core::Pace> PaceOf(absl::Span<const double> said) const;
 
   OwnState& own_;

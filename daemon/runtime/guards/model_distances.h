@@ -11,9 +11,9 @@
 // Both bounds widen with the time apart. A neighbour from which nothing was
 // taken for t rounds, or t seconds, may have moved on as long.
 //   - The first one is t times as wide, kAtFirst times at most: so much larger
-//     may a model have become on a node that is faster than this one. That holds
-//     for the round in which it comes back and the next one, until this node has
-//     mixed with it.
+//     may a model have become on a node that is faster than this one. That
+//     holds for the round in which it comes back and the next one, until this
+//     node has mixed with it.
 //   - The second one is (1 + t) times as wide, kWidest times at most. When
 //     nothing was taken from anybody for t, it is this node that was away, and
 //     there is no such limit.
