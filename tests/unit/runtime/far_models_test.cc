@@ -283,10 +283,14 @@ TEST(FarModels, HalvesOfUnequalSpeedTakeEachOthersModels) {
     }
     return std::sqrt(squares / kParameters);
   };
-  EXPECT_GT(size(0), 10 * size(2));
+  const double learned = size(0);
+  EXPECT_GT(learned, 10 * size(2));
   between([&](const auto& a, const auto& b) { c.network().Heal(a, b); });
   c.RunFor(absl::Seconds(60));
-  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(FarSeen(c, i), 0) << i;
+  // One or the other before they have mixed.
+  for (int64_t i = 0; i < 4; ++i) EXPECT_LT(FarSeen(c, i), 5) << i;
+  // What the faster half has learned is not lost to the slower one's.
+  EXPECT_GT(size(0), learned / 4);
   EXPECT_GT(size(2), size(0) / 2);
 }
 
