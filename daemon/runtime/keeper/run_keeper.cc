@@ -25,15 +25,16 @@ absl::StatusOr<RunKeeper::Begun> RunKeeper::Begin() {
 absl::StatusOr<RunKeeper::Offer> RunKeeper::Judge(
     const KeptPlan& plan, std::optional<uint64_t> expected_version) const {
   const uint64_t held = known()->version;
+  const bool same = plan.text == known()->text;
+  // However it came to be here, e.g. under another address of this node.
+  if (same && accepted_version_ == held) return Offer::kUnchanged;
   if (expected_version && *expected_version != held) {
     return absl::AbortedError(absl::StrCat(
         "this node holds plan version ", held, ", not ", *expected_version,
         ": somebody else changed it; look at it (dflctl plan show) and try "
         "again"));
   }
-  if (plan.text == known()->text) {
-    return accepted_version_ == held ? Offer::kUnchanged : Offer::kNew;
-  }
+  if (same) return Offer::kNew;
   if (plan.version <= held) {
     return absl::AbortedError(
         absl::StrCat("this node holds plan version ", held,

@@ -57,8 +57,8 @@ class RunKeeper {
   }
 
   // Whether `plan` may follow the known one. kUnchanged: it is the one that is
-  // accepted. `expected_version`: what the caller took the known one for; none:
-  // any will do.
+  // accepted, whatever was expected. `expected_version`: what the caller took
+  // the known one for; none: any will do.
   // Errors: ABORTED when another version is known than expected, or when `plan`
   // is another document and its version is not above the known one.
   absl::StatusOr<Offer> Judge(const KeptPlan& plan,

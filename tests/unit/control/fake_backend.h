@@ -506,7 +506,8 @@ class FakeBackend : public Backend {
     last_caller_ = options.caller;
     if (!failure_.ok()) return failure_;
     if (options.expected_version.has_value() &&
-        *options.expected_version != plan_.version) {
+        *options.expected_version != plan_.version &&
+        options.yaml != plan_.yaml) {
       return absl::AbortedError(
           absl::StrCat("plan version ", plan_.version, " is held, not ",
                        *options.expected_version,

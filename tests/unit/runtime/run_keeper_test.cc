@@ -118,6 +118,7 @@ TEST_F(RunKeeperTest, OnlyAHigherVersionFollows) {
   EXPECT_EQ(*keeper.Judge(Plan(4), 3), RunKeeper::Offer::kNew);
   EXPECT_EQ(*keeper.Judge(Plan(4), std::nullopt), RunKeeper::Offer::kNew);
   EXPECT_EQ(*keeper.Judge(Plan(3), 3), RunKeeper::Offer::kUnchanged);
+  EXPECT_EQ(*keeper.Judge(Plan(3), 2), RunKeeper::Offer::kUnchanged);
   const absl::Status stale = keeper.Judge(Plan(4), 2).status();
   EXPECT_EQ(stale.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(stale.message()),
