@@ -32,9 +32,7 @@ bool RunInForce::IsNeighbour(const NodeId& peer) const {
 }
 
 bool RunInForce::IsMember(const NodeId& peer) const {
-  if (plan_ == nullptr) return false;
-  return std::any_of(plan_->members.begin(), plan_->members.end(),
-                     [&](const core::MemberSpec& m) { return m.node == peer; });
+  return plan_ != nullptr && core::PlaceOf(*plan_, peer).has_value();
 }
 
 bool RunInForce::MayPush(const NodeId& peer) const {

@@ -222,6 +222,7 @@ TEST_F(JoiningTest, OneThatIsSilentIsGivenUp) {
 class SlowJoiningTest : public JoiningTest {
  protected:
   SlowJoiningTest() {
+    Adopt(run_.plan().algorithm.name, {kSelf, kA, kB, kSlow});
     simports::SimPath path;
     path.rate = 400;
     network_.SetPathBothWays("n0:1", "n3:1", path);
