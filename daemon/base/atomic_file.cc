@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -150,12 +149,6 @@ absl::Status WriteAll(int fd, const std::string& path, absl::string_view data) {
   return absl::OkStatus();
 }
 
-// Beside `path`; probably free.
-std::string FreeName(const std::string& path) {
-  static std::atomic<int> count{0};
-  return absl::StrFormat("%s.%d-%d", path, getpid(), count.fetch_add(1));
-}
-
 // Calls `make` with names beside `path` until one is free. The last result:
 // -1 and errno, or what `make` returned; `name` is the name.
 int UnderFreeName(const std::string& path, std::string& name,
@@ -163,7 +156,7 @@ int UnderFreeName(const std::string& path, std::string& name,
   constexpr int kTries = 100;
   int result = -1;
   for (int i = 0; i < kTries; ++i) {
-    name = FreeName(path);
+    name = absl::StrFormat("%s.%d-%d", path, getpid(), i);
     result = make(name);
     if (result >= 0 || errno != EEXIST) break;
   }
