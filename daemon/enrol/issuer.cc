@@ -147,7 +147,7 @@ class Service final : public dfl::enrol::v1::EnrolService::Service {
                       dfl::enrol::v1::EnrolResponse& response,
                       std::string& node) {
     const absl::Time now = options_.clock();
-    if (!wrong_.MayAsk(host, SteadyNow())) {
+    if (!wrong_.MayAsk(host, options_.steady())) {
       return absl::ResourceExhaustedError(
           "too many wrong join tokens came from this address; try again in a "
           "minute");
@@ -156,7 +156,7 @@ class Service final : public dfl::enrol::v1::EnrolService::Service {
                          tls::ParseSigningRequest(request.signing_request()));
     node = parsed.name;
     if (request.issuer() != book_.issuer()) {
-      wrong_.Count(host, SteadyNow());
+      wrong_.Count(host, options_.steady());
       return absl::FailedPreconditionError(absl::StrCat(
           "another issuer made this join token, and that one alone redeems it; "
           "this is issuer ",
@@ -168,7 +168,7 @@ class Service final : public dfl::enrol::v1::EnrolService::Service {
                        return signer_.Sign(request.signing_request(),
                                            token_node, now, response);
                      });
-    if (absl::IsNotFound(redeemed)) wrong_.Count(host, SteadyNow());
+    if (absl::IsNotFound(redeemed)) wrong_.Count(host, options_.steady());
     return redeemed;
   }
 

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::enrol {
 
@@ -44,6 +45,8 @@ struct IssuerOptions {
   // Called on threads of gRPC and of the issuer.
   std::function<void(const IssuerNote&)> note = [](const IssuerNote&) {};
   std::function<absl::Time()> clock = [] { return absl::Now(); };
+  // By which wrong secrets are counted: no setting of the clock forgets them.
+  std::function<absl::Time()> steady = [] { return SteadyNow(); };
 };
 
 class Issuer {

@@ -74,6 +74,10 @@ class TestIssuer {
       absl::MutexLock lock(&mutex_);
       return absl::Now() + ahead_;
     };
+    options.steady = [this] {
+      absl::MutexLock lock(&mutex_);
+      return SteadyNow() + ahead_;
+    };
     options.note = [this](const IssuerNote& note) {
       absl::MutexLock lock(&mutex_);
       notes_.push_back(note);

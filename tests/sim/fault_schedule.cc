@@ -259,11 +259,23 @@ std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
   return draw.events;
 }
 
+namespace {
+
+// The network with another algorithm, which may not know how it was to end.
+absl::StatusOr<Scenario> Under(CampaignNetwork network,
+                               const std::string& algorithm) {
+  network.stop = "{steps: 1}";
+  absl::StatusOr<Scenario> scenario = ParseScenario(
+      ScenarioText(network, algorithm, {}, absl::Hours(1)), "under.yaml");
+  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  return scenario;
+}
+
+}  // namespace
+
 core::Pace PaceOf(const CampaignNetwork& network, const std::string& algorithm,
                   int64_t iterations) {
-  const absl::StatusOr<Scenario> scenario = ParseScenario(
-      ScenarioText(network, algorithm, {}, absl::Hours(1)), "pace.yaml");
-  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  const absl::StatusOr<Scenario> scenario = Under(network, algorithm);
   const auto plans = core::DeriveNodePlans(scenario->plan);
   EXPECT_TRUE(plans.ok()) << plans.status();
   std::vector<float> parameters(static_cast<size_t>(network.n));
@@ -287,9 +299,7 @@ bool StopsByRounds(const core::AlgorithmInfo& algorithm) {
 std::string StopAfter(const CampaignNetwork& network,
                       const std::string& algorithm, int64_t iterations,
                       const core::Pace& before) {
-  const absl::StatusOr<Scenario> scenario = ParseScenario(
-      ScenarioText(network, algorithm, {}, absl::Hours(1)), "stop.yaml");
-  EXPECT_TRUE(scenario.ok()) << scenario.status();
+  const absl::StatusOr<Scenario> scenario = Under(network, algorithm);
   const core::Pace pace = PaceOf(network, algorithm, iterations);
   const core::AlgorithmInfo& info =
       **core::BuiltInCatalogue().Find(scenario->plan.algorithm.name);

@@ -221,9 +221,12 @@ TEST_F(ControlServerTest, AppliesAPlanUnderOptimisticConcurrency) {
   EXPECT_FALSE(applied->facts.has_value());
   EXPECT_EQ(client_->Plan()->yaml, kPlan);
 
-  // Somebody who saw version 0 comes too late.
+  // Somebody who saw version 0 comes too late with another plan.
+  apply.yaml = std::string(kPlan) + "batch_size: 8\n";
   EXPECT_EQ(client_->ApplyPlan(apply).status().code(),
             absl::StatusCode::kAborted);
+  apply.yaml = kPlan;
+  EXPECT_TRUE(client_->ApplyPlan(apply)->unchanged);
   apply.expected_version.reset();
   EXPECT_TRUE(client_->ApplyPlan(apply)->unchanged);
 }
