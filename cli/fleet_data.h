@@ -20,7 +20,7 @@ namespace dfl::cli {
 
 // What a node says of its data, as the comparison takes it.
 core::DataOffer OfferOf(const client::NodeData& data);
-core::DataContract ContractOf(const client::DataContract& contract);
+core::DataContract ContractOf(const client::DataContract& from);
 
 // Whether `data` leaves open what the first apply fixes.
 bool IsOpen(const core::DataSection& data);

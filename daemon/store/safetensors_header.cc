@@ -173,13 +173,13 @@ absl::Status Order(SafetensorsHeader& header) {
 }  // namespace
 
 size_t DtypeBytes(absl::string_view dtype) {
-  static const std::map<std::string, size_t, std::less<>> known = {
+  static const std::map<std::string, size_t, std::less<>> kKnown = {
       {"F64", 8}, {"I64", 8},     {"U64", 8},     {"F32", 4},  {"I32", 4},
       {"U32", 4}, {"F16", 2},     {"BF16", 2},    {"I16", 2},  {"U16", 2},
       {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"BOOL", 1}, {"U8", 1},
   };
-  const auto found = known.find(dtype);
-  return found == known.end() ? 0 : found->second;
+  const auto found = kKnown.find(dtype);
+  return found == kKnown.end() ? 0 : found->second;
 }
 
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(

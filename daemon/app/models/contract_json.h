@@ -27,7 +27,7 @@ std::string ContractJson(const core::DataContract& contract);
 // Fields that are not there keep their defaults, and unknown ones are passed
 // over: the file may be of another version.
 // Errors: INVALID_ARGUMENT names the field that is of another kind.
-absl::StatusOr<core::DataContract> ParseContractJson(absl::string_view json);
+absl::StatusOr<core::DataContract> ParseContractJson(absl::string_view text);
 
 // What of a file is taken.
 struct ContractUse {

@@ -27,11 +27,11 @@ std::string ReadAll(const std::string& path) {
 
 class AtomicFileTest : public testing::Test {
  protected:
-  AtomicFileTest() {
+  void SetUp() override {
     std::string folder = testing::TempDir() + "/dfl.XXXXXX";
     folder_ = mkdtemp(folder.data());
   }
-  ~AtomicFileTest() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string File(const std::string& name) const {
     return folder_ + "/" + name;

@@ -312,8 +312,8 @@ absl::string_view BytesOf(const std::vector<T>& values) {
 
 // The model's tensors, all 0.
 std::vector<RawTensor> Plain(const std::string& prefix = "") {
-  static const std::string zeros(24, '\0');
-  const absl::string_view bytes = zeros;
+  static const std::string kZeros(24, '\0');
+  const absl::string_view bytes = kZeros;
   return {{prefix + "fc.weight", "F32", {2, 3}, bytes},
           {prefix + "fc.bias", "F32", {2}, bytes.substr(0, 8)},
           {prefix + "scale", "F32", {}, bytes.substr(0, 4)},
