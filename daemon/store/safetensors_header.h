@@ -42,7 +42,7 @@ size_t DtypeBytes(absl::string_view dtype);
 // another without gap or overlap; no name comes twice.
 // Errors: INVALID_ARGUMENT names the tensor, what is wrong and what is allowed.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
-    absl::string_view json);
+    absl::string_view text);
 
 // An error of a file, INVALID_ARGUMENT.
 absl::Status SafetensorsError(absl::string_view what);

@@ -16,8 +16,9 @@ constexpr absl::Duration kSilence = absl::Seconds(2);
 constexpr absl::Duration kTick = absl::Milliseconds(500);
 // A peer may have this many parts at once, the longest value of each field, and
 // then so many a second.
-constexpr double kParts = static_cast<double>(
-    core::kContractFields.size() * (ports::kMaxContractBytes / kPart));
+constexpr size_t kPartsAtOnce =
+    core::kContractFields.size() * (ports::kMaxContractBytes / kPart);
+constexpr auto kParts = static_cast<double>(kPartsAtOnce);
 constexpr double kPartsPerSecond = 64;
 
 size_t IndexOf(ContractField field) { return static_cast<size_t>(field); }
