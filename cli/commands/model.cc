@@ -118,14 +118,6 @@ absl::StatusOr<client::ExportResult> ExportToStdout(
   });
 }
 
-// The text of `path`, replaced as a whole.
-absl::Status WriteText(const std::string& path, const std::string& text) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(path));
-  DFL_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
-}
-
 // Sets `description` to the file that has the description; "": none.
 absl::StatusOr<client::ExportResult> ExportToFile(Context& context,
                                                   client::ControlClient& daemon,
@@ -145,7 +137,7 @@ absl::StatusOr<client::ExportResult> ExportToFile(Context& context,
   if (!beside) return result;
   description = absl::StrCat(path, ".json");
   DFL_RETURN_IF_ERROR(
-      WriteText(description, absl::StrCat(result.description, "\n")));
+      AtomicFile::Write(description, absl::StrCat(result.description, "\n")));
   return result;
 }
 

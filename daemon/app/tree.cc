@@ -59,10 +59,7 @@ std::string AdvertisedAddress(const config::NodeSettings& settings,
 
 absl::Status WriteReadyFile(const std::string& path,
                             const nlohmann::ordered_json& content) {
-  absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::Create(path);
-  absl::Status written = file.status();
-  if (written.ok()) written = (*file)->Append(content.dump(2) + "\n");
-  if (written.ok()) written = (*file)->Commit();
+  const absl::Status written = AtomicFile::Write(path, content.dump(2) + "\n");
   if (written.ok()) return written;
   return absl::InternalError(
       absl::StrCat("the ready file ", written.message()));

@@ -199,6 +199,14 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(
       new AtomicFile(std::move(place.path), std::move(temporary), fd));
 }
 
+absl::Status AtomicFile::Write(std::string path, absl::string_view content,
+                               Readers readers) {
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
+                       Create(std::move(path), readers));
+  DFL_RETURN_IF_ERROR(file->Append(content));
+  return file->Commit();
+}
+
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::CreatePrivate(
     std::string path, std::string temporary) {
   const int fd =

@@ -23,6 +23,9 @@ bool NamesDescriptor(const std::string& path);
 
 class AtomicFile {
  public:
+  // Who may read a new file.
+  enum class Readers { kByUmask, kAll };
+
   // Makes a temporary file in the folder of `path`, or of the file that `path`
   // links to: without a name where the file system can do that, so that nothing
   // is left of it after a crash. It gets mode, owner and group of the file that
@@ -30,11 +33,13 @@ class AtomicFile {
   // rights; a new one gets those of a plain file, or may be read by all.
   // Errors: as FileError; INVALID_ARGUMENT when `path` is there and no plain
   // file: it would be replaced.
-  enum class Readers { kByUmask, kAll };
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(
       std::string path, Readers readers = Readers::kByUmask);
-  // The same under a name that the caller chooses, in the same folder, readable
-  // by its owner alone. What an interrupted write left there is overwritten,
+  // Replaces `path` by `content`. Errors: as Create and Commit.
+  static absl::Status Write(std::string path, absl::string_view content,
+                            Readers readers = Readers::kByUmask);
+  // As Create, under a name that the caller chooses, in the same folder,
+  // readable by its owner alone. What an interrupted write left there is overwritten,
   // and so is whatever `path` is.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> CreatePrivate(
       std::string path, std::string temporary);

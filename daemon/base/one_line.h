@@ -13,6 +13,9 @@ namespace dfl {
 // writing stand as \n, \x1b or \u202e. All else stays as it is.
 std::string OneLine(absl::string_view text);
 
+// The same with a ? for each of them, where columns count.
+std::string OneLineMarked(absl::string_view text);
+
 }  // namespace dfl
 
 #endif  // DFL_BASE_ONE_LINE_H_

@@ -1,30 +1,31 @@
 #include "daemon/base/utf8.h"
 
-#include <cstddef>
-#include <cstdint>
-
 namespace dfl {
 
+Utf8Character FirstCharacter(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return {};
+  uint32_t code = first & (0x7FU >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3FU);
+  }
+  // Longer than needed, half of a pair, or beyond the last one.
+  if ((bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000) ||
+      (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) {
+    return {};
+  }
+  return {code, bytes};
+}
+
 bool IsUtf8(absl::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto first = static_cast<uint8_t>(text[i]);
-    const size_t length = first < 0x80           ? 1
-                          : (first >> 5) == 0x06 ? 2
-                          : (first >> 4) == 0x0e ? 3
-                          : (first >> 3) == 0x1e ? 4
-                                                 : 0;
-    if (length == 0 || length > text.size() - i) return false;
-    uint32_t code = length == 1 ? first : first & (0xffu >> (length + 1));
-    for (size_t j = 1; j < length; ++j) {
-      const auto next = static_cast<uint8_t>(text[i + j]);
-      if ((next >> 6) != 0x02) return false;
-      code = code << 6 | (next & 0x3fu);
-    }
-    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    if (code < kLeast[length] || surrogate || code > 0x10ffff) return false;
-    i += length;
+  while (!text.empty()) {
+    const size_t bytes = FirstCharacter(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
   }
   return true;
 }

@@ -2,12 +2,24 @@
 #ifndef DFL_BASE_UTF8_H_
 #define DFL_BASE_UTF8_H_
 
+#include <cstddef>
+#include <cstdint>
+
 #include "absl/strings/string_view.h"
 
 namespace dfl {
 
-// Whether `text` is well-formed UTF-8: no stray, missing or overlong bytes, no
-// surrogates, nothing above U+10FFFF.
+// A character at the start of a text.
+struct Utf8Character {
+  uint32_t code = 0;
+  size_t bytes = 0;  // 0: the first byte begins none
+};
+
+// The first character of `text`, which is not empty. None begins with a stray
+// or missing byte, an overlong form, a surrogate, or beyond U+10FFFF.
+Utf8Character FirstCharacter(absl::string_view text);
+
+// Whether `text` is well-formed UTF-8.
 bool IsUtf8(absl::string_view text);
 
 }  // namespace dfl

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "daemon/base/one_line.h"
+
 namespace dfl::console {
 namespace {
 
@@ -16,14 +18,7 @@ size_t Width(const std::string& text) {
 
 }  // namespace
 
-std::string Printable(const std::string& text) {
-  std::string out = text;
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
-  }
-  return out;
-}
+std::string Printable(const std::string& text) { return OneLineMarked(text); }
 
 Table::Table(std::vector<std::string> titles) : titles_(std::move(titles)) {
   for (std::string& title : titles_) {

@@ -31,7 +31,8 @@ class Table {
 std::string KeyValueLines(
     const std::vector<std::pair<std::string, std::string>>& lines);
 
-// `text` fit for a terminal: control characters become '?'.
+// `text` fit for a terminal: control characters, and others that do not show,
+// become '?'.
 std::string Printable(const std::string& text);
 
 }  // namespace dfl::console

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/labels.h"
 #include "daemon/data/labels.h"
 
 namespace dfl {
@@ -209,9 +210,7 @@ core::DataOffer OfferOf(const Dataset& train, const Dataset* test) {
     const std::vector<std::string> more =
         test == nullptr ? std::vector<std::string>() : FoundClasses(*test);
     offer.classes.insert(offer.classes.end(), more.begin(), more.end());
-    SortLabels(&offer.classes);
-    offer.classes.erase(std::unique(offer.classes.begin(), offer.classes.end()),
-                        offer.classes.end());
+    offer.classes = core::SortedLabels(offer.classes);
   }
   for (const std::string& name : offer.classes) {
     std::string place = PlaceOf(train, name);

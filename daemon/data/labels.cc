@@ -13,50 +13,15 @@
 
 namespace dfl {
 namespace data {
-namespace {
-
-// "+1", "1" and "1.0" are one label. False if `token` is no integer.
-bool ParseIntegerLabel(absl::string_view token, int64_t* value) {
-  const std::optional<int64_t> integer = core::IntegerLabel(token);
-  if (integer.has_value()) *value = *integer;
-  return integer.has_value();
-}
-
-}  // namespace
-
-bool CanonicalLabel(absl::string_view token, std::string* canonical,
-                    int64_t* integer) {
-  *integer = 0;
-  const bool is_integer = ParseIntegerLabel(token, integer);
-  *canonical = is_integer ? absl::StrCat(*integer) : std::string(token);
-  return is_integer;
-}
-
-void SortLabels(std::vector<std::string>* names) {
-  std::sort(names->begin(), names->end(),
-            [](const std::string& a, const std::string& b) {
-              int64_t x = 0;
-              int64_t y = 0;
-              const bool a_counts = ParseIntegerLabel(a, &x);
-              const bool b_counts = ParseIntegerLabel(b, &y);
-              if (a_counts != b_counts) return a_counts;
-              return a_counts && x != y ? x < y : a < b;
-            });
-}
-
 std::vector<std::string> ClassesOf(std::vector<std::string> found,
                                    int64_t classes) {
   const bool in_range =
       classes > 0 &&
       std::all_of(found.begin(), found.end(), [&](const std::string& name) {
-        int64_t integer;
-        return ParseIntegerLabel(name, &integer) && integer >= 0 &&
-               integer < classes;
+        const std::optional<int64_t> integer = core::IntegerLabel(name);
+        return integer.has_value() && *integer >= 0 && *integer < classes;
       });
-  if (!in_range) {
-    SortLabels(&found);
-    return found;
-  }
+  if (!in_range) return core::SortedLabels(found);
   std::vector<std::string> all;
   for (int64_t c = 0; c < classes; ++c) all.push_back(absl::StrCat(c));
   return all;
@@ -67,10 +32,7 @@ absl::StatusOr<Dataset::Answers> Renumbered(
     absl::string_view source) {
   std::map<std::string, int64_t> number_of;
   for (size_t c = 0; c < names.size(); ++c) {
-    std::string canonical;
-    int64_t integer;
-    CanonicalLabel(names[c], &canonical, &integer);
-    number_of.emplace(std::move(canonical), static_cast<int64_t>(c));
+    number_of.emplace(core::CanonicalLabel(names[c]), static_cast<int64_t>(c));
   }
   constexpr int64_t kNowhere = -1;
   const auto own = static_cast<size_t>(answers.classes);
@@ -131,29 +93,21 @@ std::string SomeOf(const std::vector<std::string>& names) {
 
 LabelCollector::LabelCollector(const DataSpec& spec) : spec_(spec) {
   for (size_t i = 0; i < spec.label_values.size(); ++i) {
-    Value value{static_cast<int64_t>(i), false, 0, ""};
-    std::string canonical;
-    value.is_integer =
-        CanonicalLabel(spec.label_values[i], &canonical, &value.integer);
-    values_.emplace(std::move(canonical), std::move(value));
+    values_.emplace(core::CanonicalLabel(spec.label_values[i]),
+                    Value{static_cast<int64_t>(i), ""});
   }
 }
 
 bool LabelCollector::IsStated(absl::string_view token) const {
-  if (spec_.label_values.empty()) return false;
-  std::string canonical;
-  int64_t integer;
-  CanonicalLabel(token, &canonical, &integer);
-  return values_.find(canonical) != values_.end();
+  return !spec_.label_values.empty() &&
+         values_.count(core::CanonicalLabel(token)) > 0;
 }
 
 absl::Status LabelCollector::Add(absl::string_view token,
                                  const std::string& file, Place place) {
   auto found = values_.find(token);
   if (found == values_.end()) {
-    std::string canonical;
-    int64_t integer;
-    const bool is_integer = CanonicalLabel(token, &canonical, &integer);
+    std::string canonical = core::CanonicalLabel(token);
     found = values_.find(canonical);
     if (found == values_.end()) {
       if (!spec_.label_values.empty()) {
@@ -169,8 +123,7 @@ absl::Status LabelCollector::Add(absl::string_view token,
             absl::StrCat("at most ", kMaxClasses,
                          " different labels; is this the label column?"));
       }
-      Value value{static_cast<int64_t>(values_.size()), is_integer, integer,
-                  ""};
+      Value value{static_cast<int64_t>(values_.size()), ""};
       found = values_.emplace(std::move(canonical), std::move(value)).first;
     }
   }
@@ -206,8 +159,9 @@ absl::StatusOr<Dataset::Answers> LabelCollector::FinishInOrder() {
   if (spec_.classes > 0 && static_cast<int64_t>(distinct) > spec_.classes) {
     // The first that is out of range, else the last in order.
     std::string worst = names.back();
-    const Value& first = values_.find(names.front())->second;
-    if (first.is_integer && first.integer < 0) worst = names.front();
+    if (core::IntegerLabel(names.front()).value_or(0) < 0) {
+      worst = names.front();
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         values_.find(worst)->second.first_place, ": label ", Quoted(worst),
         " is one of ", distinct, " different ones; allowed: data.classes = ",

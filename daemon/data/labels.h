@@ -18,15 +18,6 @@
 namespace dfl {
 namespace data {
 
-// The canonical spelling of a label: "+1", "1" and "1.0" become "1", True and
-// False in any case "1" and "0"; a word stays as it is. Returns whether the
-// label is an integer, then with its value in `*integer`.
-bool CanonicalLabel(absl::string_view token, std::string* canonical,
-                    int64_t* integer);
-
-// The order of classes that nobody stated: integers as numbers, then words.
-void SortLabels(std::vector<std::string>* names);
-
 // The classes of a data set that holds the labels `found` (canonical, each
 // once): 0 to classes - 1 if all of them lie there, else what was found, in
 // order.
@@ -72,8 +63,6 @@ class LabelCollector {
  private:
   struct Value {
     int64_t id;  // order of first appearance; label_values: the class
-    bool is_integer;
-    int64_t integer;
     std::string first_place;  // FILE: PLACE; "": not seen
   };
 

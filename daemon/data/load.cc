@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/labels.h"
 #include "daemon/data/data_error.h"
 #include "daemon/data/labels.h"
 #include "daemon/data/readers.h"
@@ -94,10 +95,8 @@ absl::Status ValidateLabels(const DataSpec& spec) {
   }
   std::set<std::string> seen;
   for (const std::string& spelling : spec.label_values) {
-    std::string canonical;
-    int64_t integer;
-    CanonicalLabel(spelling, &canonical, &integer);
-    if (spelling.empty() || !seen.insert(canonical).second) {
+    if (spelling.empty() ||
+        !seen.insert(core::CanonicalLabel(spelling)).second) {
       return Refused("label_values", Quoted(spelling),
                      "each class once, none empty");
     }

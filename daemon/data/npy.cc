@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "daemon/base/half.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/data/byte_stream.h"
 #include "daemon/data/data_error.h"
@@ -50,22 +51,6 @@ absl::StatusOr<NpyArray> OpenArray(const DataSpec& spec,
   array.values = bytes / array.header.value_bytes;
   array.stream = std::move(stream);
   return array;
-}
-
-// IEEE 754 half precision. Exact.
-float FloatOfHalf(uint16_t half) {
-  const uint32_t sign = (half & 0x8000u) << 16;
-  const uint32_t exponent = (half >> 10) & 0x1Fu;
-  const uint32_t fraction = half & 0x3FFu;
-  if (exponent == 0) {  // zero or below the normal numbers
-    const float tiny = static_cast<float>(fraction) / 16777216.0f;  // 2^24
-    return sign != 0 ? -tiny : tiny;
-  }
-  const uint32_t bits =
-      sign | (exponent == 31 ? 255u : exponent + 112u) << 23 | fraction << 13;
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
 }
 
 template <typename T>

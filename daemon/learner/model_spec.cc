@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/contract/shape.h"
 
 namespace dfl::learner {
 namespace {
@@ -59,20 +60,6 @@ absl::Status Wrong(absl::string_view key, absl::string_view found,
                    absl::string_view allowed) {
   return absl::InvalidArgumentError(
       absl::StrCat("model.", key, ": ", found, "; allowed: ", allowed));
-}
-
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-// 0 where an extent is below 1 or the product passes 2^40.
-int64_t Product(const std::vector<int64_t>& shape) {
-  int64_t product = 1;
-  for (const int64_t extent : shape) {
-    if (extent < 1 || extent > (int64_t{1} << 40) / product) return 0;
-    product *= extent;
-  }
-  return product;
 }
 
 absl::StatusOr<KindRow> FindKind(const std::string& name) {
@@ -206,18 +193,20 @@ absl::Status CheckInput(ModelKind kind, const std::vector<int64_t>& input) {
     const bool fits = image && height % 2 == 0 && width % 2 == 0 &&
                       height <= 32 && width <= 32;
     if (!fits) {
-      return Wrong("input", absl::StrCat("cnn cannot take ", ShapeText(input)),
+      return Wrong("input",
+                   absl::StrCat("cnn cannot take ", core::ShapeText(input)),
                    "[channels, height, width] with height and width even and "
                    "at most 32 (padded to 32x32); resnet18 takes larger ones");
     }
   }
   if (kind == ModelKind::kResnet20 || kind == ModelKind::kResnet18) {
     if (!image || height < kMinResnetSide || width < kMinResnetSide) {
-      return Wrong("input",
-                   absl::StrCat("a resnet cannot take ", ShapeText(input)),
-                   absl::StrCat("[channels, height, width] with height and "
-                                "width at least ",
-                                kMinResnetSide));
+      return Wrong(
+          "input",
+          absl::StrCat("a resnet cannot take ", core::ShapeText(input)),
+          absl::StrCat("[channels, height, width] with height and "
+                       "width at least ",
+                       kMinResnetSide));
     }
   }
   return absl::OkStatus();
@@ -228,13 +217,14 @@ absl::StatusOr<std::vector<int64_t>> ResolveInput(const core::ModelSpec& spec,
                                                   const DataShape& data) {
   const std::vector<int64_t>& input =
       spec.input.empty() ? data.row : spec.input;
-  const int64_t size = Product(input);
-  if (size == 0 || size != Product(data.row)) {
-    return Wrong("input",
-                 absl::StrCat(ShapeText(input), ", but a row of the data is ",
-                              ShapeText(data.row)),
-                 "a shape with as many values as a row has, or none to take "
-                 "the data's");
+  const int64_t size = core::Product(input);
+  if (size == 0 || size != core::Product(data.row)) {
+    return Wrong(
+        "input",
+        absl::StrCat(core::ShapeText(input), ", but a row of the data is ",
+                     core::ShapeText(data.row)),
+        "a shape with as many values as a row has, or none to take "
+        "the data's");
   }
   DFL_RETURN_IF_ERROR(CheckInput(kind, input));
   return input;
@@ -297,7 +287,7 @@ std::string Bits(double value) {
 
 }  // namespace
 
-int64_t ResolvedSpec::input_size() const { return Product(input); }
+int64_t ResolvedSpec::input_size() const { return core::Product(input); }
 
 int64_t ResolvedSpec::outputs() const {
   if (classes == 0) return 1;

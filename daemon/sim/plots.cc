@@ -222,14 +222,9 @@ std::string PlotScript(absl::Span<const RecordedRun> runs) {
 absl::Status DrawPlots(const std::string& folder,
                        absl::Span<const RecordedRun> runs,
                        const std::string& gnuplot) {
-  {
-    DFL_ASSIGN_OR_RETURN(
-        const std::unique_ptr<AtomicFile> script,
-        AtomicFile::Create(
-            (std::filesystem::path(folder) / kScriptFile).string()));
-    DFL_RETURN_IF_ERROR(script->Append(PlotScript(runs)));
-    DFL_RETURN_IF_ERROR(script->Commit());
-  }
+  DFL_RETURN_IF_ERROR(
+      AtomicFile::Write((std::filesystem::path(folder) / kScriptFile).string(),
+                        PlotScript(runs)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());

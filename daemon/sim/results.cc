@@ -31,13 +31,6 @@ std::string InFolder(const std::string& folder, const char* name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-absl::Status Write(const std::string& path, absl::string_view text) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(path));
-  DFL_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
-}
-
 // A number of a summary; 0 when it is not there.
 double Figure(const Json& summary, const char* key) {
   const auto last = summary.find("last");
@@ -178,11 +171,12 @@ absl::Status WriteResults(const std::string& folder, const Scenario& scenario,
                      error ? absl::StrCat(" (", error.message(), ")") : "",
                      "; choose another by --out"));
   }
-  DFL_RETURN_IF_ERROR(Write(InFolder(folder, kScenarioFile), scenario.text));
-  DFL_RETURN_IF_ERROR(Write(InFolder(folder, kMetricsFile),
-                            ToCsv(result.rows, scenario.metrics)));
-  return Write(InFolder(folder, kSummaryFile),
-               console::ToJson(SummaryJson(scenario, result)));
+  DFL_RETURN_IF_ERROR(
+      AtomicFile::Write(InFolder(folder, kScenarioFile), scenario.text));
+  DFL_RETURN_IF_ERROR(AtomicFile::Write(InFolder(folder, kMetricsFile),
+                                        ToCsv(result.rows, scenario.metrics)));
+  return AtomicFile::Write(InFolder(folder, kSummaryFile),
+                           console::ToJson(SummaryJson(scenario, result)));
 }
 
 absl::StatusOr<RecordedRun> ReadRun(const std::string& folder) {

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/shape.h"
 
 namespace dfl::store {
 namespace {
@@ -180,8 +181,8 @@ class Matching {
       const FileTensor& tensor = header_.tensors[*target.source];
       if (tensor.shape == target.info->shape) continue;
       wrong.push_back(absl::StrCat(
-          QuotedName(tensor.name), ": shape ", ShapeText(tensor.shape),
-          ", where the model's is ", ShapeText(target.info->shape)));
+          QuotedName(tensor.name), ": shape ", core::ShapeText(tensor.shape),
+          ", where the model's is ", core::ShapeText(target.info->shape)));
     }
     if (wrong.empty()) return absl::OkStatus();
     return SafetensorsError(absl::StrCat(

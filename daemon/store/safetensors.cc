@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
+#include "daemon/base/half.h"
 #include "daemon/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -86,19 +87,6 @@ void AddUnderAllNames(const std::vector<ports::TensorInfo>& tensors,
   }
 }
 
-// Bits of a half as a float. Every half is one.
-float FromHalf(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000U) << 16;
-  const uint32_t exponent = (bits >> 10) & 0x1FU;
-  const uint32_t fraction = bits & 0x3FFU;
-  if (exponent == 0) {  // zero and subnormals
-    const float value = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -value : value;
-  }
-  const uint32_t wide = exponent == 0x1F ? 0xFFU : exponent + 127 - 15;
-  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
-}
-
 float FromBfloat(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
@@ -119,7 +107,7 @@ Decoder DecoderOf(absl::string_view dtype) {
   }
   if (dtype == "F16") {
     return [](const char* bytes, int64_t&) {
-      return FromHalf(Load<uint16_t>(bytes));
+      return FloatOfHalf(Load<uint16_t>(bytes));
     };
   }
   if (dtype == "BF16") {

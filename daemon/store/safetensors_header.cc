@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/shape.h"
 #include "nlohmann/json.hpp"
 
 namespace dfl::store {
@@ -144,8 +145,8 @@ absl::StatusOr<FileTensor> ReadTensor(const std::string& name,
   if (!BytesOf(tensor, bytes) || tensor.end < tensor.begin ||
       tensor.end - tensor.begin != bytes) {
     return wrong("data_offsets [", tensor.begin, ", ", tensor.end,
-                 "] do not span its shape ", ShapeText(tensor.shape), " of ",
-                 tensor.dtype);
+                 "] do not span its shape ", core::ShapeText(tensor.shape),
+                 " of ", tensor.dtype);
   }
   return tensor;
 }
@@ -209,10 +210,6 @@ std::string QuotedName(absl::string_view name) {
   constexpr size_t kShown = 80;
   return absl::StrCat("\"", absl::Utf8SafeCEscape(name.substr(0, kShown)),
                       name.size() > kShown ? "...\"" : "\"");
-}
-
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
 std::string SomeOf(const std::vector<std::string>& names) {

@@ -49,8 +49,6 @@ absl::Status SafetensorsError(absl::string_view what);
 
 // A name from a file, quoted and cut.
 std::string QuotedName(absl::string_view name);
-// "[2, 3]".
-std::string ShapeText(const std::vector<int64_t>& shape);
 // "a, b, c and 7 more".
 std::string SomeOf(const std::vector<std::string>& names);
 

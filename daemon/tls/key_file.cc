@@ -196,10 +196,7 @@ absl::Status WritePrivate(const std::string& path, absl::string_view pem) {
 }
 
 absl::Status WritePublic(const std::string& path, absl::string_view pem) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(path));
-  DFL_RETURN_IF_ERROR(file->Append(pem));
-  return file->Commit();
+  return AtomicFile::Write(path, pem);
 }
 
 }  // namespace dfl::tls

@@ -27,13 +27,6 @@ std::string BesideOf(const std::string& path) {
   return absl::StrCat(path, ".json");
 }
 
-absl::Status WriteText(const std::string& path, const std::string& text) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> file,
-                       AtomicFile::Create(path, AtomicFile::Readers::kAll));
-  DFL_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
-}
-
 // Up to `most` bytes from the beginning of a plain file; "" if there is none.
 std::string ReadBeginning(const std::string& path, size_t most) {
   std::error_code error;
@@ -225,8 +218,9 @@ absl::Status Publisher::WriteFile(control::ModelSource& source) const {
   if (format() != control::ModelFileFormat::kTorchScript) {
     return absl::OkStatus();
   }
-  return WriteText(BesideOf(settings_.path),
-                   absl::StrCat(source.description(), "\n"));
+  return AtomicFile::Write(BesideOf(settings_.path),
+                           absl::StrCat(source.description(), "\n"),
+                           AtomicFile::Readers::kAll);
 }
 
 void Publisher::OnWritten(const Version& version, const absl::Status& status) {

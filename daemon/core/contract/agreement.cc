@@ -15,6 +15,7 @@
 #include "daemon/base/utf8.h"
 #include "daemon/core/contract/fix_input.h"
 #include "daemon/core/contract/labels.h"
+#include "daemon/core/contract/shape.h"
 #include "daemon/core/contract/sides.h"
 
 namespace dfl::core {

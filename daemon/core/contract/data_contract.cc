@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/sha256.h"
+#include "daemon/core/contract/shape.h"
 
 namespace dfl::core {
 namespace {
@@ -107,7 +108,7 @@ std::string FieldText(const DataContract& contract, ContractField field) {
     case ContractField::kFeatures:
       return NamesText(contract.features);
     case ContractField::kShape:
-      return absl::StrCat("[", absl::StrJoin(contract.shape, ", "), "]");
+      return ShapeText(contract.shape);
     case ContractField::kInput:
       return InputText(contract.input);
     case ContractField::kLoss:

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/shape.h"
 #include "daemon/core/contract/sides.h"
 
 namespace dfl::core {

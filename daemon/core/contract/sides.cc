@@ -51,19 +51,6 @@ std::vector<Side> Sides(
   return sides;
 }
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
-int64_t Product(const std::vector<int64_t>& shape) {
-  int64_t product = 1;
-  for (const int64_t extent : shape) {
-    if (extent < 1 || extent > (int64_t{1} << 40) / product) return 0;
-    product *= extent;
-  }
-  return product;
-}
-
 bool AllSay(const std::vector<Side>& sides) {
   return std::all_of(sides.begin(), sides.end(), [&](const Side& side) {
     return side.says == sides[0].says;

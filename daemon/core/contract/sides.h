@@ -34,12 +34,6 @@ bool AllSay(const std::vector<Side>& sides);
 // together, long values and long lists of names cut.
 std::string SidesText(const std::vector<Side>& sides);
 
-// "[1, 28, 28]".
-std::string ShapeText(const std::vector<int64_t>& shape);
-
-// The number of values of such a row. 0: it is no shape, or beyond 2^40.
-int64_t Product(const std::vector<int64_t>& shape);
-
 // Names in the form of FieldText, after some of them how many there are in all.
 std::string NamesText(const std::vector<std::string>& names);
 

@@ -27,5 +27,10 @@ TEST(OneLine, ShowsWhatIsNoUtf8) {
             "\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80");
 }
 
+TEST(OneLineMarked, TakesOneColumnForEach) {
+  EXPECT_EQ(OneLineMarked("Z\xC3\xBCrich\n\x1b[2J\xC2\x9B\xE2\x80\xAE\xFF"),
+            "Z\xC3\xBCrich??[2J???");
+}
+
 }  // namespace
 }  // namespace dfl
