@@ -98,7 +98,8 @@ class PlanTaker {
   std::optional<ports::ModelInfo> model() ABSL_LOCKS_EXCLUDED(mutex_);
   // What the plan that is taken may need; 0: none.
   int64_t need_bytes() ABSL_LOCKS_EXCLUDED(mutex_);
-  // That of the plan in force; null: none. On the loop.
+  // That of the plan in force; null: none. Every trainer of the node was made
+  // in Hand. On the loop.
   AsyncTrainer* trainer() const {
     return static_cast<AsyncTrainer*>(node_.trainer());
   }
