@@ -39,8 +39,8 @@ class AtomicFile {
   static absl::Status Write(std::string path, absl::string_view content,
                             Readers readers = Readers::kByUmask);
   // As Create, under a name that the caller chooses, in the same folder,
-  // readable by its owner alone. What an interrupted write left there is overwritten,
-  // and so is whatever `path` is.
+  // readable by its owner alone. What an interrupted write left there is
+  // overwritten, and so is whatever `path` is.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> CreatePrivate(
       std::string path, std::string temporary);
   // Removes the temporary file unless it was committed.
