@@ -561,7 +561,7 @@ TEST(PlanWarnings, FineTuningThatNeverBegins) {
   plan.algorithm.knobs = {{"fine_tune_from", int64_t{80}}};
   EXPECT_THAT(PlanWarnings(plan), IsEmpty());
   // A round is E epochs, or a step.
-  const auto warns = [&plan](const char* by) {
+  const auto warns = [](const char* by) {
     return Contains(AllOf(HasSubstr("fine_tune_from: 80"), HasSubstr(by)));
   };
   plan.stop = StopRule();
