@@ -59,6 +59,8 @@ const char* KindName(pb::EventKind kind) {
       return "disagrees";
     case pb::EVENT_KIND_LEARNS_ALONE:
       return "learns-alone";
+    case pb::EVENT_KIND_MEMBER:
+      return "member";
     case pb::EVENT_KIND_LEARNER_FAILED:
       return "learner-failed";
     default:

@@ -131,6 +131,10 @@ struct Describe {
     return {Level::kWarning, "alone",
             absl::StrCat("this node learns alone: ", e.why)};
   }
+  Line operator()(const ports::MemberChanged& e) const {
+    return {e.present ? Level::kInfo : Level::kWarning, "member",
+            absl::StrCat(e.node.name(), " ", e.text)};
+  }
 };
 
 }  // namespace

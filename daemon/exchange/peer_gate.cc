@@ -28,7 +28,6 @@ pb::Hello PeerGate::MakeHello(const ports::PeerIdentity& self,
                               uint64_t nonce) const {
   pb::Hello hello = exchange::MakeHello(self, nonce);
   if (!secured()) return hello;
-  hello.set_oldest_protocol_version(kOldestSecuredVersion);
   const std::shared_ptr<const tls::Credentials> own = security_->credentials();
   if (own != nullptr) hello.set_cluster(own->identity.cluster);
   return hello;
@@ -55,9 +54,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> PeerGate::Connect(
 absl::StatusOr<ports::PeerIdentity> PeerGate::Admit(const Greeting& greeting,
                                                     absl::Time now) const {
   const pb::Hello& hello = greeting.hello;
-  if (!secured()) return CheckHello(hello, kOldestProtocolVersion);
-  DFL_ASSIGN_OR_RETURN(ports::PeerIdentity peer,
-                       CheckHello(hello, kOldestSecuredVersion));
+  DFL_ASSIGN_OR_RETURN(ports::PeerIdentity peer, CheckHello(hello));
+  if (!secured()) return peer;
   tls::PeerVerdict verdict = Recheck(greeting.certificates, now);
   if (verdict.ok()) {
     verdict = tls::CheckClaim(verdict.identity, hello.cluster(), peer.node);

@@ -19,6 +19,7 @@
 #include "daemon/core/algorithm/optimizer_spec.h"
 #include "daemon/core/contract/data_section.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/member_spec.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
@@ -100,13 +101,6 @@ struct NodeOverrides {
   KnobValues knobs;
 };
 
-struct MemberSpec {
-  NodeId node;
-  // Training rows of this member; 0 = not told (then sample weighting is
-  // refused).
-  int64_t rows = 0;
-};
-
 struct RunPlan {
   // Raised with every change; 0 = not applied yet.
   uint64_t version = 0;
@@ -114,7 +108,10 @@ struct RunPlan {
   std::string run_id;
   // Seeds everything random in the run; 0 = minted by the first apply.
   uint64_t seed = 0;
-  std::vector<MemberSpec> members;  // sorted bytewise, no doubles
+  ParticipantsSpec participants;
+  // Who they are now, sorted bytewise, no doubles. With kFixed the document
+  // names them; otherwise they follow who is there (participants.h).
+  std::vector<MemberSpec> members;
   ModelSpec model;
   // What is stated of the data contract; the first apply fixes the rest.
   DataSection data;

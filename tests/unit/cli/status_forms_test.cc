@@ -18,6 +18,14 @@
 #include "proto/status_fields.h"
 
 namespace dfl::cli {
+
+// How many members an aggregate has. The conversion is declared and never
+// called, which only a name with external linkage may be.
+struct Anything {
+  template <typename T>
+  operator T() const;  // NOLINT(google-explicit-constructor): that is its use
+};
+
 namespace {
 
 namespace pb = dfl::control::v1;
@@ -26,11 +34,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// How many members an aggregate has.
-struct Anything {
-  template <typename T>
-  operator T() const;  // NOLINT(google-explicit-constructor): that is its use
-};
 template <typename T, typename... Members>
 constexpr int CountMembers() {
   if constexpr (requires { T{Members{}..., Anything{}}; }) {

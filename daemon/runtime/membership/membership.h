@@ -1,0 +1,153 @@
+// Membership: who is in the network, and how they do. Each node keeps a table
+// of all members, which converges by gossip over the links that there are.
+//
+//   FailureDetector  probes members and suspects those that do not answer
+//   MemberTable      which of two statements on a member holds
+//   MemberNews       passes statements on, and compares tables now and then
+//   StandingLinks    which members to stay linked with, beside neighbours
+//   Routes           passes frames on to members that are not linked
+//   Queries          asks a member, wherever it is, for its whole status
+//
+// Switched off it says nothing and answers nothing: a network of links that are
+// given by hand.
+//
+// Loop only. Pure: all time and traffic goes through ports.
+#ifndef DFL_RUNTIME_MEMBERSHIP_MEMBERSHIP_H_
+#define DFL_RUNTIME_MEMBERSHIP_MEMBERSHIP_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "daemon/base/ids.h"
+#include "daemon/ports/events.h"
+#include "daemon/ports/frames.h"
+#include "daemon/ports/loop.h"
+#include "daemon/runtime/links/frame_router.h"
+#include "daemon/runtime/links/links.h"
+
+namespace dfl::runtime {
+
+struct MembershipOptions {
+  bool enabled = false;
+  NodeId self;
+  uint64_t starts = 1;       // how often this node has started
+  uint64_t seed = 1;         // of what is drawn
+  ports::MemberFacts facts;  // what it says of itself first
+};
+
+// A member as this node believes it to be.
+struct Member {
+  ports::MemberIncarnation incarnation;
+  ports::MemberState state = ports::MemberState::kAlive;
+  ports::MemberFacts facts;
+  absl::Time since;  // when it entered its state, by this node's clock
+
+  // Alive, or not yet known to be dead.
+  bool present() const {
+    return state == ports::MemberState::kAlive ||
+           state == ports::MemberState::kSuspect;
+  }
+};
+
+// Is told of changes of the table, the node's own entry included. Calls come on
+// the loop, and must not call Membership but for what is const.
+class MembershipListener {
+ public:
+  virtual ~MembershipListener() = default;
+  // `member` is new, has another state or says something else of itself. Null:
+  // it was forgotten.
+  virtual void OnMember(const NodeId& node, const Member* member) = 0;
+};
+
+// How a probe on demand went.
+struct Ping {
+  absl::Duration round_trip;
+  int32_t hops = 0;  // links on the way back
+};
+
+// What a question is about.
+inline constexpr int32_t kStatusTopic = 1;
+
+class Membership
+    : public FrameReceivers<ports::ProbeFrame, ports::ProbeAckFrame,
+                            ports::MembersFrame, ports::MembersDigestFrame,
+                            ports::QueryFrame, ports::QueryPartFrame>,
+      public LinkObserver {
+ public:
+  // The answer to a question of one topic: at most ports::kMaxAnswerBytes.
+  using Answer = std::function<absl::StatusOr<std::string>()>;
+
+  // All must outlive it.
+  Membership(MembershipOptions options, ports::Loop& loop, Links& links,
+             ports::EventSink& events);
+  ~Membership() override;
+
+  bool enabled() const { return options_.enabled; }
+
+  // Null: nobody is told. It must outlive the membership, or be taken back.
+  void SetListener(MembershipListener* listener) { listener_ = listener; }
+
+  // All that are known, this node included. Those that left or died stay for a
+  // while.
+  const std::map<NodeId, Member>& members() const { return members_; }
+
+  // What this node says of itself from now on. Does nothing where it says that
+  // already.
+  void SetFacts(ports::MemberFacts facts);
+  const ports::MemberFacts& facts() const { return facts_; }
+
+  // With whom this node exchanges models: they stay linked.
+  void SetNeighbours(std::vector<NodeId> neighbours);
+
+  // Says goodbye to all who are linked. The node is in no table afterwards.
+  void Leave();
+
+  // What is answered to questions of `topic`. Without an Answer the answer is
+  // an error.
+  void SetAnswer(int32_t topic, Answer answer);
+
+  // Asks `target`, wherever it is. `done` is called once, on the loop, never
+  // from inside this call, with the answer or
+  //   NOT_FOUND          no such member, or no way to it
+  //   DEADLINE_EXCEEDED  no answer within `within`
+  //   UNAVAILABLE        the target has none; the text is its own
+  void Ask(const NodeId& target, int32_t topic, absl::Duration within,
+           std::function<void(absl::StatusOr<std::string>)> done);
+
+  // Whether `target` answers, and how fast. As Ask.
+  void SendPing(const NodeId& target, absl::Duration within,
+                std::function<void(absl::StatusOr<Ping>)> done);
+
+  // FrameReceivers
+  void OnFrame(const NodeId& from, ports::ProbeFrame frame) override;
+  void OnFrame(const NodeId& from, ports::ProbeAckFrame frame) override;
+  void OnFrame(const NodeId& from, ports::MembersFrame frame) override;
+  void OnFrame(const NodeId& from, ports::MembersDigestFrame frame) override;
+  void OnFrame(const NodeId& from, ports::QueryFrame frame) override;
+  void OnFrame(const NodeId& from, ports::QueryPartFrame frame) override;
+
+  // LinkObserver
+  void OnPeerUp(const NodeId& peer, bool restarted) override;
+  void OnPeerDown(const NodeId& peer, const absl::Status& reason) override;
+  void OnPeerWritable(const NodeId& peer) override;
+  void OnAddressFailed(const std::string& address) override;
+
+ private:
+  const MembershipOptions options_;
+  ports::Loop& loop_;
+  Links& links_;
+  ports::EventSink& events_;
+  MembershipListener* listener_ = nullptr;
+  ports::MemberFacts facts_;
+  std::map<NodeId, Member> members_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_MEMBERSHIP_MEMBERSHIP_H_
