@@ -1,0 +1,88 @@
+// How probes and their acks reach members: over the one link there is, or
+// passed on from member to member.
+//
+// Implementations: Routes, by the ring of the standing links, and DirectPaths
+// below, which knows links only.
+#ifndef DFL_RUNTIME_MEMBERSHIP_PROBE_PATHS_H_
+#define DFL_RUNTIME_MEMBERSHIP_PROBE_PATHS_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "daemon/base/ids.h"
+#include "daemon/ports/member_frames.h"
+#include "daemon/runtime/links/links.h"
+
+namespace dfl::runtime {
+
+// Loop only.
+class ProbePaths {
+ public:
+  virtual ~ProbePaths() = default;
+
+  // Sends a frame of this node's own, whose route says so, to the linked peer
+  // `via`, who is its target or passes it on.
+  // Errors: NOT_FOUND when `via` is not linked.
+  virtual absl::Status SendVia(const NodeId& via, ports::ProbeFrame frame) = 0;
+  virtual absl::Status SendVia(const NodeId& via,
+                               ports::ProbeAckFrame frame) = 0;
+
+  // The same by the shortest way that is known to the frame's target.
+  // Errors: NOT_FOUND when there is none.
+  virtual absl::Status Send(ports::ProbeFrame frame) = 0;
+  virtual absl::Status Send(ports::ProbeAckFrame frame) = 0;
+
+  // Passes on a frame of another node to another node, which came from the
+  // linked peer `from`, or drops it. The origin of a probe that is passed on
+  // gets a receipt.
+  virtual void PassOn(const NodeId& from, ports::ProbeFrame frame) = 0;
+  virtual void PassOn(const NodeId& from, ports::ProbeAckFrame frame) = 0;
+};
+
+// Passes frames on to linked peers only. `links` must outlive it.
+class DirectPaths final : public ProbePaths {
+ public:
+  DirectPaths(NodeId self, Links& links)
+      : self_(std::move(self)), links_(links) {}
+
+  absl::Status SendVia(const NodeId& via, ports::ProbeFrame frame) override {
+    return links_.Send(via, std::move(frame));
+  }
+  absl::Status SendVia(const NodeId& via, ports::ProbeAckFrame frame) override {
+    return links_.Send(via, std::move(frame));
+  }
+  absl::Status Send(ports::ProbeFrame frame) override {
+    const NodeId target = frame.route.target;
+    return links_.Send(target, std::move(frame));
+  }
+  absl::Status Send(ports::ProbeAckFrame frame) override {
+    const NodeId target = frame.route.target;
+    return links_.Send(target, std::move(frame));
+  }
+  void PassOn(const NodeId& from, ports::ProbeFrame frame) override {
+    ports::ProbeAckFrame receipt{.route = {.origin = self_,
+                                           .target = frame.route.origin},
+                                 .number = frame.number,
+                                 .receipt = true};
+    if (!Forward(from, std::move(frame))) return;
+    (void)links_.Send(from, std::move(receipt));
+  }
+  void PassOn(const NodeId& from, ports::ProbeAckFrame frame) override {
+    (void)Forward(from, std::move(frame));
+  }
+
+ private:
+  template <typename F>
+  bool Forward(const NodeId& from, F frame) {
+    const NodeId target = frame.route.target;
+    if (target == from || ++frame.route.hops > ports::kMaxHops) return false;
+    return links_.Send(target, std::move(frame)).ok();
+  }
+
+  const NodeId self_;
+  Links& links_;
+};
+
+}  // namespace dfl::runtime
+
+#endif  // DFL_RUNTIME_MEMBERSHIP_PROBE_PATHS_H_
