@@ -20,7 +20,7 @@ constexpr absl::Duration kDiskPause = absl::Seconds(30);
 class NoJudge final : public RecordJudge {
   static absl::Status None() {
     return absl::FailedPreconditionError(
-        "this node is in no secured network, and takes no signed records");
+        "this node takes no records: it has no judge of them");
   }
   bool Knows(int32_t /*kind*/) const override { return false; }
   absl::StatusOr<Record> Open(absl::string_view /*bytes*/) const override {

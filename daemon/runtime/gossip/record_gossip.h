@@ -1,4 +1,4 @@
-// Passes signed records on from node to node, until all have them.
+// Passes records on from node to node, until all have them.
 //
 //   a link comes up, a record is taken --RecordSummary--> neighbours
 //   neighbours --RecordWant--> the part they want --RecordPart--> them
@@ -7,10 +7,8 @@
 // Nothing is believed that the judge has not opened, whoever passed it on, and
 // nothing else is passed on.
 //
-// Without a judge, as in a simulation or an insecure network, it holds nothing,
-// sends nothing, and refuses the frames of others. A peer whose release knows
-// no records ends a link on which they come; with a judge there is TLS, and
-// TLS goes with a protocol version that knows them.
+// Without a judge, as in a simulation of one plan for ever, it holds nothing,
+// sends nothing, and refuses the frames of others.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_GOSSIP_RECORD_GOSSIP_H_
