@@ -213,7 +213,7 @@ void Orders::SetPlanFault(std::string fault) {
 void Orders::ObeyPhase() {
   if (node_ == nullptr || node_->plan() == nullptr) return;
   const std::optional<records::WantedPhase> wanted =
-      records::PhaseWantedOf(gossip_->book(), self_.name());
+      records::PhaseWantedOf(gossip_->book(), self_.name(), {});
   if (!wanted.has_value() || wanted->run_id != node_->plan()->run_id) return;
   const uint64_t mark = MarkOf(wanted->hash);
   if (mark == obeyed_) return;
