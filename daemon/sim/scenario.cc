@@ -33,7 +33,7 @@ std::vector<core::MemberSpec> NumberedMembers(int64_t count) {
   std::vector<core::MemberSpec> members;
   members.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    members.push_back({NodeId(absl::StrFormat("n%0*d", digits, i)), 0});
+    members.push_back({.node = NodeId(absl::StrFormat("n%0*d", digits, i))});
   }
   return members;
 }
@@ -124,7 +124,7 @@ class NetworkReader {
     yaml_.List(*section_, kNetwork, "nodes", "names",
                [&](const YamlNode& node, const std::string& path) {
                  const std::optional<NodeId> name = yaml_.Name(node, path);
-                 if (name.has_value()) members.push_back({*name, 0});
+                 if (name.has_value()) members.push_back({.node = *name});
                });
     std::sort(members.begin(), members.end(),
               [](const core::MemberSpec& a, const core::MemberSpec& b) {

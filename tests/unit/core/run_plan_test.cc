@@ -39,7 +39,7 @@ RunPlan GoodPlan() {
   RunPlan plan;
   plan.seed = 7;
   for (const char* name : {"anna", "bert", "carl", "dora"}) {
-    plan.members.push_back(MemberSpec{NodeId(name), 0});
+    plan.members.push_back(MemberSpec{.node = NodeId(name)});
   }
   return plan;
 }
@@ -680,7 +680,7 @@ TEST(DeriveNodePlan, EveryNodeDerivesTheSameGraph) {
   std::vector<NodeId> ids;
   for (int i = 0; i < 12; ++i) {
     ids.emplace_back(absl::StrCat("n", 10 + i));
-    plan.members.push_back(MemberSpec{ids.back(), 0});
+    plan.members.push_back(MemberSpec{.node = ids.back()});
   }
   const Graph graph =
       *BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"), ids);
@@ -982,7 +982,8 @@ TEST(CountNeighbours, TakesTheRoundsOfAVaryingGraphTogether) {
   // Drawn again and again: everybody in the end, unless the run is shorter.
   plan = GoodPlan();
   for (int i = 0; i < 196; ++i) {
-    plan.members.push_back(MemberSpec{NodeId(absl::StrCat("x", 1000 + i)), 0});
+    plan.members.push_back(
+        MemberSpec{.node = NodeId(absl::StrCat("x", 1000 + i))});
   }
   plan.topology.kind = "random-regular";
   plan.topology.degree = 2;

@@ -38,7 +38,7 @@ class JoiningTest : public testing::Test, public Joining::Listener {
     plan.version = 1;
     plan.run_id = "run";
     for (const NodeId& name : members) {
-      plan.members.push_back(core::MemberSpec{name, 0});
+      plan.members.push_back(core::MemberSpec{.node = name});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;

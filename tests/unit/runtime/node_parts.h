@@ -108,7 +108,7 @@ class NodeParts
     plan.version = version;
     plan.run_id = "run";
     for (const char* name : {"a", "b", "c"}) {
-      plan.members.push_back(core::MemberSpec{NodeId(name), 0});
+      plan.members.push_back(core::MemberSpec{.node = NodeId(name)});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;

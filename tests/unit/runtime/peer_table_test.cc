@@ -25,7 +25,7 @@ class PeerTableTest : public testing::Test {
     plan.version = 1;
     plan.run_id = run_id;
     for (const char* name : {"n0", "n1", "n2"}) {
-      plan.members.push_back(core::MemberSpec{NodeId(name), 0});
+      plan.members.push_back(core::MemberSpec{.node = NodeId(name)});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;

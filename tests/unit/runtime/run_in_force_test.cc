@@ -27,7 +27,7 @@ core::RunPlan PlanOf(int64_t members, const std::string& algorithm,
   plan.run_id = "run";
   plan.seed = 5;
   for (int64_t i = 0; i < members; ++i) {
-    plan.members.push_back(core::MemberSpec{Name(i), 0});
+    plan.members.push_back(core::MemberSpec{.node = Name(i)});
   }
   plan.model.kind = "linear";
   plan.model.classes = 0;

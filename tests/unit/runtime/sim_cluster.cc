@@ -96,7 +96,7 @@ core::RunPlan SimCluster::MakePlan(const std::string& algorithm,
   plan.run_id = "run-1";
   plan.seed = options_.seed;
   for (int64_t i = 0; i < size(); ++i) {
-    plan.members.push_back(core::MemberSpec{id(i), 0});
+    plan.members.push_back(core::MemberSpec{.node = id(i)});
   }
   plan.model.kind = "linear";
   plan.model.classes = 0;
