@@ -48,6 +48,8 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
              options_.steps, [this] { OnPlanSet(); }),
       addresses_(options_.peers, loop, node, keeper_),
       models_(loop, node, learners, plans_),
+      members_(options_.self, loop, options_.membership,
+               [this] { return Status(); }),
       setup_(loop, "dfld-setup") {
   if (!options_.publish.path.empty()) {
     publisher_ = std::make_unique<Publisher>(options_.publish, loop, node,
@@ -75,6 +77,7 @@ ControlBackend::~ControlBackend() {
 void ControlBackend::Publish() {
   runtime::NodeStatus status = node_.Status();
   addresses_.Refresh();
+  members_.Publish(status);
   if (publisher_ != nullptr) publisher_->Look(status);
   if (status.plan_version != noted_in_force_) {
     noted_in_force_ = status.plan_version;
@@ -315,20 +318,6 @@ void ControlBackend::Train(TrainAction action, control::Begin begin,
                         "restart"));
         });
   });
-}
-
-// ------------------------------------------------------------------ peers ----
-
-std::vector<control::PeerAddress> ControlBackend::Peers() {
-  return addresses_.List();
-}
-
-absl::Status ControlBackend::AddPeer(const std::string& address) {
-  return addresses_.Add(address);
-}
-
-absl::Status ControlBackend::RemovePeer(const std::string& address) {
-  return addresses_.Remove(address);
 }
 
 }  // namespace dfl::app

@@ -26,6 +26,7 @@
 #include "daemon/app/models/publisher.h"
 #include "daemon/app/plan_taker.h"
 #include "daemon/app/shared_keeper.h"
+#include "daemon/app/views/members_view.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/backend.h"
@@ -43,6 +44,8 @@ struct BackendOptions {
   // Null where security is off. Both outlive the backend.
   Security* security = nullptr;
   Orders* orders = nullptr;
+  // Null: there is none. It outlives the backend.
+  runtime::Membership* membership = nullptr;
   PlanLimits limits;
   PlanSteps steps;
   config::PublishSettings publish;
@@ -83,6 +86,7 @@ class ControlBackend final : public control::Backend {
   control::DaemonStatus Status() override ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<control::Subscription> Subscribe(
       std::function<void(const control::TimedEvent&)> on_event) override;
+  control::KeptEvents Events() override { return events_.Events(); }
   control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
   void ApplyPlan(control::ApplyPlanOptions options,
                  control::Done<control::ApplyPlanResult> done) override;
@@ -93,9 +97,24 @@ class ControlBackend final : public control::Backend {
   std::vector<control::RecordInfo> ListRecords() override;
   void Train(control::TrainAction action, control::Begin begin,
              control::Done<ports::Phase> done) override;
-  std::vector<control::PeerAddress> Peers() override;
-  absl::Status AddPeer(const std::string& address) override;
-  absl::Status RemovePeer(const std::string& address) override;
+  std::vector<control::PeerAddress> Peers() override {
+    return addresses_.List();
+  }
+  absl::Status AddPeer(const std::string& address) override {
+    return addresses_.Add(address);
+  }
+  absl::Status RemovePeer(const std::string& address) override {
+    return addresses_.Remove(address);
+  }
+  control::MemberTable Members() override { return members_.Members(); }
+  void AskMember(NodeId node, absl::Duration within,
+                 control::Done<std::string> done) override {
+    members_.Ask(node, within, std::move(done));
+  }
+  void PingMember(NodeId node, absl::Duration within,
+                  control::Done<control::MemberPing> done) override {
+    members_.Ping(node, within, std::move(done));
+  }
   std::vector<control::Setting> Settings() override;
   void BeginExport(control::ModelFileFormat format,
                    ModelTransfers::SourceDone done) override {
@@ -134,6 +153,7 @@ class ControlBackend final : public control::Backend {
   PlanTaker plans_;
   AddressBook addresses_;
   ModelTransfers models_;
+  MembersView members_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
   std::atomic<int> waiting_{0};
 

@@ -167,6 +167,7 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.insecure = tree.security == nullptr;
   backend.security = tree.security.get();
   backend.orders = tree.orders.get();
+  backend.membership = &tree.node->membership();
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
   backend.publish = settings.publish;

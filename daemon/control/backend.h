@@ -15,6 +15,7 @@
 #ifndef DFL_CONTROL_BACKEND_H_
 #define DFL_CONTROL_BACKEND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,7 @@
 #include "daemon/control/caller.h"
 #include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/data_offer.h"
+#include "daemon/core/plan/member_spec.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/memory_need.h"
@@ -179,6 +181,53 @@ struct PeerAddress {
   std::string last_error;  // why it is not linked
 };
 
+// How a member is, in the words of control.proto.
+enum class MemberState {
+  kAlone = 1,
+  kJoining = 2,
+  kMember = 3,
+  kDegraded = 4,
+  kDraining = 5,
+  kLeft = 6,
+  kDead = 7,
+};
+
+// A member as this node believes it to be.
+struct MemberInfo {
+  NodeId node;
+  MemberState state = MemberState::kMember;
+  std::string reason;    // of kDegraded
+  bool suspect = false;  // does not answer at the moment
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> addresses;  // none: it only dials out
+  int64_t rows = 0;                    // 0: not told
+  core::Participation participation = core::Participation::kTrain;
+  uint64_t plan_version = 0;  // in force; 0: none
+  uint64_t plan_hash = 0;     // first 8 bytes of the hash of its record
+  bool linked = false;
+  absl::Duration in_state;
+  std::string pace;  // "lan", "wan" or "cellular"
+  uint64_t starts = 1;
+  bool self = false;
+
+  // It answers, or may.
+  bool present() const {
+    return state != MemberState::kLeft && state != MemberState::kDead;
+  }
+};
+
+struct MemberTable {
+  NodeId self;
+  // Membership is off: this node alone is listed.
+  bool membership_off = false;
+  std::vector<MemberInfo> members;  // sorted by name; this node is in it
+};
+
+struct MemberPing {
+  absl::Duration round_trip;
+  int32_t hops = 0;  // 0: it was this node
+};
+
 struct Setting {
   std::string key;     // dotted
   std::string value;   // YAML; secrets left out
@@ -238,6 +287,14 @@ struct TimedEvent {
   ports::NodeEvent event;
 };
 
+// How many events a node keeps.
+inline constexpr size_t kKeptEvents = 256;
+
+struct KeptEvents {
+  std::vector<TimedEvent> events;  // the newest kKeptEvents, oldest first
+  int64_t forgotten = 0;           // how many there were before them
+};
+
 // Ends its subscription when destroyed: once the destructor has returned, no
 // call runs or follows.
 class Subscription {
@@ -258,6 +315,9 @@ class Backend {
   // `on_event` returns quickly and does not call Backend.
   virtual std::unique_ptr<Subscription> Subscribe(
       std::function<void(const TimedEvent&)> on_event) = 0;
+
+  // Events that watchers are told (IsWatched), as far as they are kept.
+  virtual KeptEvents Events() = 0;
 
   virtual PlanDocument Plan() = 0;
 
@@ -319,6 +379,18 @@ class Backend {
   // Errors: NOT_FOUND with the nearest address and all others; an error of the
   // disk, and then an added address will be back after a restart.
   virtual absl::Status RemovePeer(const std::string& address) = 0;
+
+  // The last published copy of the table of members.
+  virtual MemberTable Members() = 0;
+  // Asks `node`, this one included, for its own status: a serialised
+  // dfl.control.v1.MemberReport, as it came. The service trusts nothing in it.
+  // Errors: NOT_FOUND when there is no such member or no way to it;
+  // DEADLINE_EXCEEDED after `within`; UNAVAILABLE when it has none.
+  virtual void AskMember(NodeId node, absl::Duration within,
+                         Done<std::string> done) = 0;
+  // Errors: as AskMember.
+  virtual void PingMember(NodeId node, absl::Duration within,
+                          Done<MemberPing> done) = 0;
 
   // Every setting in force, in the order of the sample file.
   virtual std::vector<Setting> Settings() = 0;

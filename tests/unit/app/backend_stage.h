@@ -192,6 +192,7 @@ class BackendStage {
         EXPECT_TRUE(orders_->Load(node_->records()).ok());
       }
     });
+    options.membership = &node_->membership();
     backend_ = std::make_unique<ControlBackend>(
         std::move(options), loop_, node_->node(), learners, std::move(keeper),
         events_, log_);
