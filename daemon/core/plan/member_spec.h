@@ -27,7 +27,7 @@ struct MemberSpec {
   // the topology leaves a choice.
   bool dialable = true;
   Participation participation = Participation::kTrain;
-  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> labels = {};
 
   friend bool operator==(const MemberSpec& a, const MemberSpec& b) {
     return a.node == b.node && a.rows == b.rows && a.dialable == b.dialable &&
