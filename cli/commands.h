@@ -34,6 +34,7 @@ void AddCert(CLI::App& app, Chosen& chosen);
 // rotate and retire, below `cert`.
 void AddCertRotation(CLI::App& cert, Chosen& chosen);
 void AddToken(CLI::App& app, Chosen& chosen);
+void AddContext(CLI::App& app, Chosen& chosen);
 void AddCompletion(CLI::App& app, Chosen& chosen);
 void AddVersion(CLI::App& app, Chosen& chosen);
 

@@ -19,7 +19,9 @@
 
 namespace dfl::cli {
 
-enum class Output { kTable, kJson, kYaml };
+// How a result is printed. kWide is kTable with more columns; kJsonLines is
+// kJson with one line for each item of a list.
+enum class Output { kTable, kWide, kJson, kJsonLines, kYaml };
 
 struct Globals {
   std::vector<std::string> targets;
@@ -29,7 +31,13 @@ struct Globals {
   bool no_color = false;
   std::string identity;
   bool insecure = false;
+  std::string context;
+  // The command speaks to no daemon: contexts are not looked up.
+  bool offline = false;
 };
+
+// Which of several ways to name targets and identity wins, for --help.
+const char* ContextHelp();
 
 // What one daemon answered.
 template <typename T>
@@ -42,12 +50,16 @@ class Context {
  public:
   // Resolves the global options.
   // Errors: INVALID_ARGUMENT for a bad option (exit 2); NOT_FOUND when the file
-  // of targets does not exist.
+  // of targets does not exist; as Contexts::Load.
   static absl::StatusOr<std::unique_ptr<Context>> Create(const Globals& globals,
                                                          Io& io);
 
   Io& io() { return io_; }
+  const Globals& globals() const { return globals_; }
   Output output() const { return output_; }
+  // Whether text is wanted, and whether with all columns.
+  bool text() const { return output_ == Output::kTable || wide(); }
+  bool wide() const { return output_ == Output::kWide; }
   absl::Duration timeout() const { return timeout_; }
   bool color() const { return color_; }
   const std::vector<std::string>& targets() const { return targets_; }
@@ -60,7 +72,9 @@ class Context {
   void Say(absl::string_view line);
   void Warn(absl::string_view line);
 
-  // Prints the document: `json` as JSON or YAML, or `table()`.
+  // Prints the document: `json` as JSON or YAML, or `table()`. As lines of JSON
+  // a document that lists targets, members, events, contexts or algorithms is a
+  // line for each of them, any other one line.
   void Print(const Json& json, const std::function<std::string()>& table);
 
   // Prints the error on stderr and returns its exit code.
@@ -115,10 +129,11 @@ class Context {
   client::ControlClient& Client(size_t i) { return *clients_[i]; }
 
  private:
-  explicit Context(Io& io) : io_(io) {}
+  Context(const Globals& globals, Io& io) : globals_(globals), io_(io) {}
   void ForEachTarget(
       const std::function<void(size_t, client::ControlClient&)>& call);
 
+  const Globals globals_;
   Io& io_;
   Output output_ = Output::kTable;
   absl::Duration timeout_;

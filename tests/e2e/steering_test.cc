@@ -704,20 +704,27 @@ TEST_F(Steering, CompletionWorksInBash) {
   const Outcome script = Dflctl({"completion", "bash"}, {});
   ASSERT_EQ(script.exit_code, kOk) << script.err;
   WriteFile(folder_.File("completion"), script.out);
-  const auto complete = [&](const std::string& words, int at) {
+  // `word` is what readline takes for the last word.
+  const auto complete = [&](const std::string& typed, const std::string& word) {
+    const std::string line = absl::StrCat(Program("dflctl"), " ", typed);
     const Outcome outcome = RunCommand(
         {"bash", "-euc",
          absl::StrCat("source ", folder_.File("completion"),
-                      "; complete -p dflctl > /dev/null; COMP_WORDS=(", words,
-                      "); COMP_CWORD=", at,
+                      "; complete -p dflctl > /dev/null; COMP_LINE='", line,
+                      "'; COMP_POINT=", line.size(), "; COMP_WORDS=('", word,
+                      "'); COMP_CWORD=0",
                       "; _dflctl; echo \"${COMPREPLY[*]}\"")});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     return outcome.out;
   };
-  EXPECT_EQ(complete("dflctl tr", 1), "train\n");
-  EXPECT_EQ(complete("dflctl train re", 2), "resume\n");
-  EXPECT_EQ(complete("dflctl plan apply --dr", 3), "--dry-run\n");
+  EXPECT_EQ(complete("tra", "tra"), "train\n");
+  EXPECT_EQ(complete("train re", "re"), "resume\n");
+  EXPECT_EQ(complete("plan apply --dr", "--dr"), "--dry-run\n");
+  // Readline splits at "=".
+  EXPECT_EQ(complete("status --output=y", "y"), "yaml\n");
+  EXPECT_EQ(complete("topology set --weights=", "="),
+            "metropolis laplacian uniform explicit\n");
 }
 
 }  // namespace
