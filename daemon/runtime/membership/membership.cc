@@ -2,7 +2,17 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "daemon/runtime/membership/preset.h"
+
 namespace dfl::runtime {
+
+namespace {
+
+// Between two of one name each says the other's words are wrong; no more often.
+constexpr absl::Duration kBetweenQuarrels = absl::Seconds(10);
+
+}  // namespace
 
 Membership::Membership(MembershipOptions options, ports::Loop& loop,
                        Links& links, ports::EventSink& events)
@@ -10,23 +20,41 @@ Membership::Membership(MembershipOptions options, ports::Loop& loop,
       loop_(loop),
       links_(links),
       events_(events),
-      facts_(options_.facts) {
-  (void)links_;
-  (void)events_;
+      facts_(options_.facts),
+      paths_(options_.self, links) {
   if (!options_.enabled) return;
-  Member& self = members_[options_.self];
-  self.incarnation.starts = options_.starts;
-  self.facts = facts_;
-  self.since = loop_.Now();
+  table_ = MemberTable(options_.self, options_.starts, facts_, loop_.Now());
+  news_ = std::make_unique<MemberNews>(PresetOf(facts_.pace).batch, table_,
+                                       loop_, links_);
+  detector_ = std::make_unique<FailureDetector>(
+      options_.self, options_.seed, loop_, paths_, table_,
+      static_cast<FailureDetector::Judge&>(*this));
 }
 
 Membership::~Membership() = default;
 
+// What this node says.
+
 void Membership::SetFacts(ports::MemberFacts facts) {
   facts_ = std::move(facts);
+  if (active() && table_.SetFacts(facts_)) TellOwn();
 }
+
+void Membership::TellOwn() {
+  TableChanged(options_.self, table_.Find(options_.self)->state);
+  news_->Tell(table_.StatementOn(options_.self), NodeId());
+}
+
+void Membership::Leave() {
+  if (!active()) return;
+  table_.Leave(loop_.Now());
+  TellOwn();
+  news_->Flush();
+  detector_->Stop();
+  left_ = true;
+}
+
 void Membership::SetNeighbours(std::vector<NodeId> /*neighbours*/) {}
-void Membership::Leave() {}
 void Membership::SetAnswer(int32_t /*topic*/, Answer /*answer*/) {}
 void Membership::Ask(const NodeId& target, int32_t /*topic*/,
                      absl::Duration /*within*/,
@@ -42,15 +70,151 @@ void Membership::SendPing(const NodeId& target, absl::Duration /*within*/,
   });
 }
 
-void Membership::OnFrame(const NodeId&, ports::ProbeFrame) {}
-void Membership::OnFrame(const NodeId&, ports::ProbeAckFrame) {}
-void Membership::OnFrame(const NodeId&, ports::MembersFrame) {}
-void Membership::OnFrame(const NodeId&, ports::MembersDigestFrame) {}
+// What others say.
+
+void Membership::Apply(const ports::MemberUpdate& update, const NodeId& from) {
+  if (update.node == options_.self && IsQuarrel(update)) return;
+  const Merged merged = table_.Merge(update, loop_.Now());
+  switch (merged.effect) {
+    case Merged::Effect::kNone:
+      news_->Heard(update, from);
+      return;
+    case Merged::Effect::kOlder:
+      // After a start without memory a node does not know its incarnation.
+      if (update.node == from) news_->TellOne(from, from);
+      return;
+    case Merged::Effect::kConfirmed:
+      if (detector_->Confirm(update.node, update.by)) {
+        news_->Tell(update, from);
+      }
+      return;
+    case Merged::Effect::kRefuted:
+      detector_->OnRefuted();
+      TellOwn();
+      return;
+    case Merged::Effect::kChanged:
+      TableChanged(update.node, merged.before);
+      news_->Tell(table_.StatementOn(update.node), from);
+      return;
+  }
+}
+
+bool Membership::IsQuarrel(const ports::MemberUpdate& update) {
+  const bool other =
+      update.state == ports::MemberState::kAlive && update.facts &&
+      update.facts->memory != facts_.memory &&
+      update.incarnation >= table_.Find(options_.self)->incarnation;
+  if (!other) return false;
+  if (loop_.Now() - quarrelled_ < kBetweenQuarrels) return true;
+  quarrelled_ = loop_.Now();
+  return false;
+}
+
+void Membership::TableChanged(const NodeId& node,
+                              std::optional<ports::MemberState> before) {
+  using ports::MemberState;
+  const Member& member = *table_.Find(node);
+  detector_->OnMember(node);
+  if (listener_ != nullptr) listener_->OnMember(node, &member);
+  if (node == options_.self) return;
+  const bool was_present =
+      before == MemberState::kAlive || before == MemberState::kSuspect;
+  if (was_present == member.present()) return;
+  std::string text = before ? "is back" : "joined";
+  if (member.state == MemberState::kLeft) {
+    text = "left";
+  } else if (member.state == MemberState::kDead) {
+    text = member.by.empty() || member.by == options_.self
+               ? "is dead: it did not answer"
+               : absl::StrCat("is dead: it did not answer ", member.by.name());
+  }
+  events_.Report(ports::MemberChanged{node, member.present(), std::move(text)});
+}
+
+void Membership::Forget() {
+  const absl::Time when = loop_.Now() - PresetOf(facts_.pace).forget;
+  for (const NodeId& node : table_.Forget(when)) {
+    if (listener_ != nullptr) listener_->OnMember(node, nullptr);
+  }
+}
+
+void Membership::OnFrame(const NodeId& from, ports::ProbeFrame frame) {
+  if (!active() || !paths_.Take(from, frame)) return;
+  if (frame.route.origin == from) news_->OnTableDigest(from, frame.digest);
+  ports::ProbeAckFrame ack;
+  ack.route = {.origin = options_.self, .target = frame.route.origin};
+  ack.number = frame.number;
+  ack.memory = facts_.memory;
+  ack.digest = table_.digest();
+  // Without a way of its own it goes back the way the probe came.
+  if (!paths_.Send(ack).ok()) (void)links_.Send(from, std::move(ack));
+}
+
+void Membership::OnFrame(const NodeId& from, ports::ProbeAckFrame frame) {
+  if (!active() || !paths_.Take(from, frame)) return;
+  if (!frame.receipt && frame.route.origin == from) {
+    news_->OnTableDigest(from, frame.digest);
+    // It lives, and may not know that it is to refute something.
+    const Member* member = table_.Find(from);
+    if (member != nullptr && member->state != ports::MemberState::kAlive) {
+      news_->TellOne(from, from);
+    }
+  }
+  detector_->OnAck(frame);
+}
+
+void Membership::OnFrame(const NodeId& from, ports::MembersFrame frame) {
+  if (!active()) return;
+  for (const ports::MemberUpdate& update : frame.members) Apply(update, from);
+}
+
+void Membership::OnFrame(const NodeId& from, ports::MembersDigestFrame frame) {
+  if (active()) news_->OnDigest(from, frame);
+}
+
 void Membership::OnFrame(const NodeId&, ports::QueryFrame) {}
 void Membership::OnFrame(const NodeId&, ports::QueryPartFrame) {}
 
-void Membership::OnPeerUp(const NodeId&, bool) {}
-void Membership::OnPeerDown(const NodeId&, const absl::Status&) {}
+// What this node finds out.
+
+void Membership::OnNoAnswer(const NodeId& node) {
+  if (!table_.IsPresent(node)) return;
+  ports::MemberUpdate update;
+  update.node = node;
+  update.incarnation = table_.Find(node)->incarnation;
+  update.state = ports::MemberState::kSuspect;
+  update.by = options_.self;
+  Apply(update, NodeId());
+}
+
+void Membership::OnSuspicionOver(const NodeId& node) {
+  const Member* member = table_.Find(node);
+  if (member == nullptr || member->state != ports::MemberState::kSuspect) {
+    return;
+  }
+  ports::MemberUpdate update;
+  update.node = node;
+  update.incarnation = member->incarnation;
+  update.state = ports::MemberState::kDead;
+  update.by = options_.self;
+  Apply(update, NodeId());
+}
+
+void Membership::OnPeriod() { Forget(); }
+
+void Membership::OnPeerUp(const NodeId& peer, bool /*restarted*/) {
+  if (!active()) return;
+  news_->OnPeerUp(peer);
+  detector_->OnPeerUp(peer);
+}
+
+void Membership::OnPeerDown(const NodeId& peer,
+                            const absl::Status& /*reason*/) {
+  if (!active()) return;
+  news_->OnPeerDown(peer);
+  detector_->OnPeerDown(peer);
+}
+
 void Membership::OnPeerWritable(const NodeId&) {}
 void Membership::OnAddressFailed(const std::string&) {}
 

@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
+#include "daemon/runtime/membership/failure_detector.h"
+#include "daemon/runtime/membership/member_news.h"
+#include "daemon/runtime/membership/member_table.h"
+#include "daemon/runtime/membership/probe_paths.h"
 
 namespace dfl::runtime {
 
@@ -39,20 +45,6 @@ struct MembershipOptions {
   uint64_t starts = 1;       // how often this node has started
   uint64_t seed = 1;         // of what is drawn
   ports::MemberFacts facts;  // what it says of itself first
-};
-
-// A member as this node believes it to be.
-struct Member {
-  ports::MemberIncarnation incarnation;
-  ports::MemberState state = ports::MemberState::kAlive;
-  ports::MemberFacts facts;
-  absl::Time since;  // when it entered its state, by this node's clock
-
-  // Alive, or not yet known to be dead.
-  bool present() const {
-    return state == ports::MemberState::kAlive ||
-           state == ports::MemberState::kSuspect;
-  }
 };
 
 // Is told of changes of the table, the node's own entry included. Calls come on
@@ -78,7 +70,8 @@ class Membership
     : public FrameReceivers<ports::ProbeFrame, ports::ProbeAckFrame,
                             ports::MembersFrame, ports::MembersDigestFrame,
                             ports::QueryFrame, ports::QueryPartFrame>,
-      public LinkObserver {
+      public LinkObserver,
+      private FailureDetector::Judge {
  public:
   // The answer to a question of one topic: at most ports::kMaxAnswerBytes.
   using Answer = std::function<absl::StatusOr<std::string>()>;
@@ -95,7 +88,7 @@ class Membership
 
   // All that are known, this node included. Those that left or died stay for a
   // while.
-  const std::map<NodeId, Member>& members() const { return members_; }
+  const std::map<NodeId, Member>& members() const { return table_.members(); }
 
   // What this node says of itself from now on. Does nothing where it says that
   // already.
@@ -105,7 +98,8 @@ class Membership
   // With whom this node exchanges models: they stay linked.
   void SetNeighbours(std::vector<NodeId> neighbours);
 
-  // Says goodbye to all who are linked. The node is in no table afterwards.
+  // Says goodbye to all who are linked, at once. The node is no present member
+  // in any table afterwards, and takes no part in membership any more.
   void Leave();
 
   // What is answered to questions of `topic`. Without an Answer the answer is
@@ -139,13 +133,38 @@ class Membership
   void OnAddressFailed(const std::string& address) override;
 
  private:
+  // FailureDetector::Judge
+  void OnNoAnswer(const NodeId& node) override;
+  void OnSuspicionOver(const NodeId& node) override;
+  void OnPeriod() override;
+
+  // Whether this node takes part: it is switched on and has not left.
+  bool active() const { return options_.enabled && !left_; }
+  // `from` says so; empty: this node does.
+  void Apply(const ports::MemberUpdate& update, const NodeId& from);
+  // Another node says that it is this one. Bounds the quarrel between two of
+  // one name. Whether the statement is to be dropped.
+  bool IsQuarrel(const ports::MemberUpdate& update);
+  // All changes of the table come by here, but for entries that are forgotten.
+  void TableChanged(const NodeId& node,
+                    std::optional<ports::MemberState> before);
+  // Tells all what this node says of itself now.
+  void TellOwn();
+  void Forget();
+
   const MembershipOptions options_;
   ports::Loop& loop_;
   Links& links_;
   ports::EventSink& events_;
   MembershipListener* listener_ = nullptr;
   ports::MemberFacts facts_;
-  std::map<NodeId, Member> members_;
+  bool left_ = false;
+  absl::Time quarrelled_ = absl::InfinitePast();
+  MemberTable table_;
+  DirectPaths paths_;
+  // Null when switched off.
+  std::unique_ptr<MemberNews> news_;
+  std::unique_ptr<FailureDetector> detector_;
 };
 
 }  // namespace dfl::runtime

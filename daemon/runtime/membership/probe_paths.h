@@ -24,19 +24,17 @@ class ProbePaths {
   // `via`, who is its target or passes it on.
   // Errors: NOT_FOUND when `via` is not linked.
   virtual absl::Status SendVia(const NodeId& via, ports::ProbeFrame frame) = 0;
-  virtual absl::Status SendVia(const NodeId& via,
-                               ports::ProbeAckFrame frame) = 0;
 
   // The same by the shortest way that is known to the frame's target.
   // Errors: NOT_FOUND when there is none.
   virtual absl::Status Send(ports::ProbeFrame frame) = 0;
   virtual absl::Status Send(ports::ProbeAckFrame frame) = 0;
 
-  // Passes on a frame of another node to another node, which came from the
-  // linked peer `from`, or drops it. The origin of a probe that is passed on
-  // gets a receipt.
-  virtual void PassOn(const NodeId& from, ports::ProbeFrame frame) = 0;
-  virtual void PassOn(const NodeId& from, ports::ProbeAckFrame frame) = 0;
+  // Whether a frame that came from the linked peer `from` is for this node.
+  // One for another node is passed on, or dropped; the origin of a probe gets a
+  // receipt of the first who passes it on.
+  virtual bool Take(const NodeId& from, ports::ProbeFrame& frame) = 0;
+  virtual bool Take(const NodeId& from, ports::ProbeAckFrame& frame) = 0;
 };
 
 // Passes frames on to linked peers only. `links` must outlive it.
@@ -48,9 +46,6 @@ class DirectPaths final : public ProbePaths {
   absl::Status SendVia(const NodeId& via, ports::ProbeFrame frame) override {
     return links_.Send(via, std::move(frame));
   }
-  absl::Status SendVia(const NodeId& via, ports::ProbeAckFrame frame) override {
-    return links_.Send(via, std::move(frame));
-  }
   absl::Status Send(ports::ProbeFrame frame) override {
     const NodeId target = frame.route.target;
     return links_.Send(target, std::move(frame));
@@ -59,21 +54,27 @@ class DirectPaths final : public ProbePaths {
     const NodeId target = frame.route.target;
     return links_.Send(target, std::move(frame));
   }
-  void PassOn(const NodeId& from, ports::ProbeFrame frame) override {
-    ports::ProbeAckFrame receipt{.route = {.origin = self_,
-                                           .target = frame.route.origin},
-                                 .number = frame.number,
-                                 .receipt = true};
-    if (!Forward(from, std::move(frame))) return;
-    (void)links_.Send(from, std::move(receipt));
+  bool Take(const NodeId& from, ports::ProbeFrame& frame) override {
+    if (frame.route.target == self_) return true;
+    ports::ProbeAckFrame receipt;
+    receipt.route = {.origin = self_, .target = frame.route.origin};
+    receipt.number = frame.number;
+    receipt.receipt = true;
+    const bool first = frame.route.hops == 0;
+    if (PassOn(from, frame) && first) {
+      (void)links_.Send(from, std::move(receipt));
+    }
+    return false;
   }
-  void PassOn(const NodeId& from, ports::ProbeAckFrame frame) override {
-    (void)Forward(from, std::move(frame));
+  bool Take(const NodeId& from, ports::ProbeAckFrame& frame) override {
+    if (frame.route.target == self_) return true;
+    PassOn(from, frame);
+    return false;
   }
 
  private:
   template <typename F>
-  bool Forward(const NodeId& from, F frame) {
+  bool PassOn(const NodeId& from, F& frame) {
     const NodeId target = frame.route.target;
     if (target == from || ++frame.route.hops > ports::kMaxHops) return false;
     return links_.Send(target, std::move(frame)).ok();
