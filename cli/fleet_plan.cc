@@ -151,6 +151,7 @@ bool MayMeanElse(const FleetPlan& fleet, const core::RunPlan& next,
   };
   return (from_file && IsOpen(next.data)) || !(next.model == held.model) ||
          !(next.data == held.data) || next.run_id != held.run_id ||
+         !(next.participants == held.participants) ||
          !std::equal(next.members.begin(), next.members.end(),
                      held.members.begin(), held.members.end(), same_member);
 }

@@ -172,14 +172,15 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
                  "erdos-renyi --edge-probability 0.4 --all gateways");
   command
       ->add_option("KIND", set->kind,
-                   "complete, ring, star, path, grid, torus, bipartite, "
-                   "k-nearest, erdos-renyi, random-regular, random-geometric, "
-                   "explicit or time-varying")
+                   "auto, complete, ring, star, path, grid, torus, bipartite, "
+                   "k-nearest, hashed, erdos-renyi, random-regular, "
+                   "random-geometric, explicit or time-varying")
       ->required();
   command->add_option("--edge-probability", set->edge_probability,
                       "erdos-renyi: of each edge, in (0, 1]");
   command->add_option("--degree", set->degree,
-                      "k-nearest, random-regular: neighbours of each node");
+                      "k-nearest, hashed, random-regular: neighbours of each "
+                      "node");
   command->add_option(
       "--radius", set->radius,
       "random-geometric: the longest edge between points of the unit square");

@@ -536,7 +536,7 @@ absl::Span<const PlanKey> PlanTable() {
       Unsigned(
           "seed", [](RunPlan& p) -> auto& { return p.seed; },
           Written::kUnlessDefault),
-      Own("members", ReadMembers, WriteMembers),
+      Own("participants", ReadParticipants, WriteParticipants),
       Model(),
       Data(),
       Integer(

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/core/contract/data_contract.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::runtime {
@@ -25,7 +26,7 @@ void ReportPlan(const RunInForce& run, NodeStatus& status) {
   status.plan_version = plan.version;
   status.algorithm = plan.algorithm.name;
   status.knobs = run.node().knobs.values();
-  status.topology = plan.topology.kind;
+  status.topology = core::KindInForce(plan);
   status.weights = plan.topology.weights;
   status.spectral_gap = run.SpectralGap();
   status.member_count = static_cast<int64_t>(plan.members.size());

@@ -56,7 +56,9 @@ class NetworkReader {
     const YamlNode* nodes = section_->Find("nodes");
     if (nodes == nullptr) return {};
     const std::string path = "network.nodes";
-    if (const YamlNode* members = root_.Find("members")) {
+    const YamlNode* members = root_.Find("participants");
+    if (members == nullptr) members = root_.Find("members");
+    if (members != nullptr) {
       yaml_.Add(nodes->line, path,
                 absl::StrCat("the plan names its members in line ",
                              members->key_line, "; keep one of the two"));

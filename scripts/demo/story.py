@@ -62,7 +62,7 @@ compute:
 PLAN = """\
 # The demo's run plan. Every key is explained in deploy/plan.example.yaml.
 seed: {seed}
-members: [{members}]
+participants: {{fixed: [{members}]}}
 model: {{kind: cnn, classes: {classes}}}
 batch_size: {batch}
 algorithm:

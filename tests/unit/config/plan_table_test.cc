@@ -20,7 +20,7 @@ constexpr char kEveryKey[] = R"(
 version: 7
 run: run-1
 seed: 9
-members: [a, {name: b, rows: 5}]
+participants: {fixed: [a, {name: b, rows: 5}]}
 model:
   kind: mlp
   classes: 3
