@@ -43,6 +43,7 @@ class GrpcControlClient : public ControlClient {
     out.libraries.assign(response.libraries().begin(),
                          response.libraries().end());
     out.cluster = response.cluster();
+    out.insecure_cluster = response.insecure_cluster();
     return out;
   }
 
@@ -73,16 +74,21 @@ class GrpcControlClient : public ControlClient {
         stop_requested);
   }
 
-  absl::StatusOr<PlanDocument> Plan() override {
+  absl::StatusOr<PlanDocument> Plan() override { return PastPlan(0); }
+
+  absl::StatusOr<PlanDocument> PastPlan(uint64_t version) override {
+    pb::GetPlanRequest request;
+    request.set_version(version);
     pb::GetPlanResponse response;
-    absl::Status status =
-        calls_.Repeat(&Stub::GetPlan, pb::GetPlanRequest(), response);
+    absl::Status status = calls_.Repeat(&Stub::GetPlan, request, response);
     if (!status.ok()) return status;
     PlanDocument out;
     out.yaml = response.yaml();
     out.version = response.version();
     out.version_in_force = response.version_in_force();
     out.run_id = response.run_id();
+    out.kept_versions.assign(response.kept_versions().begin(),
+                             response.kept_versions().end());
     return out;
   }
 

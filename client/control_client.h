@@ -100,6 +100,9 @@ class ControlClient {
                              std::function<bool()> stop_requested) = 0;
 
   virtual absl::StatusOr<PlanDocument> Plan() = 0;
+  // A plan that the daemon took before.
+  // Errors: NOT_FOUND names the versions that it keeps.
+  virtual absl::StatusOr<PlanDocument> PastPlan(uint64_t version) = 0;
   virtual absl::StatusOr<ApplyPlanResult> ApplyPlan(
       const ApplyPlanOptions& options) = 0;
 

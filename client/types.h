@@ -45,6 +45,8 @@ struct Version {
   std::vector<std::string> libraries;
   // The network whose orders must be signed; "": the daemon is insecure.
   std::string cluster;
+  // The network of an insecure daemon; "": it has no name.
+  std::string insecure_cluster;
 };
 
 struct Evaluation {
@@ -265,6 +267,7 @@ struct PlanDocument {
   uint64_t version = 0;           // 0 = none
   uint64_t version_in_force = 0;  // 0 = none yet
   std::string run_id;
+  std::vector<uint64_t> kept_versions;  // as PastPlan takes them; rising
 };
 
 struct ApplyPlanOptions {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "daemon/app/node_orders.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
@@ -23,8 +24,7 @@ constexpr absl::Duration kDiskPatience = absl::Seconds(1);
 
 absl::Status TakesNoRecords() {
   return absl::FailedPreconditionError(
-      "this node is insecure and takes no signed records; set `security: tls` "
-      "and give it a certificate");
+      "this node is on no network and takes no records");
 }
 
 absl::Status GoingDown() {
@@ -44,6 +44,7 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
       log_(log),
       started_(loop.Now()),
       keeper_(std::move(keeper)),
+      archive_(options_.files),
       plans_(options_.self, options_.limits, loop, node, learners, keeper_, log,
              options_.steps, [this] { OnPlanSet(); }),
       addresses_(options_.peers, loop, node, keeper_),
@@ -90,6 +91,7 @@ void ControlBackend::Publish() {
         },
         [] {});
   }
+  if (options_.orders != nullptr) options_.orders->Tick(status);
   const absl::MutexLock lock(&mutex_);
   status_ = std::move(status);
 }
@@ -99,7 +101,11 @@ control::VersionInfo ControlBackend::Version() {
   info.version = kVersion;
   info.node = options_.self;
   info.libraries = learners_.Libraries();
-  if (options_.security != nullptr) info.cluster = options_.security->cluster();
+  if (options_.security != nullptr) {
+    info.cluster = options_.security->cluster();
+  } else {
+    info.insecure_cluster = options_.cluster;
+  }
   return info;
 }
 
@@ -136,6 +142,25 @@ control::PlanDocument ControlBackend::Plan() {
   document.run_id = known->run_id;
   const absl::MutexLock lock(&mutex_);
   document.version_in_force = status_.plan_version;
+  document.kept_versions = archive_.Versions();
+  return document;
+}
+
+absl::StatusOr<control::PlanDocument> ControlBackend::PastPlan(
+    uint64_t version) {
+  control::PlanDocument document = Plan();
+  if (version == document.version && version != 0) return document;
+  const auto past = archive_.Find(version);
+  if (past == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "this node keeps no plan of version ", version, "; it keeps ",
+        document.kept_versions.empty()
+            ? "none"
+            : absl::StrJoin(document.kept_versions, ", ")));
+  }
+  document.yaml = past->text;
+  document.version = past->version;
+  document.run_id = past->run_id;
   return document;
 }
 
@@ -186,8 +211,8 @@ void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
 
 absl::StatusOr<control::ApplyPlanResult> ControlBackend::TakePlan(
     const control::ApplyPlanOptions& options) {
-  return options.record.empty() ? plans_.Apply(options, "plan")
-                                : options_.orders->ApplyPlan(options);
+  return options_.orders == nullptr ? plans_.Apply(options, "plan")
+                                    : options_.orders->ApplyPlan(options);
 }
 
 void ControlBackend::OnPlanSet() {
@@ -198,6 +223,7 @@ void ControlBackend::OnPlanSet() {
     start = node_.plan()->run_id == owed_run_;
     owed_run_.clear();
   }
+  KeepPlan();
   if (start) {
     const absl::Status started = node_.Start();
     log_.Keep(started.ok() ? config::LogLevel::kInfo : config::LogLevel::kError,
@@ -207,6 +233,21 @@ void ControlBackend::OnPlanSet() {
                            started.ok() ? "it goes on" : started.message()));
   }
   Publish();
+}
+
+void ControlBackend::KeepPlan() {
+  setup_.Run(
+      [this] {
+        const auto known = keeper_.known();
+        if (known->text.empty()) return;
+        const absl::Status kept = archive_.Keep(known);
+        if (!kept.ok()) {
+          log_.Error("store", absl::StrCat("the plan is not kept for a "
+                                           "rollback: ",
+                                           kept.message()));
+        }
+      },
+      [] {});
 }
 
 void ControlBackend::GetData(std::string yaml, control::Begin begin,

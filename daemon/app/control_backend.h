@@ -24,6 +24,7 @@
 #include "daemon/app/logger.h"
 #include "daemon/app/models/model_transfers.h"
 #include "daemon/app/models/publisher.h"
+#include "daemon/app/network/plan_archive.h"
 #include "daemon/app/plan_taker.h"
 #include "daemon/app/shared_keeper.h"
 #include "daemon/app/views/members_view.h"
@@ -41,15 +42,20 @@ class Security;
 struct BackendOptions {
   NodeId self;
   bool insecure = false;
-  // Null where security is off. Both outlive the backend.
+  // Null where security is off. It outlives the backend.
   Security* security = nullptr;
+  // Null: the node takes no records. It outlives the backend.
   Orders* orders = nullptr;
   // Null: there is none. It outlives the backend.
   runtime::Membership* membership = nullptr;
+  // For past plans; null: they are kept in memory alone. It outlives the
+  // backend.
+  ports::Files* files = nullptr;
   PlanLimits limits;
   PlanSteps steps;
   config::PublishSettings publish;
   std::vector<config::EffectiveSetting> settings;
+  std::string cluster;                      // of the settings
   std::vector<std::string> peer_addresses;  // bound
   std::vector<std::string> peers;           // dialled, from the settings
 };
@@ -74,8 +80,8 @@ class ControlBackend final : public control::Backend {
   absl::Status AdoptInitialPlan(const std::string& yaml,
                                 const std::string& file_name, bool start);
 
-  // From here on the network's signed orders are obeyed, first those that are
-  // on disk. Once, after the two above; not on the loop.
+  // From here on the network's orders are obeyed, first those that are on
+  // disk. Once, after the two above; not on the loop.
   void ObeyRecords();
 
   // Publishes a copy of the node's status. On the loop.
@@ -88,6 +94,7 @@ class ControlBackend final : public control::Backend {
       std::function<void(const control::TimedEvent&)> on_event) override;
   control::KeptEvents Events() override { return events_.Events(); }
   control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<control::PlanDocument> PastPlan(uint64_t version) override;
   void ApplyPlan(control::ApplyPlanOptions options,
                  control::Done<control::ApplyPlanResult> done) override;
   void GetData(std::string yaml, control::Begin begin,
@@ -138,6 +145,8 @@ class ControlBackend final : public control::Backend {
               control::Done<T> done);
   // The node has been given a plan, or refused one. On the loop.
   void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keeps the plan that was taken, for a rollback.
+  void KeepPlan();
   // On the setup thread.
   absl::StatusOr<control::ApplyPlanResult> TakePlan(
       const control::ApplyPlanOptions& options);
@@ -150,6 +159,7 @@ class ControlBackend final : public control::Backend {
   Logger& log_;
   const absl::Time started_;
   SharedKeeper keeper_;
+  PlanArchive archive_;
   PlanTaker plans_;
   AddressBook addresses_;
   ModelTransfers models_;

@@ -1,15 +1,13 @@
 #include "daemon/app/orders.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "daemon/app/network/record_list.h"
 #include "daemon/app/node_orders.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/records/record_content.h"
@@ -21,6 +19,8 @@ namespace {
 
 using control::RecordInfo;
 using records::RecordKind;
+using records::SignedRecordCodec;
+using records::UnsignedRecordCodec;
 using runtime::Record;
 using runtime::RecordBook;
 using runtime::RecordGossip;
@@ -40,36 +40,39 @@ uint64_t MarkOf(const std::string& hash) {
   return mark == 0 ? 1 : mark;
 }
 
-RecordInfo InfoOf(const ports::RecordId& id, const std::string& author,
-                  int64_t unix_nanos, const std::string& text, bool current) {
-  RecordInfo info;
-  info.kind = std::string(records::KindName(id.kind));
-  info.subject = id.subject;
-  info.counter = id.counter;
-  info.author = author;
-  info.signed_at = absl::FromUnixNanos(unix_nanos);
-  info.summary = text;
-  info.current = current;
-  info.body_sha256 = absl::BytesToHexString(id.hash);
-  return info;
-}
-
 }  // namespace
 
-Orders::Orders(NodeId self, Security& security, EventLoop& loop,
+Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
                ports::EventSink& events, std::function<void()> recheck)
-    : self_(std::move(self)),
+    : options_(std::move(options)),
       security_(security),
       loop_(loop),
       events_(events),
-      codec_(security.cluster(), [] { return absl::Now(); }),
-      recheck_(std::move(recheck)) {}
+      signed_(security == nullptr
+                  ? nullptr
+                  : std::make_unique<SignedRecordCodec>(
+                        security->cluster(), [] { return absl::Now(); })),
+      unsigned_(security != nullptr ? nullptr
+                                    : std::make_unique<UnsignedRecordCodec>(
+                                          options_.insecure_cluster)),
+      recheck_(std::move(recheck)),
+      plan_orders_(loop, events, options_.pauses, [this] { ObeyPhase(); }) {}
 
-absl::StatusOr<std::string> Orders::Load(RecordGossip& gossip) {
+const runtime::RecordJudge& Orders::judge() const {
+  if (signed_ != nullptr) return *signed_;
+  return *unsigned_;
+}
+
+absl::StatusOr<std::string> Orders::Load(RecordGossip& gossip,
+                                         runtime::Membership& membership) {
   gossip_ = &gossip;
-  codec_.SetBundle(security_.Bundle());
+  membership_ = &membership;
+  settings_labels_ = membership.facts().labels;
+  if (signed_ != nullptr) signed_->SetBundle(security_->Bundle());
   DFL_ASSIGN_OR_RETURN(std::string note, gossip.Load());
   RefreshBans();
+  TakeLabels();
+  Publish();
   return note;
 }
 
@@ -83,13 +86,15 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
     keeper_ = &keeper;
     setup_ = &setup;
     obeyed_ = obeyed;
-    const auto plan = records::NewestPlan(gossip_->book());
-    if (plan != nullptr) TakePlan(*plan);
+    plan_orders_.Connect(plans, setup);
+    TakeNewestPlan();
+    ObeyDrain();
     ObeyPhase();
   });
 }
 
 void Orders::Disconnect() {
+  plan_orders_.Disconnect();
   node_ = nullptr;
   plans_ = nullptr;
   keeper_ = nullptr;
@@ -98,18 +103,54 @@ void Orders::Disconnect() {
 
 void Orders::Recheck() {
   Publish();  // what lost against another record is in the history alone
-  const int64_t generation = security_.network().generation();
+  if (signed_ == nullptr) return;
+  const int64_t generation = security_->network().generation();
   if (generation == judged_generation_) return;
   judged_generation_ = generation;
-  codec_.SetBundle(security_.Bundle());
+  signed_->SetBundle(security_->Bundle());
   gossip_->TrustChanged();
+}
+
+void Orders::Tick(const runtime::NodeStatus& status) {
+  if (keeper_ == nullptr) return;
+  const size_t members = membership_->members().size();
+  if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
+  membership_->SetFacts(
+      own_facts_.Tell(membership_->facts(),
+                      OwnFacts::Now{status, labels_, draining_,
+                                    plan_orders_.fault(), keeper_->known()}));
 }
 
 // Orders that control brings.
 
 absl::StatusOr<control::ApplyPlanResult> Orders::ApplyPlan(
     const control::ApplyPlanOptions& options) {
-  DFL_ASSIGN_OR_RETURN(const Record record, codec_.Open(options.record));
+  return options.record.empty() ? ApplyDocument(options) : ApplyRecord(options);
+}
+
+absl::StatusOr<control::ApplyPlanResult> Orders::ApplyDocument(
+    const control::ApplyPlanOptions& options) {
+  DFL_ASSIGN_OR_RETURN(const control::ApplyPlanResult result,
+                       plans_->Apply(options, "plan"));
+  if (signed_ != nullptr || options.dry_run) return result;
+  const std::shared_ptr<const runtime::KeptPlan> known = keeper_->known();
+  DFL_ASSIGN_OR_RETURN(
+      const std::string record,
+      records::MakeUnsignedRecord(RecordKind::kPlan, "", known->version,
+                                  known->text, options_.insecure_cluster,
+                                  options.caller.name, absl::Now()));
+  bool there = false;
+  loop_.RunAndWait([&] {
+    const auto newest = records::NewestPlan(gossip_->book());
+    there = newest != nullptr && newest->content() == known->text;
+  });
+  if (!there) DFL_RETURN_IF_ERROR(Spread(record, known->version));
+  return result;
+}
+
+absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
+    const control::ApplyPlanOptions& options) {
+  DFL_ASSIGN_OR_RETURN(const Record record, judge().Open(options.record));
   if (!IsOf(record.id, RecordKind::kPlan)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a record of kind ", records::KindName(record.id.kind),
@@ -123,18 +164,27 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyPlan(
       plans_->ApplySigned(plan, record.id.counter, record.author,
                           PlanTaker::Order::kByVersion));
   if (options.dry_run) return result;
-  // The node has taken it; from here on it is passed on.
-  absl::StatusOr<RecordBook::Answer> answer =
-      absl::UnavailableError("the daemon is shutting down");
-  loop_.RunAndWait([&] { answer = gossip_->Offer(options.record); });
-  DFL_RETURN_IF_ERROR(answer.status());
-  // The same document, signed once more, may lose against its first signature.
-  if (*answer == RecordBook::Answer::kOlder && !result.unchanged) {
-    return absl::AbortedError(absl::StrCat(
-        "a newer plan than version ", record.id.counter,
-        " is known here; look at it (dflctl plan show) and try again"));
+  // The node has taken it; from here on it is passed on. The same document,
+  // given once more, may lose against its first record.
+  const absl::Status spread = Spread(options.record, record.id.counter);
+  if (!spread.ok() && !(absl::IsAborted(spread) && result.unchanged)) {
+    return spread;
   }
   return result;
+}
+
+absl::Status Orders::Spread(const std::string& bytes, uint64_t version) {
+  absl::StatusOr<RecordBook::Answer> answer =
+      absl::UnavailableError("the daemon is shutting down");
+  loop_.RunAndWait([&] {
+    answer = gossip_->Offer(bytes);
+    if (answer.ok() && *answer == RecordBook::Answer::kOlder) TakeNewestPlan();
+  });
+  DFL_RETURN_IF_ERROR(answer.status());
+  if (*answer != RecordBook::Answer::kOlder) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "a newer plan than version ", version,
+      " is known here; look at it (dflctl plan show) and try again"));
 }
 
 void Orders::PutRecord(std::string bytes,
@@ -160,70 +210,57 @@ std::vector<RecordInfo> Orders::List() const {
 }
 
 void Orders::Tell(control::DaemonStatus& status) const {
+  const std::string plan_fault = plan_orders_.fault();
+  if (!plan_fault.empty()) status.warnings.push_back(plan_fault);
   const absl::MutexLock lock(&mutex_);
   status.banned = banned_;
-  if (!ban_of_self_.empty()) status.warnings.push_back(ban_of_self_);
-  if (!plan_fault_.empty()) status.warnings.push_back(plan_fault_);
+  for (const std::string* warning : {&ban_of_self_, &draining_warning_}) {
+    if (!warning->empty()) status.warnings.push_back(*warning);
+  }
 }
 
 // Records that were taken.
 
 void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
   Publish();
-  if (IsOf(record.id, RecordKind::kBan)) {
-    RefreshBans();
-  } else if (IsOf(record.id, RecordKind::kPlan)) {
-    TakePlan(record);
-  } else {
-    ObeyPhase();
+  switch (static_cast<RecordKind>(record.id.kind)) {
+    case RecordKind::kPlan:
+      return TakeNewestPlan();
+    case RecordKind::kPhase:
+      return ObeyPhase();
+    case RecordKind::kBan:
+      return RefreshBans();
+    case RecordKind::kDrain:
+      return ObeyDrain();
+    case RecordKind::kLabels:
+      TakeLabels();
+      return ObeyPhase();
   }
 }
 
-void Orders::TakePlan(const Record& record) {
-  if (plans_ == nullptr) return;  // Connect does it
-  control::ApplyPlanOptions options;
-  options.yaml = std::string(record.content());
-  auto fault = std::make_shared<std::string>();
-  const uint64_t turn = ++plan_turn_;
-  setup_->Run(
-      [this, plans = plans_, turn, options, counter = record.id.counter,
-       author = record.author, fault] {
-        if (turn != plan_turn_) return;  // a newer one waits
-        const auto applied = plans->ApplySigned(options, counter, author,
-                                                PlanTaker::Order::kByRecord);
-        if (applied.ok()) return;
-        *fault = absl::StrCat("plan version ", counter, " of ", author,
-                              " is not taken up: ", applied.status().message());
-      },
-      [this, turn, fault] {
-        if (turn != plan_turn_) return;
-        SetPlanFault(*fault);
-        if (!fault->empty()) {
-          events_.Report(ports::RecordCame{false, NodeId(), *fault});
-        }
-        ObeyPhase();
-      });
-}
-
-void Orders::SetPlanFault(std::string fault) {
-  const absl::MutexLock lock(&mutex_);
-  plan_fault_ = std::move(fault);
+void Orders::TakeNewestPlan() {
+  const auto plan = records::NewestPlan(gossip_->book());
+  if (plan != nullptr) plan_orders_.Take(*plan);
 }
 
 void Orders::ObeyPhase() {
   if (node_ == nullptr || node_->plan() == nullptr) return;
   const std::optional<records::WantedPhase> wanted =
-      records::PhaseWantedOf(gossip_->book(), self_.name(), {});
+      records::PhaseWantedOf(gossip_->book(), options_.self.name(), labels_);
   if (!wanted.has_value() || wanted->run_id != node_->plan()->run_id) return;
   const uint64_t mark = MarkOf(wanted->hash);
   if (mark == obeyed_) return;
   obeyed_ = mark;
-  const NodeOrder given = Give(*node_, wanted->phase);
-  if (!given.status.ok()) {
+  // What drains does not train, and will remember the order.
+  const absl::Status given =
+      draining_ && wanted->phase == runtime::DesiredPhase::kTraining
+          ? absl::OkStatus()
+          : Give(*node_, wanted->phase).status;
+  if (!given.ok()) {
     events_.Report(ports::RecordCame{
         false, NodeId(),
         absl::StrCat("the order with counter ", wanted->counter,
-                     " cannot be obeyed: ", given.status.message())});
+                     " cannot be obeyed: ", given.message())});
   }
   auto saved = std::make_shared<absl::Status>();
   setup_->Run(
@@ -242,16 +279,69 @@ void Orders::ObeyPhase() {
       });
 }
 
+void Orders::ObeyDrain() {
+  if (node_ == nullptr) return;
+  const bool wanted =
+      records::DrainWantedOf(gossip_->book(), options_.self.name());
+  if (std::exchange(draining_, wanted) == wanted) return;
+  {
+    const absl::MutexLock lock(&mutex_);
+    draining_warning_ =
+        wanted ? absl::StrCat(
+                     "this node drains and does not train: it may be "
+                     "stopped, or takes part again after `dflctl node "
+                     "undrain ",
+                     options_.self.name(), "`")
+               : "";
+  }
+  if (!wanted) return GoOn();
+  const absl::Status halted =
+      Give(*node_, runtime::DesiredPhase::kPaused).status;
+  if (!halted.ok()) {
+    events_.Report(ports::RecordCame{
+        false, NodeId(),
+        absl::StrCat("the node cannot halt to drain: ", halted.message())});
+  }
+}
+
+void Orders::GoOn() {
+  auto desired = std::make_shared<runtime::DesiredPhase>();
+  setup_->Run(
+      [keeper = keeper_, desired] {
+        *desired = keeper->Do(
+            [](runtime::RunKeeper& kept) { return kept.desired_phase(); });
+      },
+      [this, desired] {
+        if (node_ == nullptr || draining_ || node_->plan() == nullptr ||
+            *desired != runtime::DesiredPhase::kTraining) {
+          return;
+        }
+        const absl::Status given = Give(*node_, *desired).status;
+        if (given.ok()) return;
+        events_.Report(
+            ports::RecordCame{false, NodeId(),
+                              absl::StrCat("the node cannot take part again: ",
+                                           given.message())});
+      });
+}
+
+void Orders::TakeLabels() {
+  labels_ = records::LabelsOf(gossip_->book(), options_.self.name())
+                .value_or(settings_labels_);
+}
+
 void Orders::RefreshBans() {
+  if (signed_ == nullptr) return;
   const std::vector<tls::Identity> banned = records::BannedBy(gossip_->book());
   std::vector<std::string> names;
   std::string ban_of_self;
   for (const tls::Identity& identity : banned) {
     names.push_back(tls::ToUri(identity));
-    if (identity.role == tls::Role::kNode && identity.name == self_.name()) {
+    if (identity.role == tls::Role::kNode &&
+        identity.name == options_.self.name()) {
       ban_of_self = absl::StrCat(
           "this node is banned: others refuse it until `dflctl peer unban ",
-          self_.name(), "`");
+          identity.name, "`");
     }
   }
   std::sort(names.begin(), names.end());
@@ -260,28 +350,14 @@ void Orders::RefreshBans() {
     banned_ = std::move(names);
     ban_of_self_ = std::move(ban_of_self);
   }
-  security_.network().SetBanned(banned);
-  codec_.SetBanned(banned);
+  security_->network().SetBanned(banned);
+  signed_->SetBanned(banned);
   Recheck();  // authors may be among them
   recheck_();
 }
 
 void Orders::Publish() {
-  std::vector<RecordInfo> list;
-  for (const RecordBook::Held& held : gossip_->book().current()) {
-    const Record& record = *held.record;
-    list.push_back(
-        InfoOf(record.id, record.author, record.unix_nanos, record.text, true));
-  }
-  for (const runtime::PastRecord& past : gossip_->book().history()) {
-    list.push_back(
-        InfoOf(past.id, past.author, past.unix_nanos, past.text, false));
-  }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const RecordInfo& a, const RecordInfo& b) {
-                     return std::tie(a.kind, a.subject, a.counter) <
-                            std::tie(b.kind, b.subject, b.counter);
-                   });
+  std::vector<RecordInfo> list = ListOf(gossip_->book());
   const absl::MutexLock lock(&mutex_);
   published_ = std::move(list);
 }

@@ -17,20 +17,20 @@ namespace {
 using runtime::KeptPlan;
 using runtime::RunKeeper;
 
-// A plan that was signed stands as it is.
+// A plan that came as a record stands as it is.
 absl::Status CheckComplete(const core::RunPlan& plan, uint64_t counter) {
   const char* missing = plan.run_id.empty() ? "run"
                         : plan.seed == 0    ? "seed"
                                             : nullptr;
   if (missing != nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the signed plan has no ", missing,
-                     "; sign a complete document: dflctl plan apply does"));
+        absl::StrCat("the record's plan has no ", missing,
+                     "; give a complete document: dflctl plan apply does"));
   }
   if (plan.version != counter) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the signed plan has version ", plan.version,
-        " and its record the counter ", counter, "; they must be the same"));
+        "the record's plan has version ", plan.version,
+        " and the record the counter ", counter, "; they must be the same"));
   }
   return absl::OkStatus();
 }

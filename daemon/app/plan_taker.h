@@ -64,7 +64,7 @@ class PlanTaker {
   // Where a plan stands among the others.
   enum class Order {
     kByVersion,  // it must have a higher version than the one that is known
-    kByRecord,   // it is the newest signed record
+    kByRecord,   // it is the newest record
   };
 
   // As control::Backend::ApplyPlan; `file_name` is what errors call the
@@ -75,14 +75,14 @@ class PlanTaker {
     return Take(options, {file_name, Order::kByVersion, 0, ""});
   }
 
-  // The same for the content of a signed record of that counter, in
+  // The same for the content of a record of that counter, in
   // `options.yaml`. Nothing is filled in: it must be complete, so that all
   // nodes take the same document.
   // Errors: as Apply; INVALID_ARGUMENT says what is missing.
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
       const control::ApplyPlanOptions& options, uint64_t counter,
       const std::string& author, Order order) ABSL_LOCKS_EXCLUDED(mutex_) {
-    return Take(options, {"the signed plan", order, counter, author});
+    return Take(options, {"the record's plan", order, counter, author});
   }
 
   // As control::Backend::GetData.
@@ -125,7 +125,7 @@ class PlanTaker {
   struct Source {
     std::string name;  // what errors call it
     Order order = Order::kByVersion;
-    uint64_t counter = 0;  // of its record; 0: it is not signed
+    uint64_t counter = 0;  // of its record; 0: it came as a document
     std::string author;    // of its record
   };
 
@@ -133,7 +133,7 @@ class PlanTaker {
       const control::ApplyPlanOptions& options, const Source& source)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The document as a checked plan; what it leaves open is filled in first,
-  // unless it is signed.
+  // unless it came as a record.
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
                                          const Source& source,
                                          uint64_t version) const;

@@ -114,14 +114,17 @@ absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
 
 // Who this node is to others, and whose orders it takes.
 absl::Status BuildSecurity(const config::NodeSettings& settings, Tree& tree) {
+  OrdersOptions orders;
+  orders.self = NodeId(settings.name);
   if (settings.security == config::Security::kInsecure) {
     tree.log.Warning("security", kInsecureText);
-    return absl::OkStatus();
+    orders.insecure_cluster = settings.cluster;
+  } else {
+    DFL_ASSIGN_OR_RETURN(tree.security,
+                         Security::Open(settings, tree.loop, tree.events));
   }
-  DFL_ASSIGN_OR_RETURN(tree.security,
-                       Security::Open(settings, tree.loop, tree.events));
   tree.orders = std::make_unique<Orders>(
-      NodeId(settings.name), *tree.security, tree.loop, tree.events,
+      std::move(orders), tree.security.get(), tree.loop, tree.events,
       [&tree] { tree.transport->RecheckPeers(absl::Now()); });
   return absl::OkStatus();
 }
@@ -138,12 +141,9 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   node.incarnation = transport.self.incarnation;
   node.transfers.max_inbound_per_peer = settings.limits.max_transfers_per_peer;
   node.transfers.max_answers_per_peer = settings.limits.max_transfers_per_peer;
-  runtime::RecordOptions records;
-  if (tree.orders) {
-    records.judge = &tree.orders->judge();
-    records.files = tree.files.get();
-    records.listener = tree.orders.get();
-  }
+  const runtime::RecordOptions records = {.judge = &tree.orders->judge(),
+                                          .files = tree.files.get(),
+                                          .listener = tree.orders.get()};
   tree.transport = std::make_unique<exchange::GrpcTransport>(
       tree.loop, std::move(transport));
   tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
@@ -152,7 +152,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
     tree.node = std::make_unique<runtime::LinkedNode>(
         node, tree.loop, *tree.transport, *tree.worker, tree.events, records);
     // Before anybody can connect: bans hold from the start.
-    if (tree.orders) note = tree.orders->Load(tree.node->records());
+    note = tree.orders->Load(tree.node->records(), tree.node->membership());
   });
   if (!note.ok()) return Annotate(note.status(), settings.state_dir);
   if (!note->empty()) tree.log.Warning("store", *note);
@@ -167,6 +167,8 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.insecure = tree.security == nullptr;
   backend.security = tree.security.get();
   backend.orders = tree.orders.get();
+  backend.files = tree.files.get();
+  backend.cluster = settings.cluster;
   backend.membership = &tree.node->membership();
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
@@ -192,7 +194,6 @@ absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
 // Looks at certificates and at live links, for ever.
 void WatchSecurity(Tree& tree) {
   if (!tree.security) return;
-  tree.backend->ObeyRecords();
   tree.loop.RunAndWait([&tree] {
     tree.security->Watch([&tree] {
       const absl::Time now = absl::Now();
@@ -290,6 +291,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
     }
   });
   DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
+  tree.backend->ObeyRecords();
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);

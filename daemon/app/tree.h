@@ -40,8 +40,7 @@ struct Tree {
   store::NodeStateCodec codec;
   EventLoop loop;
   EventHub events;
-  // Null with `security: insecure`.
-  std::unique_ptr<Security> security;
+  std::unique_ptr<Security> security;  // null with `security: insecure`
   std::unique_ptr<Orders> orders;
   std::unique_ptr<exchange::GrpcTransport> transport;
   std::vector<std::string> bound;  // addresses for peers

@@ -56,6 +56,9 @@ struct VersionInfo {
   std::vector<std::string> libraries;  // "torch 2.6.0"
   // The network whose orders must be signed; "": the node is insecure.
   std::string cluster;
+  // The network whose orders are not signed, "" for one without a name; of
+  // insecure nodes.
+  std::string insecure_cluster;
 };
 
 struct DaemonStatus {
@@ -80,6 +83,8 @@ struct PlanDocument {
   uint64_t version = 0;           // 0 = none
   uint64_t version_in_force = 0;  // 0 = none yet
   std::string run_id;
+  // Of the documents that PastPlan has, rising.
+  std::vector<uint64_t> kept_versions;
 };
 
 struct ApplyPlanOptions {
@@ -320,6 +325,9 @@ class Backend {
   virtual KeptEvents Events() = 0;
 
   virtual PlanDocument Plan() = 0;
+  // A document that the node took before; the newest one under its version.
+  // Errors: NOT_FOUND names those that it keeps.
+  virtual absl::StatusOr<PlanDocument> PastPlan(uint64_t version) = 0;
 
   // Checks the document as a whole and adopts it at the next boundary. A dry
   // run only checks it. An empty run id or seed is filled in here, but not in
@@ -357,7 +365,8 @@ class Backend {
   //                        or cluster, does not entitle it; or the author is
   //                        banned.
   //   ABORTED              a newer record of its kind and subject is here.
-  //   FAILED_PRECONDITION  this node is insecure and takes no records.
+  //   FAILED_PRECONDITION  it is signed and this node insecure, or the node
+  //                        takes no records.
   virtual void PutRecord(std::string record, Caller caller,
                          Done<PutRecordResult> done) = 0;
   // Those that count, and the newest of the others, by kind and counter.

@@ -71,7 +71,7 @@ struct MemberFacts {
   Pace pace = Pace::kLan;
   uint64_t memory = 0;  // PeerIdentity::incarnation
   // The plan in force: its version, and the first 8 bytes of the hash of its
-  // record. 0: none.
+  // document. 0: none.
   uint64_t plan_version = 0;
   uint64_t plan_hash = 0;
 

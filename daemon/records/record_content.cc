@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "daemon/base/check.h"
 #include "daemon/base/ids.h"
+#include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/ports/frames.h"
 #include "dfl/record/v1/record.pb.h"
@@ -259,6 +260,15 @@ absl::StatusOr<LabelsOrder> ParseLabelsOrder(absl::string_view content) {
     order.labels[label.key()] = label.value();
   }
   return order;
+}
+
+uint64_t PlanMark(absl::string_view yaml) {
+  const std::string hash = absl::HexStringToBytes(Sha256Hex(yaml));
+  uint64_t mark = 0;
+  for (size_t i = 0; i < sizeof(mark); ++i) {
+    mark = mark << 8 | static_cast<uint8_t>(hash[i]);
+  }
+  return mark == 0 ? 1 : mark;
 }
 
 std::string Summary(int32_t kind, absl::string_view content) {

@@ -80,6 +80,10 @@ absl::StatusOr<BanOrder> ParseBanOrder(absl::string_view content);
 absl::StatusOr<DrainOrder> ParseDrainOrder(absl::string_view content);
 absl::StatusOr<LabelsOrder> ParseLabelsOrder(absl::string_view content);
 
+// What a member says of the plan that it has: the first 8 bytes of the SHA-256
+// of its document, as a record holds it. Never 0.
+uint64_t PlanMark(absl::string_view yaml);
+
 // What a record says in a few words, on one line: "paused: box-1, box-2",
 // "banned: stolen". The content must be valid.
 std::string Summary(int32_t kind, absl::string_view content);

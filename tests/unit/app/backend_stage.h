@@ -4,6 +4,7 @@
 #ifndef DFL_TESTS_UNIT_APP_BACKEND_STAGE_H_
 #define DFL_TESTS_UNIT_APP_BACKEND_STAGE_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -89,7 +90,7 @@ class FakeLearners final : public LearnerFactory {
       const core::ModelSpec& /*spec*/, const core::DataContract& contract,
       int64_t /*batch_size*/) override {
     if (on_build) on_build();
-    if (!failure.ok()) return failure;
+    if (!failure.ok() && !mended_) return failure;
     ++built;
     built_for = contract;
     return std::make_unique<GatedLearner>(parameters, tensors, on_gradient);
@@ -101,6 +102,9 @@ class FakeLearners final : public LearnerFactory {
     return absl::InvalidArgumentError("there is none");
   }
   std::vector<std::string> Libraries() const override { return {"fake 1"}; }
+
+  // `failure` has gone; while the daemon runs.
+  void Mend() { mended_ = true; }
 
   // A regression on two features.
   static core::DataOffer SampleOffer() {
@@ -121,6 +125,9 @@ class FakeLearners final : public LearnerFactory {
   absl::Status failure;
   std::function<void()> on_gradient;
   std::function<void()> on_build;
+
+ private:
+  std::atomic<bool> mended_{false};
 };
 
 // A disk that writes nothing while it is held.
@@ -159,13 +166,15 @@ class SlowDisk final : public ports::Files {
 // One start of a daemon on `disk`, between its constructor and its destructor.
 class BackendStage {
  public:
-  // `secured`: settings of a node with `security: tls`; null: it is insecure.
+  // `secured`: settings of a node with `security: tls`; null: it is insecure,
+  // and takes records where `insecure_records` says so.
   // Its records have a disk of their own, for the loop writes them and another
   // thread writes all else.
   BackendStage(ports::Files& disk, FakeLearners& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
-               simports::SimFiles* records_disk = nullptr)
+               simports::SimFiles* records_disk = nullptr,
+               bool insecure_records = false)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(log_),
@@ -179,17 +188,22 @@ class BackendStage {
       auto security = Security::Open(*secured, loop_, events_);
       EXPECT_TRUE(security.ok()) << security.status();
       security_ = *std::move(security);
-      orders_ = std::make_unique<Orders>(node.self, *security_, loop_, events_,
-                                         [] {});
-      records = {&orders_->judge(), records_disk, orders_.get()};
       options.security = security_.get();
+    }
+    if (secured != nullptr || insecure_records) {
+      OrdersOptions orders;
+      orders.self = node.self;
+      orders.pauses = {absl::Milliseconds(20), absl::Milliseconds(20)};
+      orders_ = std::make_unique<Orders>(std::move(orders), security_.get(),
+                                         loop_, events_, [] {});
+      records = {&orders_->judge(), records_disk, orders_.get()};
       options.orders = orders_.get();
     }
     loop_.RunAndWait([&] {
       node_ = std::make_unique<runtime::LinkedNode>(node, loop_, transport_,
                                                     worker_, events_, records);
       if (orders_ != nullptr) {
-        EXPECT_TRUE(orders_->Load(node_->records()).ok());
+        EXPECT_TRUE(orders_->Load(node_->records(), node_->membership()).ok());
       }
     });
     options.membership = &node_->membership();
@@ -208,6 +222,15 @@ class BackendStage {
   // It goes before the node does.
   void EndBackend() { backend_.reset(); }
   Security& security() { return *security_; }
+  // What it tells all members.
+  ports::MemberFacts Facts() {
+    ports::MemberFacts facts;
+    loop_.RunAndWait([&] {
+      backend_->Publish();
+      facts = node_->membership().facts();
+    });
+    return facts;
+  }
 
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
       const std::string& record) {

@@ -350,7 +350,22 @@ class FakeBackend : public Backend {
     return std::make_unique<FakeSubscription>(*this, next_listener_++);
   }
 
-  PlanDocument Plan() override { return plan(); }
+  PlanDocument Plan() override {
+    PlanDocument document = plan();
+    const absl::MutexLock lock(&mutex_);
+    for (const auto& [version, past] : past_plans_) {
+      document.kept_versions.push_back(version);
+    }
+    return document;
+  }
+  absl::StatusOr<PlanDocument> PastPlan(uint64_t version) override {
+    const absl::MutexLock lock(&mutex_);
+    const auto found = past_plans_.find(version);
+    if (found == past_plans_.end()) {
+      return absl::NotFoundError("this node keeps no plan of that version");
+    }
+    return found->second;
+  }
 
   // Takes the content of a record as it is; no signature is checked.
   void ApplyPlan(ApplyPlanOptions options,
@@ -639,7 +654,8 @@ class FakeBackend : public Backend {
     }
     if (!options.record.empty()) records_.push_back(options.record);
     result.unchanged = options.yaml == plan_.yaml;
-    plan_ = {options.yaml, plan->version, plan->version, plan->run_id};
+    plan_ = {options.yaml, plan->version, plan->version, plan->run_id, {}};
+    past_plans_[plan->version] = plan_;
     if (no_boundary_) {
       plan_.version_in_force = status_.node.plan_version;
       status_.node.pending_plan_version = plan->version;
@@ -656,6 +672,7 @@ class FakeBackend : public Backend {
   std::vector<std::string> asked_ ABSL_GUARDED_BY(mutex_);
   DaemonStatus status_ ABSL_GUARDED_BY(mutex_);
   PlanDocument plan_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, PlanDocument> past_plans_ ABSL_GUARDED_BY(mutex_);
   std::string cluster_ ABSL_GUARDED_BY(mutex_);
   std::vector<RecordInfo> listed_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> records_ ABSL_GUARDED_BY(mutex_);
