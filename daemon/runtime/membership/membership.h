@@ -102,6 +102,10 @@ class Membership
   // in any table afterwards, and takes no part in membership any more.
   void Leave();
 
+  // How far this node doubts its own judgement of others: 0, not at all, to
+  // kWorstHealth.
+  int health() const { return detector_ ? detector_->health().score() : 0; }
+
   // What is answered to questions of `topic`. Without an Answer the answer is
   // an error.
   void SetAnswer(int32_t topic, Answer answer);
