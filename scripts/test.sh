@@ -7,7 +7,8 @@
 #                   says what each is. The build is in build/NAME.
 #   --labels A,B    builds and runs only the tests that carry one of these
 #                   labels: unit, golden, threaded.
-#   --all           also the tests labelled `large` (gigabytes, minutes).
+#   --all           also the tests labelled `large` (gigabytes, minutes) and
+#                   `network` (dozens of daemons, a quarter of an hour).
 #   --no-install    asks no package manager; the build then tells what it lacks.
 #
 # Needs root or sudo only to install packages. Exit code: 0 all tests passed,
@@ -17,7 +18,7 @@
 preset=dev
 install=1
 targets=()
-choice=(--label-exclude '^large$')
+choice=(--label-exclude '^(large|network)$')
 while (($#)); do
   case "$1" in
     -h | --help) show_help && exit 0 ;;
