@@ -20,12 +20,6 @@ if(DFL_SANITIZE MATCHES "thread")
     ignore_noninstrumented_modules=1 report_thread_leaks=0
     "external_symbolizer_path=${DFL_ADDR2LINE}"
     "suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
-  # The order that absl's locks make, told to ThreadSanitizer: in tests, and in
-  # the programs that they start.
-  add_library(dfl_tsan_absl OBJECT
-    "${CMAKE_SOURCE_DIR}/tests/support/tsan_absl.cc")
-  target_link_libraries(dfl_tsan_absl PUBLIC
-    dfl_options absl::synchronization ${CMAKE_DL_LIBS})
 endif()
 if(DFL_SANITIZE)
   add_compile_options(-fsanitize=${DFL_SANITIZE} -fno-omit-frame-pointer)
@@ -33,6 +27,14 @@ if(DFL_SANITIZE)
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
   add_link_options(-fsanitize=${DFL_SANITIZE})
+endif()
+if(DFL_SANITIZE MATCHES "thread")
+  # The order that absl's locks make, told to ThreadSanitizer: in tests, and in
+  # the programs that they start.
+  add_library(dfl_tsan_absl OBJECT
+    "${CMAKE_SOURCE_DIR}/tests/support/tsan_absl.cc")
+  target_link_libraries(dfl_tsan_absl PUBLIC
+    dfl_options absl::synchronization ${CMAKE_DL_LIBS})
 endif()
 
 function(dfl_room)
