@@ -154,11 +154,7 @@ void Membership::OnFrame(const NodeId& from, ports::ProbeAckFrame frame) {
   if (!active() || !paths_.Take(from, frame)) return;
   if (!frame.receipt && frame.route.origin == from) {
     news_->OnTableDigest(from, frame.digest);
-    // It lives, and may not know that it is to refute something.
-    const Member* member = table_.Find(from);
-    if (member != nullptr && member->state != ports::MemberState::kAlive) {
-      news_->TellOne(from, from);
-    }
+    LetRefute(from);
   }
   detector_->OnAck(frame);
 }
@@ -202,9 +198,18 @@ void Membership::OnSuspicionOver(const NodeId& node) {
 
 void Membership::OnPeriod() { Forget(); }
 
+// It lives, and may not know that it is to refute something.
+void Membership::LetRefute(const NodeId& peer) {
+  const Member* member = table_.Find(peer);
+  if (member != nullptr && member->state != ports::MemberState::kAlive) {
+    news_->TellOne(peer, peer);
+  }
+}
+
 void Membership::OnPeerUp(const NodeId& peer, bool /*restarted*/) {
   if (!active()) return;
   news_->OnPeerUp(peer);
+  LetRefute(peer);
   detector_->OnPeerUp(peer);
 }
 

@@ -154,6 +154,8 @@ class Membership
                     std::optional<ports::MemberState> before);
   // Tells all what this node says of itself now.
   void TellOwn();
+  // Tells a linked peer what it is thought to be, unless that is alive.
+  void LetRefute(const NodeId& peer);
   void Forget();
 
   const MembershipOptions options_;

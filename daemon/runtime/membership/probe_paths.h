@@ -31,8 +31,9 @@ class ProbePaths {
   virtual absl::Status Send(ports::ProbeAckFrame frame) = 0;
 
   // Whether a frame that came from the linked peer `from` is for this node.
-  // One for another node is passed on, or dropped; the origin of a probe gets a
-  // receipt of the first who passes it on.
+  // One for another node is passed on, or dropped. The origin of a probe gets a
+  // receipt of the first who is to pass it on, whether that is possible or not:
+  // it says that the origin was heard.
   virtual bool Take(const NodeId& from, ports::ProbeFrame& frame) = 0;
   virtual bool Take(const NodeId& from, ports::ProbeAckFrame& frame) = 0;
 };
@@ -61,9 +62,8 @@ class DirectPaths final : public ProbePaths {
     receipt.number = frame.number;
     receipt.receipt = true;
     const bool first = frame.route.hops == 0;
-    if (PassOn(from, frame) && first) {
-      (void)links_.Send(from, std::move(receipt));
-    }
+    PassOn(from, frame);
+    if (first) (void)links_.Send(from, std::move(receipt));
     return false;
   }
   bool Take(const NodeId& from, ports::ProbeAckFrame& frame) override {
@@ -74,10 +74,10 @@ class DirectPaths final : public ProbePaths {
 
  private:
   template <typename F>
-  bool PassOn(const NodeId& from, F& frame) {
+  void PassOn(const NodeId& from, F& frame) {
     const NodeId target = frame.route.target;
-    if (target == from || ++frame.route.hops > ports::kMaxHops) return false;
-    return links_.Send(target, std::move(frame)).ok();
+    if (target == from || ++frame.route.hops > ports::kMaxHops) return;
+    (void)links_.Send(target, std::move(frame));
   }
 
   const NodeId self_;
