@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/backend.h"
+#include "daemon/control/event_proto.h"
 #include "daemon/control/member_proto.h"
 #include "dfl/record/v1/record.pb.h"
 
@@ -235,6 +236,11 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     model_file_ = std::move(bytes);
   }
+  // How many events were forgotten before those that Emit adds.
+  void SetForgottenEvents(int64_t count) {
+    absl::MutexLock lock(&mutex_);
+    kept_events_.forgotten = count;
+  }
   void SetMembers(MemberTable members) {
     absl::MutexLock lock(&mutex_);
     members_ = std::move(members);
@@ -265,7 +271,10 @@ class FakeBackend : public Backend {
     std::vector<std::function<void(const TimedEvent&)>> listeners;
     {
       absl::MutexLock lock(&mutex_);
-      kept_events_.events.push_back({absl::FromUnixSeconds(1700000000), event});
+      if (IsWatched(event)) {
+        kept_events_.events.push_back(
+            {absl::FromUnixSeconds(1700000000), event});
+      }
       for (const auto& [id, listener] : listeners_) {
         listeners.push_back(listener);
       }
