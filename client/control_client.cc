@@ -271,7 +271,7 @@ class GrpcControlClient : public ControlClient {
       std::function<absl::Status(absl::string_view data, int64_t total_bytes)>
           write) override {
     pb::BeginExportRequest begin;
-    begin.set_format(ToProto(format));
+    begin.set_format(OnWire(format));
     pb::BeginExportResponse opened;
     absl::Status status = calls_.Once(&Stub::BeginExport, begin, opened);
     if (!status.ok()) return status;
@@ -305,7 +305,7 @@ class GrpcControlClient : public ControlClient {
           read,
       const ImportOptions& options) override {
     pb::BeginImportRequest begin;
-    begin.set_format(ToProto(format));
+    begin.set_format(OnWire(format));
     begin.set_total_bytes(total_bytes);
     for (const std::string& pattern : options.only) begin.add_only(pattern);
     begin.set_init_missing(options.init_missing);
@@ -366,7 +366,7 @@ class GrpcControlClient : public ControlClient {
     const std::string token_;
   };
 
-  static pb::ModelFormat ToProto(ModelFormat format) {
+  static pb::ModelFormat OnWire(ModelFormat format) {
     return format == ModelFormat::kTorchScript ? pb::MODEL_FORMAT_TORCHSCRIPT
                                                : pb::MODEL_FORMAT_SAFETENSORS;
   }
