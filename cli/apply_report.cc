@@ -57,9 +57,17 @@ std::string FactsText(const client::ModelFacts& facts) {
 
 void ReportApplied(Context& context,
                    const std::vector<Answer<client::ApplyPlanResult>>& answers,
-                   bool dry_run) {
+                   bool dry_run, const std::optional<Adoption>& adoption) {
   Json json = Context::TargetsJson<client::ApplyPlanResult>(answers, FillJson);
   json["dry_run"] = dry_run;
+  if (adoption.has_value()) {
+    json["adopted"] = adoption->adopted;
+    json["not_adopted"] = Json::array();
+    for (const NotAdopted& missing : adoption->missing) {
+      json["not_adopted"].push_back(
+          Json{{"node", missing.node}, {"reason", missing.why}});
+    }
+  }
   context.Print(json, [&] {
     std::string out;
     for (const auto& answer : answers) {
@@ -71,6 +79,11 @@ void ReportApplied(Context& context,
                                          : " taken",
                       "\n");
       if (result.facts.has_value()) out += FactsText(*result.facts);
+    }
+    if (adoption.has_value() && adoption->adopted > 0) {
+      absl::StrAppend(&out, "in force on ", adoption->adopted, " of ",
+                      adoption->adopted + adoption->missing.size(),
+                      " members\n");
     }
     return out;
   });

@@ -20,11 +20,16 @@ void AddWatch(CLI::App& app, Chosen& chosen);
 void AddGet(CLI::App& app, Chosen& chosen);
 void AddSet(CLI::App& app, Chosen& chosen);
 void AddPlan(CLI::App& app, Chosen& chosen);
+// history, rollback and diff, below `plan`.
+void AddPlanHistory(CLI::App& plan, Chosen& chosen);
 void AddTrain(CLI::App& app, Chosen& chosen);
 void AddAlgorithm(CLI::App& app, Chosen& chosen);
 void AddTopology(CLI::App& app, Chosen& chosen);
 void AddParticipation(CLI::App& app, Chosen& chosen);
 void AddPeriod(CLI::App& app, Chosen& chosen);
+void AddNode(CLI::App& app, Chosen& chosen);
+// drain, undrain and label, below `node`.
+void AddNodeOrders(CLI::App& node, Chosen& chosen);
 void AddPeer(CLI::App& app, Chosen& chosen);
 void AddRecord(CLI::App& app, Chosen& chosen);
 void AddModel(CLI::App& app, Chosen& chosen);

@@ -64,6 +64,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddTopology(app, chosen);
   AddParticipation(app, chosen);
   AddPeriod(app, chosen);
+  AddNode(app, chosen);
   AddPeer(app, chosen);
   AddRecord(app, chosen);
   AddModel(app, chosen);

@@ -1,5 +1,5 @@
-// dflctl train start|pause|resume|stop: of the targets, or with --network as a
-// signed order to nodes that need not be targets.
+// dflctl train start|pause|resume|stop: of the targets, or as an order to the
+// network: to all nodes, or to those that a name or a label selects.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +22,12 @@ using client::TrainAction;
 struct TrainCommand {
   bool network = false;
   std::vector<std::string> nodes;
+  std::vector<std::string> labels;
+
+  // Rather than to the targets alone.
+  bool to_network() const {
+    return network || !nodes.empty() || !labels.empty();
+  }
 };
 
 ExitCode TrainTargets(Context& context, TrainAction action) {
@@ -59,6 +65,8 @@ runtime::DesiredPhase WantedOf(TrainAction action) {
 
 void WarnOfStrangers(Context& context, const core::RunPlan& plan,
                      const std::vector<std::string>& nodes) {
+  // Who takes part may follow who is there.
+  if (plan.members.empty()) return;
   for (const std::string& node : nodes) {
     bool member = false;
     for (const core::MemberSpec& spec : plan.members) {
@@ -71,25 +79,30 @@ void WarnOfStrangers(Context& context, const core::RunPlan& plan,
 }
 
 ExitCode TrainNetwork(Context& context, TrainAction action,
-                      const std::vector<std::string>& nodes) {
-  for (const std::string& node : nodes) {
+                      const TrainCommand& command) {
+  for (const std::string& node : command.nodes) {
     const absl::Status valid = ValidateNodeName(node);
     if (!valid.ok()) return context.Usage(Annotate(valid, "--node"));
   }
-  const absl::StatusOr<Signer> signer = RequireSigner(
-      context, "leave --network out, and name every node with --target");
+  for (const std::string& label : command.labels) {
+    const absl::Status valid = records::ValidateLabel(label);
+    if (!valid.ok()) return context.Usage(Annotate(valid, "--label"));
+  }
+  const absl::StatusOr<Signer> signer = Signer::ForTargets(context);
   if (!signer.ok()) return context.Fail(signer.status());
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  WarnOfStrangers(context, *fleet.plan, nodes);
+  WarnOfStrangers(context, *fleet.plan, command.nodes);
   records::PhaseOrder order;
   order.phase = WantedOf(action);
-  order.nodes = nodes;
+  order.nodes = command.nodes;
+  order.labels = command.labels;
   order.run_id = fleet.plan->run_id;
   return SignAndPut(context, *signer, records::RecordKind::kPhase, "",
                     records::ToContent(order), [&](Json& entry) {
-                      entry["nodes"] = nodes;
+                      entry["nodes"] = command.nodes;
+                      entry["labels"] = command.labels;
                       entry["run_id"] = order.run_id;
                     });
 }
@@ -104,19 +117,22 @@ void AddTrain(CLI::App& app, Chosen& chosen) {
   auto parsed = std::make_shared<TrainCommand>();
   const auto add = [&](const char* name, const char* help, TrainAction action) {
     CLI::App* command = AddCommand(*noun, name, help, "--network");
-    CLI::Option* network = command->add_flag(
-        "--network", parsed->network,
-        "A signed order to all nodes of the network, which they pass on; "
-        "without it only the targets obey");
+    command->add_flag("--network", parsed->network,
+                      "An order to all nodes of the network, which they pass "
+                      "on; without it only the targets obey");
     command
         ->add_option("--node", parsed->nodes,
-                     "With --network: these nodes only, a,b")
-        ->delimiter(',')
-        ->needs(network);
+                     "An order to these nodes of the network: a,b")
+        ->delimiter(',');
+    command
+        ->add_option("--label", parsed->labels,
+                     "An order to the nodes that have one of these labels: "
+                     "site=north,site=south")
+        ->delimiter(',');
     command->callback([&chosen, parsed, action] {
       chosen = [parsed, action](Context& context) {
-        return parsed->network ? TrainNetwork(context, action, parsed->nodes)
-                               : TrainTargets(context, action);
+        return parsed->to_network() ? TrainNetwork(context, action, *parsed)
+                                    : TrainTargets(context, action);
       };
     });
   };

@@ -3,12 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/exit_codes.h"
 #include "daemon/config/plan_yaml.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace dfl::cli {
 namespace {
 
+using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -146,7 +148,8 @@ TEST_F(PlanCommand, TopologyIsSetOnAllAndWaitedFor) {
   EXPECT_EQ(set.code, 0) << set.err;
   EXPECT_EQ(set.out,
             "unix:FOLDER/box-1.sock: plan version 2 taken\n"
-            "unix:FOLDER/box-2.sock: plan version 2 taken\n");
+            "unix:FOLDER/box-2.sock: plan version 2 taken\n"
+            "in force on 4 of 4 members\n");
   for (control::FakeBackend* daemon : {a_, b_}) {
     EXPECT_EQ(PlanOf(*daemon).version, 2u);
     EXPECT_EQ(PlanOf(*daemon).topology.kind, "ring");
@@ -275,6 +278,76 @@ TEST_F(PlanCommand, WaitEndsInATimeoutWhenANodeDoesNotTakeItUp) {
   EXPECT_THAT(late.out, HasSubstr("box-1.sock: plan version 2 taken"));
   EXPECT_THAT(late.err, HasSubstr("box-2.sock: took plan version 2, but it is "
                                   "not in force after 300ms"));
+}
+
+TEST_F(PlanCommand, WaitNamesTheMembersThatHaveNotAdoptedThePlan) {
+  ApplyToTwo();
+  a_->SetMembers(control::SampleMembers());
+  const Result some = Run({"topology", "set", "ring", "--wait",
+                           "--wait-timeout=300ms", "-o", "json"});
+  EXPECT_EQ(some.code, kTimeout) << "nobody has it";
+  EXPECT_THAT(some.err, HasSubstr("box-1 has not adopted it: member; plan "
+                                  "version 2 is in force"))
+      << "another document of that version";
+  EXPECT_THAT(some.err, HasSubstr("box-2 has not adopted it: degraded: the "
+                                  "model's file is missing"));
+  EXPECT_THAT(some.err, HasSubstr("does not answer at the moment"));
+  EXPECT_THAT(some.err, Not(HasSubstr("box-5"))) << "it is dead";
+  const json printed = json::parse(some.out);
+  EXPECT_EQ(printed["adopted"], 0);
+  ASSERT_EQ(printed["not_adopted"].size(), 4u);
+  EXPECT_EQ(printed["not_adopted"][1]["node"], "box-2");
+}
+
+TEST_F(PlanCommand, PastPlansAreListedShownComparedAndBroughtBack) {
+  ApplyToTwo();
+  const std::string first = a_->plan().yaml;
+  ASSERT_EQ(Run({"set", "batch_size=16"}).code, 0);
+  ASSERT_EQ(Run({"set", "batch_size=8"}).code, 0);
+  const Result history = Run({"plan", "history", "-o", "json"});
+  ASSERT_EQ(history.code, 0) << history.err;
+  const json plans = json::parse(history.out)["targets"][0]["plans"];
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(plans[0]["version"], 1);
+  EXPECT_EQ(plans[0]["kept"], true);
+  EXPECT_EQ(plans[0]["newest"], false);
+  EXPECT_EQ(plans[2]["newest"], true);
+  EXPECT_THAT(Run({"plan", "history"}).out, HasSubstr("replaced"));
+
+  EXPECT_EQ(Run({"plan", "show", "--version", "1"}).out, first);
+  EXPECT_EQ(Run({"plan", "show", "--version", "9"}).code, kFailed);
+
+  const Result diff = Run({"plan", "diff", "--from", "2"});
+  EXPECT_EQ(diff.code, 0) << diff.err;
+  EXPECT_THAT(diff.out, HasSubstr("-batch_size: 16"));
+  EXPECT_THAT(diff.out, HasSubstr("+batch_size: 8"));
+  const json none = json::parse(
+      Run({"plan", "diff", "--from", "3", "--to", "3", "-o", "json"}).out);
+  EXPECT_EQ(none["changed"], false);
+  EXPECT_EQ(Run({"plan", "diff"}).code, kUsage);
+
+  const Result back = Run({"plan", "rollback"});
+  ASSERT_EQ(back.code, 0) << back.err;
+  EXPECT_THAT(back.err, HasSubstr("brings back plan version 2"));
+  EXPECT_EQ(PlanOf(*a_).batch_size, 16);
+  EXPECT_EQ(PlanOf(*a_).version, 4u);
+  EXPECT_EQ(a_->plan().yaml, b_->plan().yaml);
+  const Result further = Run({"plan", "rollback", "1"});
+  ASSERT_EQ(further.code, 0) << further.err;
+  EXPECT_EQ(PlanOf(*b_).version, 5u);
+  EXPECT_NE(PlanOf(*b_).batch_size, 16);
+  EXPECT_EQ(Run({"plan", "rollback", "77"}).code, kFailed);
+}
+
+TEST_F(PlanCommand, ARollbackStaysInItsRun) {
+  ApplyToTwo();
+  ASSERT_EQ(
+      Run({"plan", "apply", WriteFile("new.yaml", kPlan), "--new-run"}).code,
+      0);
+  const Result back = Run({"plan", "rollback", "1"});
+  EXPECT_EQ(back.code, kFailed);
+  EXPECT_THAT(back.err, HasSubstr("a rollback stays in its run"));
+  EXPECT_EQ(PlanOf(*a_).version, 2u);
 }
 
 TEST_F(PlanCommand, TopologyMistakesAreUsageErrors) {

@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/base/sha256.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/backend.h"
 #include "daemon/control/event_proto.h"
@@ -244,6 +245,7 @@ class FakeBackend : public Backend {
   void SetMembers(MemberTable members) {
     absl::MutexLock lock(&mutex_);
     members_ = std::move(members);
+    members_adopt_ = false;
   }
   // What `node` answers to AskMember and PingMember from now on, instead of the
   // status SampleStatus(node).
@@ -665,6 +667,13 @@ class FakeBackend : public Backend {
     result.unchanged = options.yaml == plan_.yaml;
     plan_ = {options.yaml, plan->version, plan->version, plan->run_id, {}};
     past_plans_[plan->version] = plan_;
+    if (members_adopt_ && !no_boundary_) {
+      for (MemberInfo& member : members_.members) {
+        member.plan_version = plan->version;
+        member.plan_hash =
+            std::stoull(Sha256Hex(options.yaml).substr(0, 16), nullptr, 16);
+      }
+    }
     if (no_boundary_) {
       plan_.version_in_force = status_.node.plan_version;
       status_.node.pending_plan_version = plan->version;
@@ -695,6 +704,8 @@ class FakeBackend : public Backend {
   std::vector<PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
   KeptEvents kept_events_ ABSL_GUARDED_BY(mutex_);
   MemberTable members_ ABSL_GUARDED_BY(mutex_) = SampleMembers();
+  // The members of the sample have each plan in force at once.
+  bool members_adopt_ ABSL_GUARDED_BY(mutex_) = true;
   std::map<std::string, absl::StatusOr<std::string>> reports_
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> questions_ ABSL_GUARDED_BY(mutex_);
