@@ -15,7 +15,8 @@ using ports::TransferKind;
 Exchange::Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
                    Presence& presence, Links& links, ports::Loop& loop,
                    ports::Worker& worker, ports::EventSink& events,
-                   AskExchange::Listener& listener)
+                   AskExchange::Listener& listener,
+                   std::function<void(const NodeId&)> other_view)
     : own_(own),
       peers_(peers),
       rejections_(peers, events, links),
@@ -23,7 +24,8 @@ Exchange::Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
       asks_(own, peers, links, transfers_, rejections_, events, listener),
       pushes_(own, peers, links, transfers_, loop),
       mass_(own, peers, links, transfers_, rejections_, presence, loop),
-      far_models_(own, peers, loop, events) {}
+      far_models_(own, peers, loop, events),
+      other_view_(std::move(other_view)) {}
 
 void Exchange::StopAlgorithm() {
   asks_.Stop();
@@ -107,6 +109,9 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     return *std::move(wrong);
   }
   if (answer) return Lengths(begin.kind);
+  if (!own_.run.IsMember(from) || (push && !own_.run.MayPush(from))) {
+    other_view_(from);
+  }
   peers_.HearStep(from, begin.step);
   if (begin.kind == TransferKind::kMass) {
     if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
@@ -152,7 +157,7 @@ std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
                       "this node's algorithm has changed since the message was "
                       "announced"};
   }
-  if (!refused && !own_.run.IsMember(from)) {
+  if (!refused && !own_.run.MayTakePart(from)) {
     refused = Refusal{RefuseReason::kNotANeighbour,
                       "no member of this node's plan any more"};
   }

@@ -11,6 +11,7 @@
 #define DFL_RUNTIME_EXCHANGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,11 +39,14 @@ namespace dfl::runtime {
 
 class Exchange : private Transfers::Listener {
  public:
-  // All must outlive it.
-  Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
-           Presence& presence, Links& links, ports::Loop& loop,
-           ports::Worker& worker, ports::EventSink& events,
-           AskExchange::Listener& listener);
+  // `other_view` is told of a peer of our run that sends as a neighbour and is
+  // none here: it may know other members than we do. All must outlive it.
+  Exchange(
+      TransfersOptions options, OwnState& own, PeerTable& peers,
+      Presence& presence, Links& links, ports::Loop& loop,
+      ports::Worker& worker, ports::EventSink& events,
+      AskExchange::Listener& listener,
+      std::function<void(const NodeId&)> other_view = [](const NodeId&) {});
 
   Transfers& transfers() { return transfers_; }
   const Transfers& transfers() const { return transfers_; }
@@ -97,6 +101,7 @@ class Exchange : private Transfers::Listener {
   PushExchange pushes_;
   MassExchange mass_;
   FarModels far_models_;
+  const std::function<void(const NodeId&)> other_view_;
 };
 
 }  // namespace dfl::runtime

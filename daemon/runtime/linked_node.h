@@ -40,6 +40,8 @@ class LinkedNode {
     // The contracts come first: the node looks at a peer's state with them.
     router_.Connect(node_.contracts(), node_, node_.asks(), node_.pushes(),
                     node_.models(), records_, membership_);
+    node_.SetOtherView(
+        [this](const NodeId& peer) { membership_.Reconcile(peer); });
     router_.NoteFrames([this](const NodeId& from) { node_.OnSpeech(from); });
   }
 

@@ -30,7 +30,8 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       silence_(loop, *this,
                [this] { return own_.run.plan().deadline.exchange; }),
       exchange_(options_.transfers, own_, peers_, presence_, links, loop,
-                worker, events, first_model_),
+                worker, events, first_model_,
+                [this](const NodeId& peer) { other_view_(peer); }),
       training_(own_, loop, events, options_.degraded_retry),
       evaluations_(own_, training_, loop, events),
       jumps_(own_, peers_, evaluations_, loop),
@@ -39,6 +40,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       lives_(own_, exchange_, presence_, training_, joining_),
       first_model_(own_, presence_, training_, joining_, lives_,
                    exchange_.rejections(), loop, events),
+      bench_(own_, joining_, [this] { (void)Start(); }),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
       contracts_(
@@ -56,6 +58,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
 // ----------------------------------------------------------------- orders ----
 
 absl::Status Node::Start() {
+  if (bench_.Takes(/*order=*/true)) return absl::OkStatus();
   if (!own_.phases.Is(Phase::kIdle)) return Resume();
   if (!own_.run.has_plan()) {
     return absl::FailedPreconditionError(
@@ -77,6 +80,7 @@ absl::Status Node::CannotTrain() const {
 }
 
 absl::Status Node::Pause() {
+  if (bench_.Takes(/*order=*/false)) return absl::OkStatus();
   if (!own_.phases.Running()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the node is ", ports::PhaseName(phase()),
@@ -88,6 +92,7 @@ absl::Status Node::Pause() {
 }
 
 absl::Status Node::Resume() {
+  if (bench_.Takes(/*order=*/true)) return absl::OkStatus();
   if (own_.phases.Running() || own_.phases.Is(Phase::kJoining)) {
     if (!own_.phases.failing()) own_.phases.Want(Phase::kIdle);
     return absl::OkStatus();
@@ -118,6 +123,7 @@ absl::Status Node::Resume() {
 }
 
 absl::Status Node::Stop() {
+  (void)bench_.Takes(/*order=*/false);
   switch (phase()) {
     case Phase::kIdle:
       return absl::FailedPreconditionError("nothing is running");
@@ -198,6 +204,7 @@ void Node::VisitBoundary() {
   presence_.RefreshLeaving();
   own_.boundary.DoWork();
   plans_.Adopt();
+  bench_.Look();
   together_.Look();
   exchange_.asks().Serve();
   if (!own_.phases.Running()) return;

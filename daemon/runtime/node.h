@@ -34,6 +34,7 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_driver.h"
 #include "daemon/runtime/algorithm_lives.h"
+#include "daemon/runtime/bench.h"
 #include "daemon/runtime/contracts/contract_pulls.h"
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
@@ -84,11 +85,31 @@ class Node : public LinkObserver,
   absl::Status SetPlan(core::DerivedPlan plan,
                        std::unique_ptr<ports::Trainer> trainer) {
     absl::Status status = plans_.Set(std::move(plan), std::move(trainer));
+    bench_.Look();
     together_.Look();
     return status;
   }
 
-  // Orders. Errors: FAILED_PRECONDITION names the phase and what is possible.
+  // The plan that was given last, derived for other members: theirs have
+  // changed, and nothing that its document says. Taken over like SetPlan's, but
+  // nobody is told of another plan.
+  // Errors: as SetPlan.
+  absl::Status FollowView(core::DerivedPlan plan) {
+    absl::Status status = plans_.FollowView(std::move(plan));
+    bench_.Look();
+    together_.Look();
+    return status;
+  }
+
+  // Is told of a peer of our run that takes this node for a neighbour which it
+  // is not here: the two may know other members.
+  void SetOtherView(std::function<void(const NodeId&)> other_view) {
+    other_view_ = std::move(other_view);
+  }
+
+  // Orders. One to start or resume that comes while this node takes no part in
+  // its plan is carried out once it does.
+  // Errors: FAILED_PRECONDITION names the phase and what is possible.
   absl::Status Start();  // from idle; goes on from paused, stopped, finished
   absl::Status Pause();
   absl::Status Resume();
@@ -197,6 +218,7 @@ class Node : public LinkObserver,
   PeerTable peers_;
   Presence presence_;
   Silence silence_;
+  std::function<void(const NodeId&)> other_view_ = [](const NodeId&) {};
   Exchange exchange_;
   Training training_;
   Evaluations evaluations_;
@@ -204,6 +226,7 @@ class Node : public LinkObserver,
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;
+  Bench bench_;
   PlanAdoption plans_;
   ContractPulls contracts_;
   Neighbourhood neighbourhood_;

@@ -7,6 +7,7 @@
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/derived_plan.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::runtime {
@@ -35,6 +36,10 @@ bool RunInForce::IsMember(const NodeId& peer) const {
   return plan_ != nullptr && core::PlaceOf(*plan_, peer).has_value();
 }
 
+bool RunInForce::MayTakePart(const NodeId& peer) const {
+  return IsMember(peer) || (plan_ != nullptr && core::FollowsView(*plan_));
+}
+
 bool RunInForce::MayPush(const NodeId& peer) const {
   if (plan_ == nullptr) return false;
   if (core::TopologyVaries(plan_->topology)) return IsMember(peer);
@@ -43,6 +48,10 @@ bool RunInForce::MayPush(const NodeId& peer) const {
     return IsNeighbour(peer);
   }
   return Holds(node_.in_neighbours, peer);
+}
+
+bool RunInForce::Takes(const NodeId& peer) const {
+  return MayPush(peer) || (plan_ != nullptr && core::FollowsView(*plan_));
 }
 
 bool RunInForce::IsOfLaterGraph(int64_t round, int64_t present) const {

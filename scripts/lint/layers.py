@@ -28,7 +28,7 @@ LEVELS = {
     # The rooms of daemon/runtime.
     "guards": 2.5, "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
     "contracts": 2.6, "membership": 2.7,
-    "runtime": 3, "config": 3, "simports": 3,
+    "runtime": 3, "following": 3.1, "config": 3, "simports": 3,
     "proto": 3, "net": 3.5,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
     "web": 4, "client": 4, "console": 4, "records": 4, "enrol": 4.5,
@@ -50,7 +50,7 @@ LIBRARIES = {
 DETERMINISTIC = {"base", "contract", "graph", "vector", "algorithm", "mass",
                  "rounds", "algorithms", "plan", "codec", "guards", "keeper",
                  "links", "transfers", "gossip", "contracts",
-                 "runtime", "membership", "sim",
+                 "runtime", "following", "membership", "sim",
                  "simports"}
 FORBIDDEN = [
     (r"#\s*include\s*<(chrono|random|thread|mutex|condition_variable|"

@@ -105,6 +105,16 @@ void MemberNews::OnPeerUp(const NodeId& peer) {
   SendDigest(peer, /*wants_answer=*/false);
 }
 
+void MemberNews::Compare(const NodeId& peer) {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end() ||
+      loop_.Now() - found->second.asked < kBetweenAnswers) {
+    return;
+  }
+  found->second.asked = loop_.Now();
+  SendDigest(peer, /*wants_answer=*/true);
+}
+
 void MemberNews::OnDigest(const NodeId& peer, const MembersDigestFrame& frame) {
   const auto found = peers_.find(peer);
   if (found == peers_.end() || frame.buckets.size() != ports::kDigestBuckets) {

@@ -52,6 +52,9 @@ class MemberNews {
   void OnPeerUp(const NodeId& peer);
   void OnPeerDown(const NodeId& peer) { peers_.erase(peer); }
 
+  // Compares tables with `peer`, at most once in kBetweenAnswers.
+  void Compare(const NodeId& peer);
+
   // `peer` has sent its buckets.
   void OnDigest(const NodeId& peer, const ports::MembersDigestFrame& frame);
   // The digest of `peer`'s whole table, as a probe or its ack carries it; 0:
@@ -63,6 +66,7 @@ class MemberNews {
   struct Peer {
     int differed = 0;  // digests in a row that were not ours
     absl::Time answered = absl::InfinitePast();
+    absl::Time asked = absl::InfinitePast();  // by Compare
   };
   struct Piece {
     ports::MemberUpdate update;

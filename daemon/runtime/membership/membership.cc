@@ -115,7 +115,7 @@ void Membership::TableChanged(const NodeId& node,
   using ports::MemberState;
   const Member& member = *table_.Find(node);
   detector_->OnMember(node);
-  if (listener_ != nullptr) listener_->OnMember(node, &member);
+  for (MembershipListener* l : listeners_) l->OnMember(node, &member);
   if (node == options_.self) return;
   const bool was_present =
       before == MemberState::kAlive || before == MemberState::kSuspect;
@@ -134,7 +134,7 @@ void Membership::TableChanged(const NodeId& node,
 void Membership::Forget() {
   const absl::Time when = loop_.Now() - PresetOf(facts_.pace).forget;
   for (const NodeId& node : table_.Forget(when)) {
-    if (listener_ != nullptr) listener_->OnMember(node, nullptr);
+    for (MembershipListener* l : listeners_) l->OnMember(node, nullptr);
   }
 }
 

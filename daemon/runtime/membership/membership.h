@@ -15,6 +15,7 @@
 #ifndef DFL_RUNTIME_MEMBERSHIP_MEMBERSHIP_H_
 #define DFL_RUNTIME_MEMBERSHIP_MEMBERSHIP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -83,8 +84,15 @@ class Membership
 
   bool enabled() const { return options_.enabled; }
 
-  // Null: nobody is told. It must outlive the membership, or be taken back.
-  void SetListener(MembershipListener* listener) { listener_ = listener; }
+  // It must outlive the membership, or be removed.
+  void AddListener(MembershipListener* listener) {
+    listeners_.push_back(listener);
+  }
+  void RemoveListener(MembershipListener* listener) {
+    listeners_.erase(
+        std::remove(listeners_.begin(), listeners_.end(), listener),
+        listeners_.end());
+  }
 
   // All that are known, this node included. Those that left or died stay for a
   // while.
@@ -105,6 +113,12 @@ class Membership
   // How far this node doubts its own judgement of others: 0, not at all, to
   // kWorstHealth.
   int health() const { return detector_ ? detector_->health().score() : 0; }
+
+  // `peer`, which is linked, seems to know other members than this node does:
+  // both compare what they know, at most once a second.
+  void Reconcile(const NodeId& peer) {
+    if (active()) news_->Compare(peer);
+  }
 
   // What is answered to questions of `topic`. Without an Answer the answer is
   // an error.
@@ -162,7 +176,7 @@ class Membership
   ports::Loop& loop_;
   Links& links_;
   ports::EventSink& events_;
-  MembershipListener* listener_ = nullptr;
+  std::vector<MembershipListener*> listeners_;
   ports::MemberFacts facts_;
   bool left_ = false;
   absl::Time quarrelled_ = absl::InfinitePast();
