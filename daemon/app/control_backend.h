@@ -48,6 +48,9 @@ struct BackendOptions {
   Orders* orders = nullptr;
   // Null: there is none. It outlives the backend.
   runtime::Membership* membership = nullptr;
+  // Null: plans that follow who is there have this node alone. It outlives the
+  // backend.
+  runtime::PlanFollower* follower = nullptr;
   // For past plans; null: they are kept in memory alone. It outlives the
   // backend.
   ports::Files* files = nullptr;

@@ -7,6 +7,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/run_identity.h"
 #include "daemon/core/contract/agreement.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/plan/plan_warnings.h"
@@ -42,18 +43,30 @@ KeptPlan ToKeep(const core::RunPlan& plan) {
 }  // namespace
 
 PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
-                     runtime::Node& node, LearnerFactory& learners,
-                     SharedKeeper& keeper, Logger& log, PlanSteps steps,
-                     std::function<void()> on_set)
+                     runtime::Node& node, runtime::PlanFollower* follower,
+                     LearnerFactory& learners, SharedKeeper& keeper,
+                     Logger& log, PlanSteps steps, std::function<void()> on_set)
     : self_(std::move(self)),
       limits_(std::move(limits)),
       loop_(loop),
       node_(node),
+      follower_(follower),
       learners_(learners),
       keeper_(keeper),
       log_(log),
       steps_(std::move(steps)),
-      on_set_(std::move(on_set)) {}
+      on_set_(std::move(on_set)) {
+  if (follower_ == nullptr) return;
+  loop_.RunAndWait([this] {
+    follower_->SetFollowed(
+        [this](const core::DerivedPlan& plan) { OnFollowed(plan); });
+  });
+}
+
+PlanTaker::~PlanTaker() {
+  if (follower_ == nullptr) return;
+  loop_.RunAndWait([this] { follower_->SetFollowed(nullptr); });
+}
 
 absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
                                                   const Source& source,
@@ -89,11 +102,14 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
   control::ApplyPlanResult result;
   result.version = offered.version;
   result.run_id = offered.run_id;
-  result.warnings = core::PlanWarnings(checked);
   result.unchanged = offer == RunKeeper::Offer::kUnchanged;
+  DFL_ASSIGN_OR_RETURN(Among among, Resolve(std::move(checked)));
+  result.warnings = std::move(among.warnings);
   if (result.unchanged && !options.dry_run) return result;
 
-  DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
+  DFL_ASSIGN_OR_RETURN(
+      Prepared prepared,
+      Prepare(std::move(among), source.order == Order::kByRecord));
   DFL_RETURN_IF_ERROR(MayNeed(prepared.need));
   if (options.dry_run) {
     DFL_ASSIGN_OR_RETURN(
@@ -154,7 +170,10 @@ absl::Status PlanTaker::TakeUpStored() {
       core::CheckedPlan checked,
       Read(known->text, {"the stored plan", Order::kByVersion, 0, ""}, 1));
   const KeptPlan stored = ToKeep(*checked.plan);
-  DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
+  DFL_ASSIGN_OR_RETURN(Among among, Resolve(std::move(checked)));
+  // It may have come by record.
+  DFL_ASSIGN_OR_RETURN(Prepared prepared,
+                       Prepare(std::move(among), /*by_record=*/true));
   const absl::Status within = CheckMemory(prepared.need, limits_.memory);
   if (!within.ok()) log_.Warning("memory", within.message());
   DFL_RETURN_IF_ERROR(Hand(std::move(prepared)));
@@ -169,10 +188,42 @@ absl::Status PlanTaker::TakeUpStored() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(
-    core::CheckedPlan checked) {
+absl::StatusOr<PlanTaker::Among> PlanTaker::Resolve(core::CheckedPlan checked) {
+  std::vector<core::MemberSpec> present(1);
+  present[0].node = self_;
+  if (follower_ != nullptr &&
+      !loop_.RunAndWait([&] { present = follower_->Present(); })) {
+    return absl::UnavailableError("the daemon is shutting down");
+  }
+  Among among;
+  among.document = checked.plan;
+  core::RunPlan plan = *checked.plan;
+  core::ResolveParticipants(plan, present);
+  if (plan.members != checked.plan->members) {
+    DFL_ASSIGN_OR_RETURN(checked, core::CheckPlan(std::move(plan)));
+  }
+  among.warnings = core::PlanWarnings(checked);
+  // Of a fixed set it is known who is missing only where members are known.
+  if (core::FollowsView(*checked.plan) || present.size() > 1) {
+    for (std::string& text : core::ViewWarnings(checked, present)) {
+      among.warnings.push_back(std::move(text));
+    }
+  }
+  among.checked = std::move(checked);
+  return among;
+}
+
+absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(Among among,
+                                                       bool by_record) {
   Prepared prepared;
-  DFL_ASSIGN_OR_RETURN(prepared.plan, steps_.derive(std::move(checked), self_));
+  prepared.document = std::move(among.document);
+  absl::StatusOr<core::DerivedPlan> derived =
+      steps_.derive(among.checked, self_);
+  if (by_record && absl::IsNotFound(derived.status())) {
+    derived = core::DeriveForWatcher(std::move(among.checked), self_);
+  }
+  if (!derived.ok()) return derived.status();
+  prepared.plan = *std::move(derived);
   DFL_RETURN_IF_ERROR(FindLearner(prepared));
   DFL_ASSIGN_OR_RETURN(
       prepared.need,
@@ -252,7 +303,10 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
       trainer =
           std::make_unique<AsyncTrainer>(loop_, std::move(prepared.learner));
     }
-    set = node_.SetPlan(std::move(prepared.plan), std::move(trainer));
+    set = node_.SetPlan(prepared.plan, std::move(trainer));
+    if (set.ok() && follower_ != nullptr) {
+      follower_->Follow(prepared.document, prepared.plan);
+    }
     on_set_();
   });
   if (!ran) return absl::UnavailableError("the daemon is shutting down");
@@ -261,6 +315,14 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
   built_ = std::move(prepared.built);
   need_bytes_ = prepared.need.total;
   return absl::OkStatus();
+}
+
+void PlanTaker::OnFollowed(const core::DerivedPlan& plan) {
+  const absl::MutexLock lock(&mutex_);
+  if (!built_.has_value()) return;
+  const absl::StatusOr<runtime::MemoryNeed> need = runtime::NeedOf(
+      plan, built_->model, built_->data, ProgramBytes(built_->model));
+  if (need.ok()) need_bytes_ = need->total;
 }
 
 void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {

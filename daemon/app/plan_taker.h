@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -26,6 +27,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/backend.h"
 #include "daemon/core/plan/derived_plan.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/memory_need.h"
 #include "daemon/runtime/node.h"
 
@@ -56,10 +58,12 @@ struct PlanSteps {
 class PlanTaker {
  public:
   // All must outlive it. `on_set` is called on the loop when the node has been
-  // given a plan.
+  // given a plan. Null `follower`: nobody else is known to be there.
   PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
-            runtime::Node& node, LearnerFactory& learners, SharedKeeper& keeper,
-            Logger& log, PlanSteps steps, std::function<void()> on_set);
+            runtime::Node& node, runtime::PlanFollower* follower,
+            LearnerFactory& learners, SharedKeeper& keeper, Logger& log,
+            PlanSteps steps, std::function<void()> on_set);
+  ~PlanTaker();
 
   // Where a plan stands among the others.
   enum class Order {
@@ -113,8 +117,15 @@ class PlanTaker {
     ports::ModelInfo model;
     ports::DataInfo data;
   };
+  // A document, and the plan that it is with the members that are there.
+  struct Among {
+    std::shared_ptr<const core::RunPlan> document;
+    core::CheckedPlan checked;
+    std::vector<std::string> warnings;
+  };
   // A plan that the node could take.
   struct Prepared {
+    std::shared_ptr<const core::RunPlan> document;
     core::DerivedPlan plan;
     std::unique_ptr<ports::Learner> learner;  // null: the present one stays
     Built built;
@@ -137,9 +148,15 @@ class PlanTaker {
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
                                          const Source& source,
                                          uint64_t version) const;
-  // Errors: as Derive and BuildLearner.
-  absl::StatusOr<Prepared> Prepare(core::CheckedPlan checked)
+  // Fills in the members that are there now.
+  // Errors: as core::CheckPlan; UNAVAILABLE when the loop has ended.
+  absl::StatusOr<Among> Resolve(core::CheckedPlan checked);
+  // Errors: as Derive and BuildLearner. `by_record`: a node that a fixed set
+  // does not name watches.
+  absl::StatusOr<Prepared> Prepare(Among among, bool by_record)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The node has other members: so has its need of memory.
+  void OnFollowed(const core::DerivedPlan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   // The learner that the plan needs, in `prepared`: the present one where model
   // and contract stay as they are.
   // Errors: as LearnerFactory::Offer, core::Resolve and BuildLearner.
@@ -161,6 +178,7 @@ class PlanTaker {
   const PlanLimits limits_;
   EventLoop& loop_;
   runtime::Node& node_;
+  runtime::PlanFollower* const follower_;
   LearnerFactory& learners_;
   SharedKeeper& keeper_;
   Logger& log_;

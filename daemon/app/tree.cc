@@ -151,6 +151,9 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
         node, tree.loop, *tree.transport, *tree.worker, tree.events, records);
+    tree.follower = std::make_unique<runtime::PlanFollower>(
+        node.self, tree.loop, *tree.worker, tree.node->membership(),
+        tree.node->node());
     // Before anybody can connect: bans hold from the start.
     note = tree.orders->Load(tree.node->records(), tree.node->membership());
   });
@@ -170,6 +173,7 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.files = tree.files.get();
   backend.cluster = settings.cluster;
   backend.membership = &tree.node->membership();
+  backend.follower = tree.follower.get();
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
   backend.publish = settings.publish;
@@ -338,12 +342,16 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   at("a plan that is being taken over, or the disk");
   tree.backend.reset();
   at("the node: a gradient, an evaluation or an export under way");
-  tree.loop.RunAndWait([&tree] { tree.node.reset(); });
+  tree.loop.RunAndWait([&tree] {
+    tree.follower.reset();
+    tree.node.reset();
+  });
   at("the encoding of a model");
   if (tree.worker) tree.worker->Stop();
   at("the node's loop");
   tree.loop.Stop();
   at("the connections to peers");
+  tree.follower.reset();
   tree.node.reset();
   tree.transport.reset();
 }

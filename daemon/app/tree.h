@@ -24,6 +24,7 @@
 #include "daemon/control/control_server.h"
 #include "daemon/enrol/issuer.h"
 #include "daemon/exchange/grpc_transport.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
@@ -47,6 +48,7 @@ struct Tree {
   std::string advertised;          // the one told to them; may be ""
   std::unique_ptr<Worker> worker;
   std::unique_ptr<runtime::LinkedNode> node;
+  std::unique_ptr<runtime::PlanFollower> follower;
   std::unique_ptr<LearnerFactory> learners;
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<AuditLog> audit;

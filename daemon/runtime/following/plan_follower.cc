@@ -34,12 +34,15 @@ absl::StatusOr<core::DerivedPlan> DeriveAmong(
   core::ResolveParticipants(plan, present, catalogue);
   DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
                        core::CheckPlan(std::move(plan), catalogue));
-  return core::Derive(std::move(checked), self);
+  absl::StatusOr<core::DerivedPlan> derived = core::Derive(checked, self);
+  if (!absl::IsNotFound(derived.status())) return derived;
+  return core::DeriveForWatcher(std::move(checked), self);
 }
 
 // What the worker does; nobody else touches it meanwhile.
 struct PlanFollower::Job {
-  std::shared_ptr<const core::RunPlan> plan;  // that was to be derived
+  std::shared_ptr<const core::RunPlan> document;
+  std::vector<core::MemberSpec> members;  // that it has among `present`
   std::vector<core::MemberSpec> present;
   absl::StatusOr<core::DerivedPlan> derived =
       absl::InternalError("not derived");
@@ -71,8 +74,10 @@ std::vector<core::MemberSpec> PlanFollower::Present() const {
   return {std::move(self)};
 }
 
-void PlanFollower::Follow(const core::DerivedPlan& plan) {
-  plan_ = plan.checked.plan;
+void PlanFollower::Follow(std::shared_ptr<const core::RunPlan> document,
+                          const core::DerivedPlan& plan) {
+  document_ = std::move(document);
+  members_ = plan.plan().members;
   refused_.reset();
   problem_ = absl::OkStatus();
   TellNeighbours(plan.node);
@@ -80,7 +85,7 @@ void PlanFollower::Follow(const core::DerivedPlan& plan) {
 }
 
 void PlanFollower::OnMember(const NodeId& /*node*/, const Member* /*member*/) {
-  if (plan_ == nullptr || timer_ != 0) return;
+  if (document_ == nullptr || timer_ != 0) return;
   // Never from inside the call: the table may change further.
   Schedule(std::max(absl::ZeroDuration(), looked_ + kGather - loop_.Now()));
 }
@@ -93,49 +98,47 @@ void PlanFollower::Schedule(absl::Duration delay) {
 }
 
 void PlanFollower::Look() {
-  if (plan_ == nullptr || !membership_.enabled()) return;
+  if (document_ == nullptr || !membership_.enabled()) return;
   if (deriving_) {
     again_ = true;
     return;
   }
-  core::RunPlan next = *plan_;
+  core::RunPlan next = *document_;
   std::vector<core::MemberSpec> present = Present();
   core::ResolveParticipants(next, present, catalogue_);
-  if (next.members == plan_->members || next.members == refused_) return;
+  if (next.members == members_ || next.members == refused_) return;
   looked_ = loop_.Now();
   auto job = std::make_shared<Job>();
-  job->plan = plan_;
+  job->document = document_;
+  job->members = std::move(next.members);
   job->present = std::move(present);
   deriving_ = true;
   worker_.Run(
       [job, self = self_, &catalogue = catalogue_] {
-        job->derived = DeriveAmong(*job->plan, job->present, self, catalogue);
+        job->derived =
+            DeriveAmong(*job->document, job->present, self, catalogue);
       },
       [job, alive = alive_] {
-        if (*alive != nullptr) (*alive)->Take(job);
+        if (*alive != nullptr) (*alive)->Take(*job);
       });
 }
 
-void PlanFollower::Take(const std::shared_ptr<Job>& job) {
+void PlanFollower::Take(Job& job) {
   deriving_ = false;
   const bool again = std::exchange(again_, false);
-  if (job->plan == plan_) {  // no other one was given meanwhile
-    absl::Status taken = job->derived.status();
-    if (taken.ok()) taken = node_.FollowView(*job->derived);
-    if (taken.ok()) {
-      plan_ = job->derived->checked.plan;
-      refused_.reset();
-      TellNeighbours(job->derived->node);
-      if (followed_) followed_(*job->derived);
-    } else {
-      core::RunPlan tried = *plan_;
-      core::ResolveParticipants(tried, job->present, catalogue_);
-      refused_ = std::move(tried.members);
-    }
-    problem_ = std::move(taken);
-  } else {
+  if (job.document != document_) {  // another plan was given meanwhile
     Look();
     return;
+  }
+  problem_ = job.derived.status();
+  if (problem_.ok()) problem_ = node_.FollowView(*job.derived);
+  if (problem_.ok()) {
+    members_ = std::move(job.members);
+    refused_.reset();
+    TellNeighbours(job.derived->node);
+    if (followed_) followed_(*job.derived);
+  } else {
+    refused_ = std::move(job.members);
   }
   if (again) Look();
 }

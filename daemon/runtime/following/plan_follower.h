@@ -50,8 +50,8 @@ std::vector<core::MemberSpec> PresentAmong(
     const std::map<NodeId, Member>& members);
 
 // `plan` with the members that it has among `present`, checked, as `self` sees
-// it. Thread-safe.
-// Errors: as core::CheckPlan and core::Derive.
+// it; one that is none of a fixed set watches. Thread-safe.
+// Errors: as core::CheckPlan.
 absl::StatusOr<core::DerivedPlan> DeriveAmong(
     core::RunPlan plan, const std::vector<core::MemberSpec>& present,
     const NodeId& self,
@@ -71,9 +71,11 @@ class PlanFollower : public MembershipListener {
   // where membership is off, it alone, with nothing told.
   std::vector<core::MemberSpec> Present() const;
 
-  // The node was given `plan`, derived with some members: they are looked up
-  // again at once, since others may have come meanwhile.
-  void Follow(const core::DerivedPlan& plan);
+  // The node was given `plan`, which is `document` derived with some members:
+  // they are looked up again at once, since others may have come meanwhile.
+  // `document` is as it was read, without members unless it names them.
+  void Follow(std::shared_ptr<const core::RunPlan> document,
+              const core::DerivedPlan& plan);
 
   // Called after every change that the node was given, with what it was.
   void SetFollowed(std::function<void(const core::DerivedPlan&)> followed) {
@@ -91,7 +93,7 @@ class PlanFollower : public MembershipListener {
 
   void Schedule(absl::Duration delay);
   void Look();
-  void Take(const std::shared_ptr<Job>& job);
+  void Take(Job& job);
   void TellNeighbours(const core::NodePlan& plan);
 
   const NodeId self_;
@@ -101,8 +103,9 @@ class PlanFollower : public MembershipListener {
   Node& node_;
   const core::Catalogue& catalogue_;
   std::function<void(const core::DerivedPlan&)> followed_;
-  // With the members that the node was given last; null: no plan yet.
-  std::shared_ptr<const core::RunPlan> plan_;
+  std::shared_ptr<const core::RunPlan> document_;  // null: no plan yet
+  // Those that the node was given last.
+  std::vector<core::MemberSpec> members_;
   // Members that the plan could not be had with; nullopt: none so far.
   std::optional<std::vector<core::MemberSpec>> refused_;
   absl::Status problem_;

@@ -80,7 +80,7 @@ class MemberNode final : private ports::EventSink, private MembershipListener {
                slow_loop_, slow_transport_, *this, router_),
         membership_(MembershipOf(name, options), slow_loop_, links_, *this) {
     router_.Connect(foreign_, membership_);
-    membership_.SetListener(this);
+    membership_.AddListener(this);
   }
 
   const std::string& name() const { return name_; }

@@ -140,7 +140,10 @@ absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
   }
   const absl::Status set =
       slot.node->node().SetPlan(*derived, std::move(trainer));
-  if (set.ok()) slot.follower->Follow(*derived);
+  if (set.ok()) {
+    slot.follower->Follow(std::make_shared<const core::RunPlan>(plan),
+                          *derived);
+  }
   if (set.ok()) {
     slot.has_plan = true;
     slot.plan = plan;
