@@ -37,7 +37,11 @@ bool RunInForce::IsMember(const NodeId& peer) const {
 }
 
 bool RunInForce::MayTakePart(const NodeId& peer) const {
-  return IsMember(peer) || (plan_ != nullptr && core::FollowsView(*plan_));
+  return IsMember(peer) || follows_view();
+}
+
+bool RunInForce::follows_view() const {
+  return plan_ != nullptr && core::FollowsView(*plan_);
 }
 
 bool RunInForce::MayPush(const NodeId& peer) const {
@@ -51,7 +55,7 @@ bool RunInForce::MayPush(const NodeId& peer) const {
 }
 
 bool RunInForce::Takes(const NodeId& peer) const {
-  return MayPush(peer) || (plan_ != nullptr && core::FollowsView(*plan_));
+  return MayPush(peer) || follows_view();
 }
 
 bool RunInForce::IsOfLaterGraph(int64_t round, int64_t present) const {

@@ -58,6 +58,8 @@ class RunInForce {
   // for all that this node knows: a member, or, where members follow who is
   // there, anybody. It may know of other members than this node does.
   bool MayTakePart(const NodeId& peer) const;
+  // Whether members come and go without a new plan.
+  bool follows_view() const;
   // Whether `peer` may push to this node: an in-neighbour. Where the topology
   // varies any member may, since its push may be of another round.
   bool MayPush(const NodeId& peer) const;
