@@ -42,6 +42,10 @@ const Preset& FailureDetector::PresetFor(const NodeId& node) const {
                                     : MorePatient(own, member->facts.pace));
 }
 
+absl::Duration FailureDetector::LateFrom() const {
+  return OwnPreset().probe_timeout / 4;
+}
+
 // Time.
 
 void FailureDetector::Schedule() {
@@ -60,7 +64,7 @@ void FailureDetector::Wake(absl::Time due) {
   timer_ = 0;
   const absl::Time now = loop_.Now();
   const absl::Duration lag = now - due;
-  const bool late = lag > OwnPreset().probe_timeout / 4;
+  const bool late = lag > LateFrom();
   if (late) health_.Worse();
   // To one that is always as late its frames are, too; it goes on.
   const bool surprised = late && lag > 2 * usual_lag_;
@@ -212,7 +216,7 @@ bool FailureDetector::OnAck(const ports::ProbeAckFrame& frame) {
     return true;
   }
   if (frame.route.origin != probe.target) return false;
-  if (!probe.indirect) health_.Better();
+  if (!probe.indirect && usual_lag_ <= LateFrom()) health_.Better();
   probes_.erase(found);
   Schedule();
   return true;

@@ -95,6 +95,8 @@ class FailureDetector {
   // The more patient of both sides'.
   const Preset& PresetFor(const NodeId& node) const;
   const Preset& OwnPreset() const;
+  // By how much an own timer is late that shows a lack of processor time.
+  absl::Duration LateFrom() const;
 
   void Schedule();
   void Wake(absl::Time due);
