@@ -211,7 +211,6 @@ void AddPlan(CLI::App& app, Chosen& chosen) {
   show->callback([&chosen, version] {
     chosen = [version](Context& context) { return Show(context, *version); };
   });
-  AddPlanHistory(*noun, chosen);
 
   auto apply = std::make_shared<ApplyCommand>();
   CLI::App* command =
@@ -229,6 +228,7 @@ void AddPlan(CLI::App& app, Chosen& chosen) {
   command->callback([&chosen, apply] {
     chosen = [apply](Context& context) { return Apply(context, *apply); };
   });
+  AddPlanHistory(*noun, chosen);
 }
 
 }  // namespace dfl::cli

@@ -406,10 +406,14 @@ TEST_F(Steering, ChangeOfAnOldVersionIsAConflict) {
         .status();
   };
   ASSERT_TRUE(change(0, "batch_size: 5").ok());
-  ASSERT_TRUE(change(1, "batch_size: 6").ok());
+  const absl::Status second = change(1, "batch_size: 6");
+  EXPECT_TRUE(second.ok() || absl::IsAborted(second)) << second;
+  // The nodes agree by themselves on one of the two.
+  EXPECT_TRUE(Eventually(absl::Seconds(20), [&] {
+    return nodes_[0]->client().Plan()->yaml == nodes_[1]->client().Plan()->yaml;
+  }));
   const Outcome both = Dflctl({"set", "batch_size=7"});
-  EXPECT_EQ(both.exit_code, kConflict);
-  EXPECT_THAT(both.err, HasSubstr("different plans"));
+  EXPECT_EQ(both.exit_code, kOk) << both.err;
 }
 
 TEST_F(Steering, WhoCannotBeReachedIsTold) {
