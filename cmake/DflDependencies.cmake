@@ -20,6 +20,12 @@ if(NOT SYSTEMD_FOUND)
                       "dfld.service is Type=notify: a dfld that cannot tell "
                       "systemd that it serves would never become ready.")
 endif()
+pkg_check_modules(AVAHI IMPORTED_TARGET avahi-client avahi-core)
+if(NOT AVAHI_FOUND)
+  message(FATAL_ERROR "There is no Avahi (Debian: libavahi-client-dev and "
+                      "libavahi-core-dev): nodes on one network find one "
+                      "another by mDNS.")
+endif()
 
 find_program(DFL_CCACHE ccache)
 if(DFL_CCACHE)

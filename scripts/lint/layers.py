@@ -44,6 +44,7 @@ LIBRARIES = {
                  {r for r, level in LEVELS.items() if level >= 4} | {"proto"}),
     "spdlog": (r"^spdlog/", {"app"}),
     "libpng and libjpeg": (r"^(png|jpeglib)\.h$", {"data"}),
+    "Avahi": (r"^avahi-", {"discovery"}),
     "OpenSSL": (r"^openssl/", {"base", "tls"}),
 }
 

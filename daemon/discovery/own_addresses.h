@@ -1,0 +1,81 @@
+// Where others reach this node: what it says of itself in Hellos, in its facts
+// as a member, and by mDNS.
+//
+//   `peer.advertise`      holds, whatever is listened on
+//   a listener of one     that address; a loopback one only if all listeners
+//   address               are loopback, for a network on one machine
+//   a wildcard listener   the addresses of the interfaces that are up
+//
+// Never told: 0.0.0.0 and [::], port 0, and loopback to other machines. Of the
+// interfaces those of bridges that containers and virtual machines have on
+// this machine alone are left out (docker0, br-*, virbr*, ...): other machines
+// have the same addresses there. They are taken where there is no other.
+#ifndef DFL_DISCOVERY_OWN_ADDRESSES_H_
+#define DFL_DISCOVERY_OWN_ADDRESSES_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace dfl::discovery {
+
+// The most addresses that are told.
+inline constexpr size_t kMostOwnAddresses = 4;
+
+// One address of an interface that is up.
+struct InterfaceAddress {
+  std::string interface;  // "eth0"
+  std::string address;    // in numbers, without zone
+
+  friend bool operator==(const InterfaceAddress&,
+                         const InterfaceAddress&) = default;
+};
+
+// Errors: INTERNAL.
+absl::StatusOr<std::vector<InterfaceAddress>> SystemInterfaces();
+
+struct Listeners {
+  // host:port as bound, the port not 0.
+  std::vector<std::string> bound;
+  // The setting, port 0: that of the first listener; "": none.
+  std::string advertise;
+  // Whether others can dial this node; nullopt: if it listens.
+  std::optional<bool> dialable;
+};
+
+struct OwnAddresses {
+  // "host:port" that others can dial, the best first, at most
+  // kMostOwnAddresses. Empty: this node only dials out.
+  std::vector<std::string> told;
+  // The same of IPv6 that mean something on one link only, without zone; for
+  // mDNS, whose receivers know the link.
+  std::vector<std::string> on_link;
+
+  friend bool operator==(const OwnAddresses&, const OwnAddresses&) = default;
+};
+
+// Errors: INVALID_ARGUMENT names the setting that is missing or wrong: it
+// listens, and no address is found by which others reach it.
+absl::StatusOr<OwnAddresses> FindOwnAddresses(
+    const Listeners& listeners,
+    const std::vector<InterfaceAddress>& interfaces);
+
+// All addresses at which this node itself answers, loopback included.
+std::set<std::string> SelfAddresses(
+    const Listeners& listeners,
+    const std::vector<InterfaceAddress>& interfaces);
+
+// Whether it can be reached from this machine alone: 127.0.0.0/8, ::1 and
+// "localhost".
+bool IsLoopback(absl::string_view host);
+
+// fe80::/10: means something together with an interface only.
+bool IsLinkLocalV6(absl::string_view host);
+
+}  // namespace dfl::discovery
+
+#endif  // DFL_DISCOVERY_OWN_ADDRESSES_H_
