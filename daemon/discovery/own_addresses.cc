@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -98,20 +97,6 @@ absl::StatusOr<OwnAddresses> Advertised(const std::string& advertise,
 }
 
 }  // namespace
-
-bool IsLoopback(absl::string_view host) {
-  const std::string lower = absl::AsciiStrToLower(host);
-  in_addr v4 = {};
-  if (inet_pton(AF_INET, lower.c_str(), &v4) == 1) {
-    return (ntohl(v4.s_addr) >> 24) == 127;
-  }
-  in6_addr v6 = {};
-  if (inet_pton(AF_INET6, lower.c_str(), &v6) == 1) {
-    return IN6_IS_ADDR_LOOPBACK(&v6) ||
-           (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
-  }
-  return lower == "localhost" || absl::EndsWith(lower, ".localhost");
-}
 
 bool IsLinkLocalV6(absl::string_view host) {
   in6_addr v6 = {};

@@ -69,10 +69,6 @@ std::set<std::string> SelfAddresses(
     const Listeners& listeners,
     const std::vector<InterfaceAddress>& interfaces);
 
-// Whether it can be reached from this machine alone: 127.0.0.0/8, ::1 and
-// "localhost".
-bool IsLoopback(absl::string_view host);
-
 // fe80::/10: means something together with an interface only.
 bool IsLinkLocalV6(absl::string_view host);
 
