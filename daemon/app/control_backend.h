@@ -31,6 +31,7 @@
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/backend.h"
+#include "daemon/discovery/names.h"
 #include "daemon/runtime/keeper/run_keeper.h"
 #include "daemon/runtime/node.h"
 
@@ -61,6 +62,7 @@ struct BackendOptions {
   std::string cluster;                      // of the settings
   std::vector<std::string> peer_addresses;  // bound
   std::vector<std::string> peers;           // dialled, from the settings
+  std::shared_ptr<discovery::NameList> names;  // as AddressBook's; may be null
 };
 
 class ControlBackend final : public control::Backend {

@@ -1,0 +1,132 @@
+#include "daemon/app/network/finding.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "daemon/base/status_macros.h"
+#include "daemon/discovery/address_file.h"
+#include "daemon/discovery/resolver.h"
+
+namespace dfl::app {
+namespace {
+
+// Interfaces come and go: DHCP, a cable, a VPN.
+constexpr absl::Duration kLookEvery = absl::Seconds(10);
+
+}  // namespace
+
+Finding::Finding(const config::NodeSettings& settings, EventLoop& loop,
+                 Logger& log)
+    : settings_(settings),
+      loop_(loop),
+      log_(log),
+      peers_(std::make_shared<discovery::NameList>(
+          "peers", settings.peers, discovery::SystemResolver())) {}
+
+Finding::~Finding() { Stop(); }
+
+absl::Status Finding::Begin(const std::vector<std::string>& bound) {
+  listeners_ = {bound, settings_.peer.advertise, settings_.peer.dialable};
+  DFL_ASSIGN_OR_RETURN(const std::vector<discovery::InterfaceAddress> all,
+                       discovery::SystemInterfaces());
+  DFL_ASSIGN_OR_RETURN(own_, discovery::FindOwnAddresses(listeners_, all));
+  SetSelf(discovery::SelfAddresses(listeners_, all));
+  return absl::OkStatus();
+}
+
+void Finding::Start(FindingHooks hooks) {
+  loop_.RunAndWait([&] {
+    hooks_ = std::move(hooks);
+    loop_.After(kLookEvery, [this] { LookAtInterfaces(); });
+  });
+  discovery_ = std::make_unique<discovery::Discovery>(discovery::DiscoveryHooks{
+      [this](const std::string& source,
+             const std::vector<std::string>& addresses) {
+        loop_.Post([this, source, addresses] {
+          if (!stopped_) hooks_.candidates(source, addresses);
+        });
+      },
+      [this](bool warning, const std::string& text) { Note(warning, text); },
+      [this](absl::string_view address) { return IsSelf(address); }});
+  const discovery::Resolver resolver = discovery::SystemResolver();
+  const config::DiscoverySettings& wanted = settings_.discovery;
+  discovery_->Add(peers_);
+  if (!wanted.dns.empty()) {
+    discovery_->Add(
+        std::make_shared<discovery::NameList>("dns", wanted.dns, resolver));
+  }
+  if (!wanted.srv.empty()) {
+    discovery_->Add(discovery::MakeServiceSource(wanted.srv, resolver));
+  }
+  if (!wanted.file.empty()) {
+    discovery_->Add(discovery::MakeFileSource(wanted.file, resolver));
+  }
+  if (settings_.UsesMdns()) StartMdns();
+}
+
+void Finding::StartMdns() {
+  discovery::MdnsService service;
+  service.cluster = settings_.cluster;
+  service.node = settings_.name;
+  service.addresses = Announced();
+  const absl::Status valid = discovery::ValidateForMdns(service);
+  if (!valid.ok()) return Note(true, std::string(valid.message()));
+  mdns_ = std::make_shared<discovery::MdnsSource>(
+      std::move(service),
+      [this](bool warning, const std::string& text) { Note(warning, text); });
+  discovery_->Add(mdns_);
+}
+
+void Finding::Stop() {
+  loop_.RunAndWait([this] { stopped_ = true; });
+  if (discovery_) discovery_->Stop();
+}
+
+void Finding::LookAtInterfaces() {
+  if (stopped_) return;
+  loop_.After(kLookEvery, [this] { LookAtInterfaces(); });
+  const auto all = discovery::SystemInterfaces();
+  absl::StatusOr<discovery::OwnAddresses> own = all.status();
+  if (all.ok()) own = discovery::FindOwnAddresses(listeners_, *all);
+  const std::string trouble(own.status().message());
+  if (trouble != trouble_) {
+    trouble_ = trouble;
+    // What was told before is told on: the interface may come back.
+    if (!trouble.empty()) Note(true, trouble);
+  }
+  if (all.ok()) SetSelf(discovery::SelfAddresses(listeners_, *all));
+  if (!own.ok() || *own == own_) return;
+  const bool moved = own->told != own_.told;
+  own_ = *std::move(own);
+  if (mdns_) mdns_->Announce(Announced());
+  if (!moved) return;
+  Note(false, absl::StrCat("others reach this node at ",
+                           own_.told.empty() ? "no address"
+                                             : absl::StrJoin(own_.told, ", ")));
+  hooks_.moved(own_.told);
+}
+
+std::vector<std::string> Finding::Announced() const {
+  std::vector<std::string> all = own_.told;
+  all.insert(all.end(), own_.on_link.begin(), own_.on_link.end());
+  return all;
+}
+
+bool Finding::IsSelf(absl::string_view address) const {
+  const absl::MutexLock lock(&mutex_);
+  return self_.count(std::string(address)) > 0;
+}
+
+void Finding::SetSelf(std::set<std::string> self) {
+  const absl::MutexLock lock(&mutex_);
+  self_ = std::move(self);
+}
+
+void Finding::Note(bool warning, const std::string& text) {
+  log_.Keep(warning ? config::LogLevel::kWarning : config::LogLevel::kInfo,
+            "discovery", text);
+}
+
+}  // namespace dfl::app
