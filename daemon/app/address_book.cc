@@ -117,8 +117,7 @@ absl::Status AddressBook::Remove(const std::string& address) {
   if (names_ != nullptr) {
     names_->Remove(address);
   } else {
-    loop_.Post(
-        [this, address] { (void)node_.links().RemoveAddress(address); });
+    loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
   }
   const absl::Status saved = keeper_.Do(
       [&](runtime::RunKeeper& keeper) { return keeper.RemovePeer(address); });

@@ -59,9 +59,9 @@ struct BackendOptions {
   PlanSteps steps;
   config::PublishSettings publish;
   std::vector<config::EffectiveSetting> settings;
-  std::string cluster;                      // of the settings
-  std::vector<std::string> peer_addresses;  // bound
-  std::vector<std::string> peers;           // dialled, from the settings
+  std::string cluster;                         // of the settings
+  std::vector<std::string> peer_addresses;     // bound
+  std::vector<std::string> peers;              // dialled, from the settings
   std::shared_ptr<discovery::NameList> names;  // as AddressBook's; may be null
 };
 

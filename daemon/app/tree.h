@@ -4,6 +4,7 @@
 #define DFL_APP_TREE_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/network/finding.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/worker.h"
@@ -49,6 +51,8 @@ struct Tree {
   std::unique_ptr<Worker> worker;
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<runtime::PlanFollower> follower;
+  std::unique_ptr<Finding> finding;
+  std::map<std::string, std::vector<std::string>> candidates;  // by source
   std::unique_ptr<LearnerFactory> learners;
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<AuditLog> audit;

@@ -20,7 +20,7 @@
 namespace dfl::discovery {
 
 // Of one source. What is more is left out, and that is told.
-inline constexpr size_t kMostCandidates = 4096;
+inline constexpr size_t kMostCandidates = 1024;
 
 // Called on threads of sources, one call at a time, while Discovery holds its
 // lock: they must not call it.
