@@ -181,7 +181,7 @@ void GrpcTransport::OnAcceptedHello(StreamId id, const Greeting& greeting) {
     status = absl::FailedPreconditionError(absl::StrCat(
         "it is ",
         SameProcess(*peer, self)
-            ? "this node itself"
+            ? ports::kThisNodeItself
             : "another daemon with the same node name; give each its own",
         " (\"", self.node.name(), "\")"));
   }

@@ -25,6 +25,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
 
@@ -39,6 +40,15 @@ struct PeerIdentity {
   // Where the peer says it can be dialled, "host:port"; may be "".
   std::string advertised;
 };
+
+// What the text of a dial's FAILED_PRECONDITION has in it when this very node
+// answers at the address.
+inline constexpr char kThisNodeItself[] = "this node itself";
+
+inline bool IsThisNodeItself(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) &&
+         absl::StrContains(status.message(), kThisNodeItself);
+}
 
 class Transport {
  public:
@@ -59,7 +69,7 @@ class Transport {
 
     // Dial(address) came to nothing. UNAVAILABLE: nobody there; the text names
     // address and cause. FAILED_PRECONDITION: another protocol version, or
-    // ourselves.
+    // ourselves, see IsThisNodeItself.
     virtual void OnDialFailed(const std::string& address,
                               const absl::Status& status) = 0;
 

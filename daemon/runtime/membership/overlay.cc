@@ -82,8 +82,7 @@ void Overlay::ForEachBefore(const Ring& targets, size_t index,
                             uint64_t distance, const Ring& ring,
                             absl::FunctionRef<void(const Place&)> visit) {
   const Place& target = targets[index];
-  const Place& before =
-      targets[index == 0 ? targets.size() - 1 : index - 1];
+  const Place& before = targets[index == 0 ? targets.size() - 1 : index - 1];
   if (before.node == target.node) {  // it is the only one
     std::for_each(ring.begin(), ring.end(), visit);
     return;
@@ -147,8 +146,7 @@ NodeId Overlay::NextHop(const NodeId& target, const NodeId& from,
   for (const NodeId& node : linked) {
     const Place* candidate = node == from ? nullptr : Find(node);
     if (candidate == nullptr) continue;
-    if (best == nullptr ||
-        goal - candidate->position < goal - best->position) {
+    if (best == nullptr || goal - candidate->position < goal - best->position) {
       best = candidate;
     }
   }

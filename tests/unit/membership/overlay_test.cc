@@ -72,8 +72,7 @@ int64_t HopsOf(const Network& network,
   NodeId at = origin;
   NodeId from;
   for (int64_t hops = 1; hops < 64; ++hops) {
-    const NodeId next =
-        network.overlay.NextHop(target, from, links.at(at));
+    const NodeId next = network.overlay.NextHop(target, from, links.at(at));
     if (next == target) return hops;
     if (next.empty()) return 0;
     from = std::exchange(at, next);
@@ -87,8 +86,7 @@ TEST(Overlay, LinksAreMutualAndAreFingersOfOneOfTheTwo) {
     for (const NodeId& a : network.names) {
       const std::vector<NodeId> links = network.overlay.LinksOf(a);
       for (const NodeId& b : network.names) {
-        const bool listed =
-            std::binary_search(links.begin(), links.end(), b);
+        const bool listed = std::binary_search(links.begin(), links.end(), b);
         EXPECT_EQ(listed, a != b && network.overlay.ShouldLink(a, b))
             << a.name() << " " << b.name();
         if (!listed) continue;
@@ -173,9 +171,9 @@ TEST(Overlay, AFrameNeverGoesBackToWhereItCameFrom) {
   EXPECT_EQ(network.overlay.NextHop(network.names[0], NodeId(), {only}), only);
   EXPECT_TRUE(network.overlay.NextHop(network.names[0], only, {only}).empty());
   // Nor to somebody of whom nothing is known.
-  EXPECT_TRUE(network.overlay
-                  .NextHop(network.names[0], NodeId(), {NodeId("stranger")})
-                  .empty());
+  EXPECT_TRUE(
+      network.overlay.NextHop(network.names[0], NodeId(), {NodeId("stranger")})
+          .empty());
   // The target itself is always right.
   const NodeId unknown("stranger");
   EXPECT_EQ(network.overlay.NextHop(unknown, only, {only, unknown}), unknown);
