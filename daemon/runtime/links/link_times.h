@@ -6,8 +6,7 @@
 //   deadline   = mean + 4 deviation, between a floor and a ceiling
 //
 // The first sample s makes the mean s and the deviation s / 2. Before it there
-// is no estimate, and the deadline is the ceiling: nobody is given up early of
-// whom nothing is known.
+// is no estimate, and the deadline is the usual one.
 #ifndef DFL_RUNTIME_LINKS_LINK_TIMES_H_
 #define DFL_RUNTIME_LINKS_LINK_TIMES_H_
 
@@ -17,6 +16,12 @@
 #include "absl/time/time.h"
 
 namespace dfl::runtime {
+
+struct DeadlineBounds {
+  absl::Duration usual;  // while nothing is known
+  absl::Duration floor;
+  absl::Duration ceiling;
+};
 
 class LinkTimes {
  public:
@@ -39,9 +44,10 @@ class LinkTimes {
   }
 
   // How long to wait for the next answer.
-  absl::Duration Deadline(absl::Duration floor, absl::Duration ceiling) const {
-    if (samples_ == 0) return ceiling;
-    return std::clamp(mean_ + 4 * deviation_, floor, std::max(floor, ceiling));
+  absl::Duration Deadline(const DeadlineBounds& bounds) const {
+    return samples_ == 0 ? bounds.usual
+                         : std::clamp(mean_ + 4 * deviation_, bounds.floor,
+                                      std::max(bounds.floor, bounds.ceiling));
   }
 
   int64_t samples() const { return samples_; }

@@ -108,11 +108,10 @@ void Links::NoteNoAnswer(const NodeId& peer, absl::Duration deadline) {
   if (it != peers_.end()) it->second.times.NoteMissed(deadline);
 }
 
-absl::Duration Links::AnswerDeadline(const NodeId& peer, absl::Duration floor,
-                                     absl::Duration ceiling) const {
+absl::Duration Links::AnswerDeadline(const NodeId& peer,
+                                     const DeadlineBounds& bounds) const {
   const auto it = peers_.find(peer);
-  return (it == peers_.end() ? LinkTimes() : it->second.times)
-      .Deadline(floor, ceiling);
+  return (it == peers_.end() ? LinkTimes() : it->second.times).Deadline(bounds);
 }
 
 absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {

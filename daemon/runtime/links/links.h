@@ -128,8 +128,8 @@ class Links : public ports::Transport::Handler {
   // None came within `deadline`.
   void NoteNoAnswer(const NodeId& peer, absl::Duration deadline);
   // How long to wait for an answer of `peer`, see LinkTimes.
-  absl::Duration AnswerDeadline(const NodeId& peer, absl::Duration floor,
-                                absl::Duration ceiling) const;
+  absl::Duration AnswerDeadline(const NodeId& peer,
+                                const DeadlineBounds& bounds) const;
 
   // See Rivals::SetDistant.
   void SetDistant(DistantNodes* distant) { rivals_.SetDistant(distant); }

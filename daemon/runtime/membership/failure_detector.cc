@@ -150,8 +150,14 @@ void FailureDetector::ProbeLinked(const NodeId& target) {
   if (!paths_.SendVia(target, FrameOf(number, target)).ok()) return;
   Probe& probe = probes_[number];
   probe.target = target;
+  probe.sent = loop_.Now();
+  const absl::Duration usual = PresetFor(target).probe_timeout;
   probe.deadline =
-      loop_.Now() + PresetFor(target).probe_timeout * health_.patience();
+      loop_.Now() +
+      paths_.AnswerDeadline(target, {.usual = usual,
+                                     .floor = usual / kProbeFloorShare,
+                                     .ceiling = kProbeCeiling * usual}) *
+          health_.patience();
 }
 
 // Its way is longer: it has twice the time.
@@ -196,6 +202,9 @@ void FailureDetector::ProbesOver(absl::Time now) {
     if (probe.deadline > now) {
       ++it;
     } else if (!probe.indirect) {
+      if (probe.sent > absl::InfinitePast()) {
+        paths_.NoteNoAnswer(probe.target, probe.deadline - probe.sent);
+      }
       AskOthers(it->first, probe);
       ++it;
     } else {
@@ -216,7 +225,12 @@ bool FailureDetector::OnAck(const ports::ProbeAckFrame& frame) {
     return true;
   }
   if (frame.route.origin != probe.target) return false;
-  if (!probe.indirect && usual_lag_ <= LateFrom()) health_.Better();
+  if (!probe.indirect) {
+    if (usual_lag_ <= LateFrom()) health_.Better();
+    if (frame.route.hops == 0 && probe.sent > absl::InfinitePast()) {
+      paths_.NoteAnswer(probe.target, loop_.Now() - probe.sent);
+    }
+  }
   probes_.erase(found);
   Schedule();
   return true;

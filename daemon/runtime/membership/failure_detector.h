@@ -85,6 +85,8 @@ class FailureDetector {
  private:
   struct Probe {
     NodeId target;
+    // When it was sent over the target's own link; else InfinitePast.
+    absl::Time sent = absl::InfinitePast();
     bool indirect = false;
     int asked = 0;     // to pass it on
     int receipts = 0;  // of those

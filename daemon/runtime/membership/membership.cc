@@ -21,17 +21,32 @@ Membership::Membership(MembershipOptions options, ports::Loop& loop,
       links_(links),
       events_(events),
       facts_(options_.facts),
-      paths_(options_.self, links) {
+      standing_(
+          StandingLinksOptions{.self = options_.self, .seed = options_.seed},
+          loop, links),
+      routes_(options_.self, loop, links, standing_.overlay()),
+      pings_(options_.self, loop, routes_,
+             [this](const NodeId& node) { return table_.Find(node); }),
+      queries_(
+          options_.self, loop, routes_,
+          [this](const NodeId& node) { return table_.Find(node) != nullptr; }),
+      heartbeats_(options_.self, loop, links, [this](const NodeId& peer) {
+        return HeartbeatOfPeer(peer);
+      }) {
   if (!options_.enabled) return;
   table_ = MemberTable(options_.self, options_.starts, facts_, loop_.Now());
   news_ = std::make_unique<MemberNews>(PresetOf(facts_.pace).batch, table_,
                                        loop_, links_);
   detector_ = std::make_unique<FailureDetector>(
-      options_.self, options_.seed, loop_, paths_, table_,
+      options_.self, options_.seed, loop_, routes_, table_,
       static_cast<FailureDetector::Judge&>(*this));
+  links_.SetDistant(&pings_);
+  standing_.OnMember(options_.self, table_.Find(options_.self));
 }
 
-Membership::~Membership() = default;
+Membership::~Membership() {
+  if (options_.enabled) links_.SetDistant(nullptr);
+}
 
 // What this node says.
 
@@ -51,23 +66,31 @@ void Membership::Leave() {
   TellOwn();
   news_->Flush();
   detector_->Stop();
+  standing_.Stop();
   left_ = true;
 }
 
-void Membership::SetNeighbours(std::vector<NodeId> /*neighbours*/) {}
-void Membership::SetAnswer(int32_t /*topic*/, Answer /*answer*/) {}
-void Membership::Ask(const NodeId& target, int32_t /*topic*/,
-                     absl::Duration /*within*/,
-                     std::function<void(absl::StatusOr<std::string>)> done) {
-  loop_.Post([done = std::move(done), name = target.name()] {
-    done(absl::NotFoundError(name));
-  });
+void Membership::SetNeighbours(std::vector<NodeId> neighbours) {
+  if (active()) standing_.SetNeighbours(std::move(neighbours));
 }
-void Membership::SendPing(const NodeId& target, absl::Duration /*within*/,
+
+void Membership::SetCandidates(const std::string& source,
+                               std::vector<std::string> addresses) {
+  if (active()) standing_.SetCandidates(source, std::move(addresses));
+}
+
+void Membership::SetAnswer(int32_t topic, Answer answer) {
+  queries_.SetAnswer(topic, std::move(answer));
+}
+
+void Membership::Ask(const NodeId& target, int32_t topic, absl::Duration within,
+                     std::function<void(absl::StatusOr<std::string>)> done) {
+  queries_.Ask(target, topic, within, std::move(done));
+}
+
+void Membership::SendPing(const NodeId& target, absl::Duration within,
                           std::function<void(absl::StatusOr<Ping>)> done) {
-  loop_.Post([done = std::move(done), name = target.name()] {
-    done(absl::NotFoundError(name));
-  });
+  pings_.Send(target, within, std::move(done));
 }
 
 // What others say.
@@ -114,6 +137,7 @@ void Membership::TableChanged(const NodeId& node,
                               std::optional<ports::MemberState> before) {
   using ports::MemberState;
   const Member& member = *table_.Find(node);
+  standing_.OnMember(node, &member);
   detector_->OnMember(node);
   for (MembershipListener* l : listeners_) l->OnMember(node, &member);
   if (node == options_.self) return;
@@ -134,12 +158,13 @@ void Membership::TableChanged(const NodeId& node,
 void Membership::Forget() {
   const absl::Time when = loop_.Now() - PresetOf(facts_.pace).forget;
   for (const NodeId& node : table_.Forget(when)) {
+    standing_.OnMember(node, nullptr);
     for (MembershipListener* l : listeners_) l->OnMember(node, nullptr);
   }
 }
 
 void Membership::OnFrame(const NodeId& from, ports::ProbeFrame frame) {
-  if (!active() || !paths_.Take(from, frame)) return;
+  if (!active() || !routes_.Take(from, frame)) return;
   if (frame.route.origin == from) news_->OnTableDigest(from, frame.digest);
   ports::ProbeAckFrame ack;
   ack.route = {.origin = options_.self, .target = frame.route.origin};
@@ -147,16 +172,16 @@ void Membership::OnFrame(const NodeId& from, ports::ProbeFrame frame) {
   ack.memory = facts_.memory;
   ack.digest = table_.digest();
   // Without a way of its own it goes back the way the probe came.
-  if (!paths_.Send(ack).ok()) (void)links_.Send(from, std::move(ack));
+  if (!routes_.Send(ack).ok()) (void)links_.Send(from, std::move(ack));
 }
 
 void Membership::OnFrame(const NodeId& from, ports::ProbeAckFrame frame) {
-  if (!active() || !paths_.Take(from, frame)) return;
+  if (!active() || !routes_.Take(from, frame)) return;
   if (!frame.receipt && frame.route.origin == from) {
     news_->OnTableDigest(from, frame.digest);
     LetRefute(from);
   }
-  detector_->OnAck(frame);
+  if (!pings_.OnAck(frame)) detector_->OnAck(frame);
 }
 
 void Membership::OnFrame(const NodeId& from, ports::MembersFrame frame) {
@@ -168,8 +193,15 @@ void Membership::OnFrame(const NodeId& from, ports::MembersDigestFrame frame) {
   if (active()) news_->OnDigest(from, frame);
 }
 
-void Membership::OnFrame(const NodeId&, ports::QueryFrame) {}
-void Membership::OnFrame(const NodeId&, ports::QueryPartFrame) {}
+void Membership::OnFrame(const NodeId& from, ports::QueryFrame frame) {
+  if (active() && routes_.Take(from, frame)) queries_.OnFrame(from, frame);
+}
+
+void Membership::OnFrame(const NodeId& from, ports::QueryPartFrame frame) {
+  if (active() && routes_.Take(from, frame)) {
+    queries_.OnFrame(std::move(frame));
+  }
+}
 
 // What this node finds out.
 
@@ -211,6 +243,8 @@ void Membership::OnPeerUp(const NodeId& peer, bool /*restarted*/) {
   news_->OnPeerUp(peer);
   LetRefute(peer);
   detector_->OnPeerUp(peer);
+  standing_.OnPeerUp(peer);
+  heartbeats_.OnPeerUp();
 }
 
 void Membership::OnPeerDown(const NodeId& peer,
@@ -218,9 +252,17 @@ void Membership::OnPeerDown(const NodeId& peer,
   if (!active()) return;
   news_->OnPeerDown(peer);
   detector_->OnPeerDown(peer);
+  standing_.OnPeerDown();
 }
 
 void Membership::OnPeerWritable(const NodeId&) {}
-void Membership::OnAddressFailed(const std::string&) {}
+void Membership::OnAddressFailed(const std::string& address) {
+  if (active()) standing_.OnAddressFailed(address);
+}
+
+absl::Duration Membership::HeartbeatOfPeer(const NodeId& peer) const {
+  if (!active() || !table_.IsPresent(peer)) return absl::ZeroDuration();
+  return HeartbeatOf(MorePatient(facts_.pace, table_.Find(peer)->facts.pace));
+}
 
 }  // namespace dfl::runtime

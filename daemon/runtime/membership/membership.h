@@ -5,8 +5,10 @@
 //   MemberTable      which of two statements on a member holds
 //   MemberNews       passes statements on, and compares tables now and then
 //   StandingLinks    which members to stay linked with, beside neighbours
+//   Heartbeats       closes links that carry nothing any more
 //   Routes           passes frames on to members that are not linked
-//   Queries          asks a member, wherever it is, for its whole status
+//   Queries, Pings   ask a member, wherever it is, for its whole status, or
+//                    whether it lives
 //
 // Switched off it says nothing and answers nothing: a network of links that are
 // given by hand.
@@ -34,9 +36,13 @@
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/membership/failure_detector.h"
+#include "daemon/runtime/membership/heartbeats.h"
 #include "daemon/runtime/membership/member_news.h"
 #include "daemon/runtime/membership/member_table.h"
-#include "daemon/runtime/membership/probe_paths.h"
+#include "daemon/runtime/membership/pings.h"
+#include "daemon/runtime/membership/queries.h"
+#include "daemon/runtime/membership/routes.h"
+#include "daemon/runtime/membership/standing_links.h"
 
 namespace dfl::runtime {
 
@@ -58,12 +64,6 @@ class MembershipListener {
   virtual void OnMember(const NodeId& node, const Member* member) = 0;
 };
 
-// How a probe on demand went.
-struct Ping {
-  absl::Duration round_trip;
-  int32_t hops = 0;  // links on the way back
-};
-
 // What a question is about.
 inline constexpr int32_t kStatusTopic = 1;
 
@@ -74,8 +74,7 @@ class Membership
       public LinkObserver,
       private FailureDetector::Judge {
  public:
-  // The answer to a question of one topic: at most ports::kMaxAnswerBytes.
-  using Answer = std::function<absl::StatusOr<std::string>()>;
+  using Answer = Queries::Answer;
 
   // All must outlive it.
   Membership(MembershipOptions options, ports::Loop& loop, Links& links,
@@ -103,8 +102,13 @@ class Membership
   void SetFacts(ports::MemberFacts facts);
   const ports::MemberFacts& facts() const { return facts_; }
 
-  // With whom this node exchanges models: they stay linked.
+  // With whom this node exchanges models, in either direction: they stay linked.
   void SetNeighbours(std::vector<NodeId> neighbours);
+
+  // Addresses "host:port" where `source` has found somebody, all of them. Each
+  // is dialled until a member has answered there, and again when it has gone.
+  void SetCandidates(const std::string& source,
+                     std::vector<std::string> addresses);
 
   // Says goodbye to all who are linked, at once. The node is no present member
   // in any table afterwards, and takes no part in membership any more.
@@ -127,6 +131,7 @@ class Membership
   // Asks `target`, wherever it is. `done` is called once, on the loop, never
   // from inside this call, with the answer or
   //   NOT_FOUND          no such member, or no way to it
+  //   RESOURCE_EXHAUSTED too many questions wait already
   //   DEADLINE_EXCEEDED  no answer within `within`
   //   UNAVAILABLE        the target has none; the text is its own
   void Ask(const NodeId& target, int32_t topic, absl::Duration within,
@@ -156,6 +161,8 @@ class Membership
   void OnSuspicionOver(const NodeId& node) override;
   void OnPeriod() override;
 
+  // How long a linked peer may be silent before it is probed; zero: for ever.
+  absl::Duration HeartbeatOfPeer(const NodeId& peer) const;
   // Whether this node takes part: it is switched on and has not left.
   bool active() const { return options_.enabled && !left_; }
   // `from` says so; empty: this node does.
@@ -181,7 +188,11 @@ class Membership
   bool left_ = false;
   absl::Time quarrelled_ = absl::InfinitePast();
   MemberTable table_;
-  DirectPaths paths_;
+  StandingLinks standing_;
+  Routes routes_;
+  Pings pings_;
+  Queries queries_;
+  Heartbeats heartbeats_;
   // Null when switched off.
   std::unique_ptr<MemberNews> news_;
   std::unique_ptr<FailureDetector> detector_;

@@ -38,6 +38,11 @@ struct Preset {
 
 // Linked members who are asked to pass a probe on.
 inline constexpr int kIndirectProbes = 3;
+// An ack has the time that the link's acks have taken so far, see
+// links/link_times.h, between probe_timeout / kProbeFloorShare and
+// kProbeCeiling * probe_timeout; probe_timeout before the first.
+inline constexpr int kProbeFloorShare = 2;
+inline constexpr int kProbeCeiling = 3;
 // Beyond so many confirmations a suspicion gets no shorter.
 inline constexpr int kMostConfirmations = 3;
 inline constexpr int kWorstHealth = 8;

@@ -53,6 +53,16 @@ class Routes final : public ProbePaths {
   absl::Status Send(ports::ProbeAckFrame frame) override;
   bool Take(const NodeId& from, ports::ProbeFrame& frame) override;
   bool Take(const NodeId& from, ports::ProbeAckFrame& frame) override;
+  absl::Duration AnswerDeadline(const NodeId& peer,
+                                const DeadlineBounds& bounds) const override {
+    return links_.AnswerDeadline(peer, bounds);
+  }
+  void NoteAnswer(const NodeId& peer, absl::Duration time) override {
+    links_.NoteAnswer(peer, time);
+  }
+  void NoteNoAnswer(const NodeId& peer, absl::Duration deadline) override {
+    links_.NoteNoAnswer(peer, deadline);
+  }
 
   // As those for probes.
   absl::Status Send(ports::QueryFrame frame);
