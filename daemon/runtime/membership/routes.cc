@@ -42,12 +42,11 @@ absl::Status Routes::SendOwn(F frame) {
 }
 
 template <typename F>
-bool Routes::Forward(const NodeId& from, F frame) {
+void Routes::Forward(const NodeId& from, F frame) {
   const int64_t bytes = ports::EncodedSize(ports::Frame(frame));
-  if (!Spend(from, bytes)) return false;
   if (frame.route.hops >= ports::kMaxHops || frame.route.origin == self_) {
     ++counts_.too_far;
-    return false;
+    return;
   }
   ++frame.route.hops;
   std::vector<NodeId> linked = LinkedPeers();
@@ -56,10 +55,9 @@ bool Routes::Forward(const NodeId& from, F frame) {
   const NodeId next = overlay_.NextHop(frame.route.target, from, linked);
   if (next.empty() || !links_.Send(next, std::move(frame)).ok()) {
     ++counts_.no_way;
-    return false;
+    return;
   }
   ++counts_.passed_on;
-  return true;
 }
 
 absl::Status Routes::SendVia(const NodeId& via, ports::ProbeFrame frame) {
@@ -84,20 +82,23 @@ absl::Status Routes::Send(ports::QueryPartFrame frame) {
 template <typename F>
 bool Routes::TakeOrForward(const NodeId& from, F& frame) {
   if (frame.route.target == self_) return true;
-  Forward(from, std::move(frame));
+  if (Spend(from, ports::EncodedSize(ports::Frame(frame)))) {
+    Forward(from, std::move(frame));
+  }
   return false;
 }
 
 bool Routes::Take(const NodeId& from, ports::ProbeFrame& frame) {
   if (frame.route.target == self_) return true;
-  ports::ProbeAckFrame receipt;
-  receipt.route = {.origin = self_, .target = frame.route.origin};
-  receipt.number = frame.number;
-  receipt.receipt = true;
-  const bool is_first = frame.route.hops == 0 && frame.route.origin == from;
-  if (Forward(from, std::move(frame)) && is_first) {
+  if (!Spend(from, ports::EncodedSize(ports::Frame(frame)))) return false;
+  if (frame.route.hops == 0 && frame.route.origin == from) {
+    ports::ProbeAckFrame receipt;
+    receipt.route = {.origin = self_, .target = from};
+    receipt.number = frame.number;
+    receipt.receipt = true;
     (void)links_.Send(from, std::move(receipt));
   }
+  Forward(from, std::move(frame));
   return false;
 }
 bool Routes::Take(const NodeId& from, ports::ProbeAckFrame& frame) {

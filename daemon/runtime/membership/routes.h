@@ -86,9 +86,9 @@ class Routes final : public ProbePaths {
 
   template <typename F>
   absl::Status SendOwn(F frame);
-  // Passes a frame on. False: it was dropped.
+  // Passes a frame on, or drops it.
   template <typename F>
-  bool Forward(const NodeId& from, F frame);
+  void Forward(const NodeId& from, F frame);
   template <typename F>
   bool TakeOrForward(const NodeId& from, F& frame);
   // What is left of a purse by now.
