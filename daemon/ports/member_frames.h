@@ -99,7 +99,8 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-// Whether the target lives. Whoever passes it on sends the origin a receipt.
+// Whether the target lives. The first who is to pass it on sends the origin a
+// receipt.
 struct ProbeFrame {
   Route route;
   uint64_t number = 0;  // of the probe, unique per origin and start
@@ -110,7 +111,7 @@ struct ProbeFrame {
 struct ProbeAckFrame {
   Route route;
   uint64_t number = 0;
-  bool receipt = false;  // it was only passed on
+  bool receipt = false;  // it was heard, and is passed on if there is a way
   uint64_t memory = 0;   // PeerIdentity::incarnation of who answers
   uint64_t digest = 0;   // as ProbeFrame's
 };
