@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/dflctl.h"
 #include "daemon/control/control_server.h"
+#include "tests/unit/cli/checked_json.h"
 #include "tests/unit/control/fake_backend.h"
 #include "tests/unit/control/socket_folder.h"
 
@@ -58,6 +59,7 @@ class CliTest : public ::testing::Test {
     io.is_root = false;
     Result result;
     result.code = Dflctl(arguments, io);
+    CheckJson(arguments, result.code, out.str());
     result.out =
         absl::StrReplaceAll(out.str(), {{folder_.File(""), "FOLDER/"}});
     result.err =
