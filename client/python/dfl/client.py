@@ -215,33 +215,31 @@ class Network:
     def apply(self, plan, start=False):
         """Brings a plan, the path of its file or its text, to the network; with
         `start` training begins. Returns what `dflctl plan apply` says."""
+        arguments = ["plan", "apply", "--yes"] + ["--start"] * bool(start)
         if "\n" not in plan and ": " not in plan:
-            answer = self._order(["plan", "apply", "--yes", plan])
-        else:
-            with tempfile.NamedTemporaryFile(
-                    "w", suffix=".yaml", encoding="utf-8") as file:
-                file.write(plan)
-                file.flush()
-                answer = self._order(["plan", "apply", "--yes", file.name])
-        if start:
-            self.start()
-        return answer
+            return self._order(arguments + [plan])
+        with tempfile.NamedTemporaryFile(
+                "w", suffix=".yaml", encoding="utf-8") as file:
+            file.write(plan)
+            file.flush()
+            return self._order(arguments + [file.name])
 
-    def start(self):
-        """Training begins."""
-        return self._order(["train", "start"])
+    def start(self, nodes=(), labels=()):
+        """Training begins: on these nodes and those with these labels, or by
+        default on all. The network passes the order on."""
+        return self._train("start", nodes, labels)
 
-    def pause(self):
+    def pause(self, nodes=(), labels=()):
         """Training halts at the next boundary."""
-        return self._order(["train", "pause"])
+        return self._train("pause", nodes, labels)
 
-    def resume(self):
+    def resume(self, nodes=(), labels=()):
         """Training goes on after a pause."""
-        return self._order(["train", "resume"])
+        return self._train("resume", nodes, labels)
 
-    def stop(self):
+    def stop(self, nodes=(), labels=()):
         """Training ends at the next boundary."""
-        return self._order(["train", "stop"])
+        return self._train("stop", nodes, labels)
 
     def follow(self, interval=1.0, until_end=True):
         """Yields a Progress at once, every so many seconds, and after each
@@ -351,6 +349,14 @@ class Network:
         finally:
             watchdog.disarm()
             call.cancel()
+
+    def _train(self, action, nodes, labels):
+        arguments = ["train", action, "--network"]
+        if nodes:
+            arguments += ["--node", ",".join(nodes)]
+        if labels:
+            arguments += ["--label", ",".join(labels)]
+        return self._order(arguments)
 
     def _order(self, arguments):
         if self._dflctl is None:
