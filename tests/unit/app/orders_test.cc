@@ -233,14 +233,15 @@ TEST_F(OrdersTest, AnAuthorWhoIsBannedGivesNoMoreOrders) {
 // Others may be able to: it is passed on, and this node says what is wrong.
 TEST_F(OrdersTest, APlanThatThisNodeCannotTakeIsToldOf) {
   BackendStage& stage = Start();
-  std::string text = PlanText(1, "run-1");
-  text.replace(text.find("anna, "), 6, "");
-  ASSERT_TRUE(stage.Put(Sign(RecordKind::kPlan, "", 1, text)).ok());
+  learners_.failure = absl::InvalidArgumentError("the model is too large");
+  ASSERT_TRUE(stage.Put(Plan(1)).ok());
   EXPECT_TRUE(Eventually(absl::Seconds(10), [&] {
     return !stage.backend().Status().warnings.empty();
   }));
   EXPECT_THAT(stage.backend().Status().warnings,
-              Contains(HasSubstr("\"anna\" is no member")));
+              Contains(HasSubstr("the model is too large")));
+  EXPECT_EQ(stage.Facts().condition, ports::Condition::kDegraded);
+  learners_.Mend();
   ASSERT_TRUE(stage.Put(Plan(2)).ok());
   EXPECT_TRUE(HoldsPlan("run-1"));
   EXPECT_TRUE(Eventually(absl::Seconds(10), [&] {
