@@ -1,0 +1,301 @@
+// Daemons on machines of their own that are told of no peer, and find one
+// another all the same. Takes root: see tests/support/networks.h.
+#include <signal.h>
+
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/networks.h"
+
+namespace dfl::testing_support {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+class DiscoveryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string missing = Networks::Enter();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    networks_ = std::make_unique<Networks>();
+    WriteBlobs(folder_.File("train.csv"), 300, 4, 3, 1);
+  }
+
+  void TearDown() override {
+    if (HasFailure()) {
+      for (const auto& [name, daemon] : daemons_) {
+        std::cerr << "---- log of " << name << "\n" << daemon->log();
+      }
+    }
+    for (const auto& [name, daemon] : daemons_) daemon->Kill();
+    for (const auto& helper : helpers_) helper->Signal(SIGKILL);
+    for (const auto& helper : helpers_) helper->Wait(absl::Seconds(10));
+  }
+
+  // A daemon on the machine of its name, with `settings` beside its data.
+  DaemonProcess& StartOn(const std::string& host, const std::string& settings,
+                         std::vector<std::string> wrapper = {}) {
+    DaemonProcess::Options options;
+    options.name = host;
+    options.folder = folder_.path();
+    options.whole_yaml = absl::StrCat(
+        "name: ", host, "\nstate_dir: ", folder_.File(host + ".state"),
+        "\nsecurity: insecure\ncontrol: {socket: ",
+        folder_.File(host + ".sock"),
+        "}\ncompute: {threads: 1}\ndata: {format: csv, header: no, "
+        "label_column: -1, classes: 3, train: {paths: [",
+        folder_.File("train.csv"), "]}}\n", settings);
+    options.wrapper = Networks::On(host);
+    options.wrapper.insert(options.wrapper.end(), wrapper.begin(),
+                           wrapper.end());
+    auto daemon = std::make_unique<DaemonProcess>(options);
+    EXPECT_TRUE(daemon->Start()) << daemon->log();
+    return *(daemons_[host] = std::move(daemon));
+  }
+
+  // A program that runs on a machine until the test ends.
+  void RunOn(const std::string& host, const std::vector<std::string>& command) {
+    Process::Options options;
+    options.command = Networks::On(host);
+    options.command.insert(options.command.end(), command.begin(),
+                           command.end());
+    const std::string base =
+        folder_.File(absl::StrCat("helper", helpers_.size()));
+    options.stdout_file = base + ".out";
+    options.stderr_file = base + ".err";
+    helpers_.push_back(std::make_unique<Process>(options));
+  }
+
+  static bool IsLinked(const client::NodeStatus& status,
+                       const std::string& other) {
+    for (const client::PeerStatus& peer : status.peers) {
+      if (peer.node == other) return peer.linked;
+    }
+    return false;
+  }
+
+  static bool BecomeLinked(DaemonProcess& daemon, const std::string& other) {
+    return daemon.StatusBecomes(kPatience,
+                                [&](const client::NodeStatus& status) {
+                                  return IsLinked(status, other);
+                                });
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Networks> networks_;
+  std::vector<std::unique_ptr<Process>> helpers_;
+  std::map<std::string, std::unique_ptr<DaemonProcess>> daemons_;
+};
+
+// As a headless Service of Kubernetes has it: a name with many addresses, and
+// an SRV record. Each node finds itself in the list, too.
+TEST_F(DiscoveryTest, ByNamesOfANameServer) {
+  if (RunCommand({"dnsmasq", "--version"}).exit_code != 0) {
+    GTEST_SKIP() << "there is no dnsmasq (Debian: dnsmasq-base)";
+  }
+  networks_->AddHost("a", {"10.77.0.1/24"});
+  networks_->AddHost("b", {"10.77.0.2/24"});
+  networks_->AddHost("c", {"10.77.0.3/24"});
+  networks_->AddHost("names", {"10.77.0.9/24"});
+  RunOn("names", {"dnsmasq", "--no-daemon", "--no-resolv", "--no-hosts",
+                  "--user=root", "--pid-file=", "--conf-file=/dev/null",
+                  "--host-record=boxes.test,10.77.0.1",
+                  "--host-record=boxes.test,10.77.0.2",
+                  "--host-record=box-a.test,10.77.0.1",
+                  "--srv-host=_dfl._tcp.test,box-a.test,7600"});
+  WriteFile(folder_.File("resolv.conf"), "nameserver 10.77.0.9\n");
+  const std::vector<std::string> resolved_there = {
+      "unshare",
+      "--mount",
+      "sh",
+      "-c",
+      absl::StrCat("mount --bind ", folder_.File("resolv.conf"),
+                   " /etc/resolv.conf && exec \"$@\""),
+      "sh"};
+  DaemonProcess& a =
+      StartOn("a", "discovery: {dns: [\"boxes.test:7600\"]}\n", resolved_there);
+  DaemonProcess& b =
+      StartOn("b", "discovery: {dns: [\"boxes.test:7600\"]}\n", resolved_there);
+  DaemonProcess& c =
+      StartOn("c", "discovery: {srv: [_dfl._tcp.test]}\n", resolved_there);
+  EXPECT_TRUE(BecomeLinked(a, "b"));
+  EXPECT_TRUE(BecomeLinked(b, "a"));
+  EXPECT_TRUE(BecomeLinked(c, "a"));
+  EXPECT_THAT(a.log(), HasSubstr("dns: 1 address: 10.77.0.2:7600"));
+  EXPECT_THAT(c.log(), HasSubstr("srv: 1 address: 10.77.0.1:7600"));
+  EXPECT_THAT(a.log(), Not(HasSubstr("this node itself")));
+}
+
+class MdnsTest : public DiscoveryTest,
+                 public testing::WithParamInterface<bool> {
+ protected:
+  static bool V6() { return GetParam(); }
+  void AddHost(const std::string& name, int number) {
+    networks_->AddHost(name, {V6() ? absl::StrCat("fd77::", number, "/64")
+                                   : absl::StrCat("10.77.0.", number, "/24")});
+  }
+  // What the settings of all have.
+  static std::string Of(const std::string& cluster) {
+    return absl::StrCat("cluster: ", cluster, "\npeer: {listen: [\"",
+                        V6() ? "[::]" : "0.0.0.0", ":7600\"]}\n");
+  }
+};
+
+TEST_P(MdnsTest, NodesOnOneBridgeMeet) {
+  AddHost("a", 1);
+  AddHost("b", 2);
+  AddHost("stranger", 3);
+  DaemonProcess& a = StartOn("a", Of("plant-4"));
+  DaemonProcess& stranger = StartOn("stranger", Of("plant-5"));
+  DaemonProcess& b = StartOn("b", Of("plant-4"));
+  EXPECT_TRUE(BecomeLinked(a, "b"));
+  EXPECT_TRUE(BecomeLinked(b, "a"));
+  EXPECT_THAT(a.log(),
+              AllOf(HasSubstr("mdns: announces a and looks for others in this "
+                              "process, as there is no Avahi daemon"),
+                    HasSubstr(V6() ? "mdns: 1 address: [fd77::2]:7600"
+                                   : "mdns: 1 address: 10.77.0.2:7600")));
+  EXPECT_FALSE(IsLinked(stranger.Status(), "a"));
+  EXPECT_FALSE(IsLinked(stranger.Status(), "b"));
+  EXPECT_THAT(stranger.log(), Not(HasSubstr("mdns: 1 address")));
+}
+
+// One machine has an Avahi daemon and the other has none.
+TEST_P(MdnsTest, NodesMeetThroughAnAvahiDaemon) {
+  if (RunCommand({"avahi-daemon", "--version"}).exit_code != 0 ||
+      RunCommand({"dbus-daemon", "--version"}).exit_code != 0) {
+    GTEST_SKIP() << "there is no avahi-daemon or dbus-daemon (Debian: "
+                    "avahi-daemon, dbus)";
+  }
+  AddHost("a", 1);
+  AddHost("b", 2);
+  const std::vector<std::string> with_avahi = {
+      "unshare",
+      "--mount",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "--mount-proc",
+      "sh",
+      "-c",
+      "mount -t tmpfs none /run && mkdir -p /run/dbus /run/avahi-daemon && "
+      "dbus-daemon --system --fork && avahi-daemon --daemonize "
+      "--no-drop-root --no-chroot --no-rlimits && exec \"$@\"",
+      "sh"};
+  DaemonProcess& a = StartOn("a", Of("plant-4"), with_avahi);
+  DaemonProcess& b = StartOn("b", Of("plant-4"));
+  EXPECT_TRUE(BecomeLinked(a, "b"));
+  EXPECT_TRUE(BecomeLinked(b, "a"));
+  EXPECT_THAT(a.log(), HasSubstr("mdns: announces a and looks for others "
+                                 "through this machine's Avahi daemon"));
+}
+
+INSTANTIATE_TEST_SUITE_P(BothProtocols, MdnsTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& param) {
+                           return param.param ? "IPv6" : "IPv4";
+                         });
+
+// No address but the one that IPv6 gives each link.
+TEST_F(DiscoveryTest, ByMdnsOnALinkWithoutAddresses) {
+  networks_->AddHost("a", {});
+  networks_->AddHost("b", {});
+  constexpr char kSettings[] =
+      "cluster: plant-4\npeer: {listen: [\"[::]:7600\"]}\n";
+  // The kernel makes sure that nobody else has the address.
+  for (const char* host : {"a", "b"}) {
+    ASSERT_TRUE(Eventually(kPatience, [host] {
+      const std::string addresses =
+          MustRun({"ip", "-n", host, "-6", "addr", "show", "dev", "eth0"});
+      return addresses.find("fe80") != std::string::npos &&
+             addresses.find("tentative") == std::string::npos;
+    }));
+  }
+  DaemonProcess& a = StartOn("a", kSettings);
+  DaemonProcess& b = StartOn("b", kSettings);
+  EXPECT_TRUE(BecomeLinked(a, "b"));
+  EXPECT_TRUE(BecomeLinked(b, "a"));
+  EXPECT_THAT(a.log(), HasSubstr("%eth0]:7600"));
+}
+
+// Two boxes that can only dial out, and one that can be dialled.
+TEST_F(DiscoveryTest, BehindNat) {
+  if (RunCommand({"iptables", "--version"}).exit_code != 0) {
+    GTEST_SKIP() << "there is no iptables (Debian: iptables)";
+  }
+  networks_->AddHost("open", {"10.77.0.1/24"});
+  networks_->AddHostBehindNat("box-1", "10.77.0.11/24");
+  networks_->AddHostBehindNat("box-2", "10.77.0.12/24");
+  DaemonProcess& open = StartOn("open", "");
+  constexpr char kBehind[] =
+      "peers: [\"10.77.0.1:7600\"]\npeer: {dialable: off}\n";
+  DaemonProcess& box_1 = StartOn("box-1", kBehind);
+  DaemonProcess& box_2 = StartOn("box-2", kBehind);
+  EXPECT_TRUE(BecomeLinked(open, "box-1"));
+  EXPECT_TRUE(BecomeLinked(open, "box-2"));
+  EXPECT_TRUE(BecomeLinked(box_1, "open"));
+  EXPECT_TRUE(BecomeLinked(box_2, "open"));
+
+  constexpr char kPlan[] = R"(
+run: behind-nat
+seed: 5
+version: 1
+participants: {fixed: [box-1, box-2, open]}
+model: {kind: mlp, classes: 3, hidden: [8]}
+batch_size: 16
+algorithm: {name: dpsgd}
+topology: {kind: explicit, edges: [[open, box-1], [open, box-2]]}
+evaluation: {every_steps: 0}
+)";
+  for (const auto& [name, daemon] : daemons_) {
+    const auto applied = daemon->client().ApplyPlan({kPlan, {}, false});
+    EXPECT_TRUE(applied.ok() || absl::IsAlreadyExists(applied.status()) ||
+                absl::IsFailedPrecondition(applied.status()))
+        << applied.status();
+  }
+  for (const auto& [name, daemon] : daemons_) {
+    EXPECT_TRUE(daemon->client().Train(client::TrainAction::kStart).ok());
+  }
+  for (const char* box : {"box-1", "box-2"}) {
+    EXPECT_TRUE(daemons_[box]->StatusBecomes(
+        kPatience,
+        [](const client::NodeStatus& status) {
+          return status.step >= 20 && status.models_received >= 10;
+        }))
+        << box;
+  }
+}
+
+// The setting that is missing is named, and the service manager does not try
+// again.
+TEST_F(DiscoveryTest, AMachineThatNobodyReachesIsToldSo) {
+  networks_->AddHost("a", {});
+  MustRun({"ip", "-n", "a", "link", "set", "eth0", "down"});
+  std::vector<std::string> command = Networks::On("a");
+  WriteFile(folder_.File("a.yaml"),
+            absl::StrCat("name: a\nstate_dir: ", folder_.File("a.state"),
+                         "\nsecurity: insecure\ncontrol: {socket: ",
+                         folder_.File("a.sock"),
+                         "}\ndata: {format: csv, header: no, label_column: -1, "
+                         "classes: 3, train: {paths: [",
+                         folder_.File("train.csv"), "]}}\n"));
+  command.insert(command.end(),
+                 {Program("dfld"), "--config", folder_.File("a.yaml")});
+  const Outcome outcome = RunCommand(command);
+  EXPECT_EQ(outcome.exit_code, 78);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("peer.advertise: found nothing"),
+                                 HasSubstr("peer.dialable: off")));
+}
+
+}  // namespace
+}  // namespace dfl::testing_support
