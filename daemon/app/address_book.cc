@@ -40,30 +40,45 @@ void AddressBook::DialKept() {
 }
 
 void AddressBook::Refresh() {
+  std::map<std::string, NodeId> linked;
+  for (const auto& [node, peer] : node_.links().peers()) {
+    if (peer.link != 0) linked[peer.address] = node;
+  }
   std::map<std::string, discovery::Resolved> resolved;
   if (names_ != nullptr) resolved = names_->resolved();
   const absl::MutexLock lock(&mutex_);
   for (auto& [name, peer] : peers_) {
     if (names_ == nullptr) {
       peer.last_error.clear();
-      TakeOver(name, peer);
+      TakeOver(name, linked, peer);
       continue;
     }
     const discovery::Resolved& found = resolved[name];
     peer.last_error = found.trouble;
-    for (const std::string& address : found.addresses) TakeOver(address, peer);
+    for (const std::string& address : found.addresses) {
+      TakeOver(address, linked, peer);
+    }
   }
 }
 
 void AddressBook::TakeOver(const std::string& address,
+                           const std::map<std::string, NodeId>& linked,
                            control::PeerAddress& peer) {
-  const auto it = node_.links().addresses().find(address);
-  // Once a member has answered there its address is dialled no more.
-  const bool dialled = it != node_.links().addresses().end();
-  const bool linked = !peer.node.empty() && node_.links().IsUp(peer.node);
-  if (dialled && !linked) peer.node = it->second.node;
+  if (!peer.node.empty() && node_.links().IsUp(peer.node)) {
+    peer.linked = true;
+    return;
+  }
+  // Once a member has answered there its address may be dialled no more.
+  const auto known = linked.find(address);
+  const auto dialled = node_.links().addresses().find(address);
+  const bool is_dialled = dialled != node_.links().addresses().end();
+  if (known != linked.end()) {
+    peer.node = known->second;
+  } else if (is_dialled && !dialled->second.node.empty()) {
+    peer.node = dialled->second.node;
+  }
   peer.linked = !peer.node.empty() && node_.links().IsUp(peer.node);
-  if (dialled && !peer.linked) peer.last_error = it->second.last_error;
+  if (is_dialled && !peer.linked) peer.last_error = dialled->second.last_error;
 }
 
 std::vector<control::PeerAddress> AddressBook::List() {

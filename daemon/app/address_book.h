@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/shared_keeper.h"
+#include "daemon/base/ids.h"
 #include "daemon/control/backend.h"
 #include "daemon/discovery/names.h"
 #include "daemon/runtime/node.h"
@@ -46,7 +47,11 @@ class AddressBook {
   bool Insert(const std::string& address, const char* origin)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void DialLater(const std::string& address);
-  void TakeOver(const std::string& address, control::PeerAddress& peer)
+  // What is known of one of the addresses of `peer`; `linked` says by address
+  // who is linked.
+  void TakeOver(const std::string& address,
+                const std::map<std::string, NodeId>& linked,
+                control::PeerAddress& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status UnknownAddress(const std::string& address) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -136,6 +135,7 @@ absl::Status BuildSecurity(const config::NodeSettings& settings, Tree& tree) {
 runtime::MembershipOptions MembershipOf(const config::NodeSettings& settings,
                                         uint64_t starts, uint64_t memory) {
   runtime::MembershipOptions options;
+  options.enabled = true;
   options.self = NodeId(settings.name);
   options.starts = starts;
   options.seed = memory;
@@ -293,31 +293,13 @@ absl::Status Listen(const config::NodeSettings& settings, Tree& tree) {
   return absl::OkStatus();
 }
 
-// All that `source` has. What it has no more is dialled on, unless somebody has
-// removed it.
-void DialCandidates(Tree& tree, const std::string& source,
-                    std::vector<std::string> addresses) {
-  for (const std::string& address : addresses) {
-    (void)tree.node->links().AddAddress(address);
-  }
-  std::vector<std::string>& before = tree.candidates[source];
-  for (const std::string& address : before) {
-    const bool gone = std::find(addresses.begin(), addresses.end(), address) ==
-                      addresses.end();
-    if (gone && source == "peers") {
-      (void)tree.node->links().RemoveAddress(address);
-    }
-  }
-  before = std::move(addresses);
-}
-
 // Looks for others from here on.
 void StartFinding(Tree& tree) {
   FindingHooks hooks;
   hooks.candidates = [&tree](const std::string& source,
                              std::vector<std::string> addresses) {
     if (tree.node == nullptr) return;  // it goes down
-    DialCandidates(tree, source, std::move(addresses));
+    tree.node->membership().SetCandidates(source, std::move(addresses));
   };
   hooks.moved = [&tree](const std::vector<std::string>& addresses) {
     if (tree.node != nullptr) TellAddresses(tree, addresses);

@@ -4,7 +4,6 @@
 #define DFL_APP_TREE_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,7 +51,6 @@ struct Tree {
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<runtime::PlanFollower> follower;
   std::unique_ptr<Finding> finding;
-  std::map<std::string, std::vector<std::string>> candidates;  // by source
   std::unique_ptr<LearnerFactory> learners;
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<AuditLog> audit;

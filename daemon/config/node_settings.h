@@ -179,7 +179,7 @@ struct NodeSettings {
   // Whether it has a listener on the network or peers to dial.
   bool OnNetwork() const {
     return !peer.listen.empty() || !control.listen.empty() || !peers.empty() ||
-           discovery.AnySource();
+           discovery.AnySource() || UsesMdns();
   }
   // Whether nodes are announced and looked for by mDNS.
   bool UsesMdns() const;

@@ -37,10 +37,7 @@ absl::Status Finding::Begin(const std::vector<std::string>& bound) {
 }
 
 void Finding::Start(FindingHooks hooks) {
-  loop_.RunAndWait([&] {
-    hooks_ = std::move(hooks);
-    loop_.After(kLookEvery, [this] { LookAtInterfaces(); });
-  });
+  loop_.RunAndWait([&] { hooks_ = std::move(hooks); });
   discovery_ = std::make_unique<discovery::Discovery>(discovery::DiscoveryHooks{
       [this](const std::string& source,
              const std::vector<std::string>& addresses) {
@@ -64,6 +61,9 @@ void Finding::Start(FindingHooks hooks) {
     discovery_->Add(discovery::MakeFileSource(wanted.file, resolver));
   }
   if (settings_.UsesMdns()) StartMdns();
+  // The last: from here on the loop has all that this thread has set.
+  loop_.RunAndWait(
+      [this] { loop_.After(kLookEvery, [this] { LookAtInterfaces(); }); });
 }
 
 void Finding::StartMdns() {
