@@ -66,12 +66,11 @@ ExitCode List(Context& context) {
 }  // namespace
 
 void AddRecord(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun =
-      AddCommand(app, "record", "Orders to the network, as the nodes pass them on",
-                 "list --target gateway-07:7601");
+  CLI::App* noun = AddCommand(
+      app, "record", "Orders to the network, as the nodes pass them on",
+      "list --target gateway-07:7601");
   noun->require_subcommand(1);
-  AddCommand(*noun, "list",
-             "Orders that a node holds, and whose they are",
+  AddCommand(*noun, "list", "Orders that a node holds, and whose they are",
              "-o json")
       ->callback([&chosen] { chosen = List; });
 }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "daemon/app/network/record_list.h"
-#include "daemon/app/node_orders.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/records/record_content.h"
 #include "daemon/records/records_in_force.h"
@@ -29,17 +27,6 @@ bool IsOf(const ports::RecordId& id, RecordKind kind) {
   return id.kind == static_cast<int32_t>(kind);
 }
 
-// What the keeper remembers of an order that was obeyed: eight bytes of its
-// hash. Its counter would not do: of two orders with one counter one wins, and
-// an order that takes the place of a thief's may have a lower one.
-uint64_t MarkOf(const std::string& hash) {
-  uint64_t mark = 0;
-  for (size_t i = 0; i < sizeof(mark) && i < hash.size(); ++i) {
-    mark = mark << 8 | static_cast<uint8_t>(hash[i]);
-  }
-  return mark == 0 ? 1 : mark;
-}
-
 }  // namespace
 
 Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
@@ -56,7 +43,8 @@ Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
                                     : std::make_unique<UnsignedRecordCodec>(
                                           options_.insecure_cluster)),
       recheck_(std::move(recheck)),
-      plan_orders_(loop, events, options_.pauses, [this] { ObeyPhase(); }) {}
+      plan_orders_(loop, events, options_.pauses, [this] { ObeyPhase(); }),
+      phase_orders_(options_.self.name(), events) {}
 
 const runtime::RecordJudge& Orders::judge() const {
   if (signed_ != nullptr) return *signed_;
@@ -81,24 +69,21 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
   const uint64_t obeyed =
       keeper.Do([](runtime::RunKeeper& kept) { return kept.obeyed_order(); });
   loop_.RunAndWait([&] {
-    node_ = &node;
     plans_ = &plans;
     keeper_ = &keeper;
-    setup_ = &setup;
-    obeyed_ = obeyed;
     plan_orders_.Connect(plans, setup);
+    phase_orders_.Connect(node, keeper, setup, obeyed);
     TakeNewestPlan();
-    ObeyDrain();
+    phase_orders_.ObeyDrain(gossip_->book());
     ObeyPhase();
   });
 }
 
 void Orders::Disconnect() {
   plan_orders_.Disconnect();
-  node_ = nullptr;
+  phase_orders_.Disconnect();
   plans_ = nullptr;
   keeper_ = nullptr;
-  setup_ = nullptr;
 }
 
 void Orders::Recheck() {
@@ -117,7 +102,7 @@ void Orders::Tick(const runtime::NodeStatus& status) {
   if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
   membership_->SetFacts(
       own_facts_.Tell(membership_->facts(),
-                      OwnFacts::Now{status, labels_, draining_,
+                      OwnFacts::Now{status, labels_, phase_orders_.draining(),
                                     plan_orders_.fault(), keeper_->known()}));
 }
 
@@ -211,10 +196,10 @@ std::vector<RecordInfo> Orders::List() const {
 
 void Orders::Tell(control::DaemonStatus& status) const {
   const std::string plan_fault = plan_orders_.fault();
-  if (!plan_fault.empty()) status.warnings.push_back(plan_fault);
+  const std::string draining = phase_orders_.warning();
   const absl::MutexLock lock(&mutex_);
   status.banned = banned_;
-  for (const std::string* warning : {&ban_of_self_, &draining_warning_}) {
+  for (const std::string* warning : {&ban_of_self_, &plan_fault, &draining}) {
     if (!warning->empty()) status.warnings.push_back(*warning);
   }
 }
@@ -231,7 +216,7 @@ void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
     case RecordKind::kBan:
       return RefreshBans();
     case RecordKind::kDrain:
-      return ObeyDrain();
+      return phase_orders_.ObeyDrain(gossip_->book());
     case RecordKind::kLabels:
       TakeLabels();
       return ObeyPhase();
@@ -241,88 +226,6 @@ void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
 void Orders::TakeNewestPlan() {
   const auto plan = records::NewestPlan(gossip_->book());
   if (plan != nullptr) plan_orders_.Take(*plan);
-}
-
-void Orders::ObeyPhase() {
-  if (node_ == nullptr || node_->plan() == nullptr) return;
-  const std::optional<records::WantedPhase> wanted =
-      records::PhaseWantedOf(gossip_->book(), options_.self.name(), labels_);
-  if (!wanted.has_value() || wanted->run_id != node_->plan()->run_id) return;
-  const uint64_t mark = MarkOf(wanted->hash);
-  if (mark == obeyed_) return;
-  obeyed_ = mark;
-  // What drains does not train, and will remember the order.
-  const absl::Status given =
-      draining_ && wanted->phase == runtime::DesiredPhase::kTraining
-          ? absl::OkStatus()
-          : Give(*node_, wanted->phase).status;
-  if (!given.ok()) {
-    events_.Report(ports::RecordCame{
-        false, NodeId(),
-        absl::StrCat("the order with counter ", wanted->counter,
-                     " cannot be obeyed: ", given.message())});
-  }
-  auto saved = std::make_shared<absl::Status>();
-  setup_->Run(
-      [keeper = keeper_, wanted = *wanted, mark, saved] {
-        *saved = keeper->Do([&](runtime::RunKeeper& keeper) {
-          return keeper.Obey(wanted.phase, wanted.run_id, mark);
-        });
-      },
-      [this, saved] {
-        if (saved->ok()) return;
-        events_.Report(ports::RecordCame{
-            false, NodeId(),
-            absl::StrCat("the node obeys, but will not know of it after a "
-                         "restart: ",
-                         saved->message())});
-      });
-}
-
-void Orders::ObeyDrain() {
-  if (node_ == nullptr) return;
-  const bool wanted =
-      records::DrainWantedOf(gossip_->book(), options_.self.name());
-  if (std::exchange(draining_, wanted) == wanted) return;
-  {
-    const absl::MutexLock lock(&mutex_);
-    draining_warning_ =
-        wanted ? absl::StrCat(
-                     "this node drains and does not train: it may be "
-                     "stopped, or takes part again after `dflctl node "
-                     "undrain ",
-                     options_.self.name(), "`")
-               : "";
-  }
-  if (!wanted) return GoOn();
-  const absl::Status halted =
-      Give(*node_, runtime::DesiredPhase::kPaused).status;
-  if (!halted.ok()) {
-    events_.Report(ports::RecordCame{
-        false, NodeId(),
-        absl::StrCat("the node cannot halt to drain: ", halted.message())});
-  }
-}
-
-void Orders::GoOn() {
-  auto desired = std::make_shared<runtime::DesiredPhase>();
-  setup_->Run(
-      [keeper = keeper_, desired] {
-        *desired = keeper->Do(
-            [](runtime::RunKeeper& kept) { return kept.desired_phase(); });
-      },
-      [this, desired] {
-        if (node_ == nullptr || draining_ || node_->plan() == nullptr ||
-            *desired != runtime::DesiredPhase::kTraining) {
-          return;
-        }
-        const absl::Status given = Give(*node_, *desired).status;
-        if (given.ok()) return;
-        events_.Report(
-            ports::RecordCame{false, NodeId(),
-                              absl::StrCat("the node cannot take part again: ",
-                                           given.message())});
-      });
 }
 
 void Orders::TakeLabels() {

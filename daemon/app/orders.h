@@ -3,9 +3,9 @@
 // insecure one nobody signs, and whoever brings one is believed.
 //
 //   RecordGossip --taken--> plan:   PlanOrders, and so PlanTaker
-//                           phase:  the node, once, in the run it is for
+//                           phase:  PhaseOrders, and so the node
 //                           ban:    NetworkSecurity and the judge of records
-//                           drain:  the node halts, or goes on
+//                           drain:  PhaseOrders as well
 //                           labels: what this node says of itself
 //
 // A record that this node cannot obey is passed on all the same: a plan may be
@@ -28,6 +28,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/network/own_facts.h"
+#include "daemon/app/network/phase_orders.h"
 #include "daemon/app/network/plan_orders.h"
 #include "daemon/app/plan_taker.h"
 #include "daemon/app/security.h"
@@ -111,10 +112,7 @@ class Orders final : public runtime::RecordListener {
   // Errors: ABORTED when another plan counts, which is then taken again.
   absl::Status Spread(const std::string& bytes, uint64_t version);
   void TakeNewestPlan();
-  void ObeyPhase();
-  void ObeyDrain();
-  // What was wanted before the node drained is wanted again.
-  void GoOn();
+  void ObeyPhase() { phase_orders_.ObeyPhase(gossip_->book(), labels_); }
   void TakeLabels();
   void RefreshBans();
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -128,28 +126,23 @@ class Orders final : public runtime::RecordListener {
   const std::unique_ptr<records::UnsignedRecordCodec> unsigned_;
   const std::function<void()> recheck_;
   PlanOrders plan_orders_;
+  PhaseOrders phase_orders_;
 
   runtime::RecordGossip* gossip_ = nullptr;
   runtime::Membership* membership_ = nullptr;
-  runtime::Node* node_ = nullptr;
   PlanTaker* plans_ = nullptr;
   SharedKeeper* keeper_ = nullptr;
-  Worker* setup_ = nullptr;
   // On the loop.
-  uint64_t obeyed_ = 0;  // MarkOf the last phase that was obeyed; 0: none
   int64_t judged_generation_ = -1;   // of NetworkSecurity
   records::Labels settings_labels_;  // of this node
   records::Labels labels_;           // in force
-  bool draining_ = false;
-  size_t members_ = 0;  // that were known at the last tick
+  size_t members_ = 0;               // that were known at the last tick
   OwnFacts own_facts_;
 
   mutable absl::Mutex mutex_;
   std::vector<control::RecordInfo> published_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> banned_ ABSL_GUARDED_BY(mutex_);
-  // For the status; "": there is none.
-  std::string ban_of_self_ ABSL_GUARDED_BY(mutex_);
-  std::string draining_warning_ ABSL_GUARDED_BY(mutex_);
+  std::string ban_of_self_ ABSL_GUARDED_BY(mutex_);  // "": it is not banned
 };
 
 }  // namespace dfl::app
