@@ -68,7 +68,7 @@ void FailureDetector::Wake(absl::Time due) {
   if (late) health_.Worse();
   // To one that is always as late its frames are, too; it goes on.
   const bool surprised = late && lag > 2 * usual_lag_;
-  usual_lag_ = (3 * usual_lag_ + lag) / 4;
+  usual_lag_ = (3 * usual_lag_ + std::min(lag, OwnPreset().period)) / 4;
   if (surprised) {
     MakeUpFor(lag);
   } else {

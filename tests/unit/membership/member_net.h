@@ -214,10 +214,14 @@ class MemberNet {
 
   // Whether every node sees all nodes that run, and nobody else.
   bool Agree() const {
-    std::set<std::string> all;
-    for (const auto& [name, n] : nodes_) all.insert(name);
     return std::all_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
-      return entry.second->Present() == all;
+      size_t present = 0;
+      for (const auto& [node, member] : entry.second->members()) {
+        if (!member.present()) continue;
+        if (nodes_.count(node.name()) == 0) return false;
+        ++present;
+      }
+      return present == nodes_.size();
     });
   }
   bool AgreeWithin(absl::Duration limit) {
