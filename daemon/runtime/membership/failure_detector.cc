@@ -118,14 +118,11 @@ NodeId FailureDetector::NextTarget() {
 }
 
 NodeId FailureDetector::FarTarget() {
-  std::vector<const NodeId*> far;
-  for (const auto& [node, member] : table_.members()) {
-    if (member.present() && node != self_ && linked_.count(node) == 0 &&
-        !IsProbed(node)) {
-      far.push_back(&node);
-    }
-  }
-  return far.empty() ? NodeId() : *far[rng_.Below(far.size())];
+  std::vector<NodeId> far = paths_.Partners();
+  std::erase_if(far, [this](const NodeId& node) {
+    return linked_.count(node) > 0 || !table_.IsPresent(node) || IsProbed(node);
+  });
+  return far.empty() ? NodeId() : far[rng_.Below(far.size())];
 }
 
 // Probes.

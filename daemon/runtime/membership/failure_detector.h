@@ -3,8 +3,8 @@
 //
 //   - Each period one linked member is probed, in turns of a shuffled order, so
 //     that each of a node's links is used within as many periods. All who are
-//     linked with a member do that. Now and then a member that is not linked is
-//     probed, so that one without any link is found, too.
+//     linked with a member do that. Now and then one that should be linked and
+//     is not is probed, so that a member without any link is found, too.
 //   - Without an ack in time, others who are linked are asked to pass the probe
 //     on; where a link was lost, at once. Without an ack then, the member is
 //     suspected. Of one that others suspect, a linked node makes sure at once.
@@ -107,7 +107,7 @@ class FailureDetector {
   void Period();
   // The next linked member in turn; empty: there is none.
   NodeId NextTarget();
-  // A present member that is not linked, at random; empty: there is none.
+  // A present member that should be linked and is not; empty: there is none.
   NodeId FarTarget();
 
   ports::ProbeFrame FrameOf(uint64_t number, const NodeId& target) const;

@@ -46,7 +46,7 @@ inline constexpr int kProbeCeiling = 3;
 // Beyond so many confirmations a suspicion gets no shorter.
 inline constexpr int kMostConfirmations = 3;
 inline constexpr int kWorstHealth = 8;
-// Each so many periods a member that is not linked is probed, too.
+// Each so many periods a member that should be linked and is not is probed.
 inline constexpr int kPeriodsToFarProbe = 5;
 
 const Preset& PresetOf(ports::Pace pace);

@@ -5,6 +5,8 @@
 #ifndef DFL_RUNTIME_MEMBERSHIP_PROBE_PATHS_H_
 #define DFL_RUNTIME_MEMBERSHIP_PROBE_PATHS_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
@@ -34,6 +36,10 @@ class ProbePaths {
   // it says that the origin was heard.
   virtual bool Take(const NodeId& from, ports::ProbeFrame& frame) = 0;
   virtual bool Take(const NodeId& from, ports::ProbeAckFrame& frame) = 0;
+
+  // The members that this node should be linked with, whether it is or not;
+  // sorted. Every member is one of somebody's, if it can be linked at all.
+  virtual std::vector<NodeId> Partners() const = 0;
 
   // How long a linked peer has to answer over its link, as its answers have
   // shown; and that one took `time`, or did not come within `deadline`.

@@ -53,6 +53,9 @@ class Routes final : public ProbePaths {
   absl::Status Send(ports::ProbeAckFrame frame) override;
   bool Take(const NodeId& from, ports::ProbeFrame& frame) override;
   bool Take(const NodeId& from, ports::ProbeAckFrame& frame) override;
+  std::vector<NodeId> Partners() const override {
+    return overlay_.LinksOf(self_);
+  }
   absl::Duration AnswerDeadline(const NodeId& peer,
                                 const DeadlineBounds& bounds) const override {
     return links_.AnswerDeadline(peer, bounds);

@@ -57,6 +57,8 @@ struct MemberNodeOptions {
   ports::Pace pace = ports::Pace::kLan;
   absl::Duration cost = absl::ZeroDuration();  // of each thing it handles
   bool enabled = true;
+  // Others can dial it, so it has standing links.
+  bool dialable = true;
 };
 
 // Listens at "NAME:1".
@@ -138,6 +140,7 @@ class MemberNode final : private ports::EventSink, private MembershipListener {
     membership.starts = options.starts;
     membership.facts.pace = options.pace;
     membership.facts.memory = options.memory;
+    if (options.dialable) membership.facts.addresses = {name + ":1"};
     return membership;
   }
 
@@ -167,7 +170,7 @@ class MemberNode final : private ports::EventSink, private MembershipListener {
   Membership membership_;
 };
 
-// The network. Links are given by hand.
+// The network.
 class MemberNet {
  public:
   explicit MemberNet(uint64_t seed = 1,
@@ -191,25 +194,42 @@ class MemberNet {
   // As kill -9 of its process.
   void Kill(const std::string& name) { nodes_.erase(name); }
 
-  // The names of n nodes that are started together, each linked with those 1,
-  // 2, 4, ... places on in a ring: about 2 log2 n links a node.
-  std::vector<std::string> BootRing(int64_t n, MemberNodeOptions options = {}) {
+  // As Boot; the node has found the addresses of the first two.
+  MemberNode& BootSeeded(const std::string& name,
+                         const MemberNodeOptions& options = {}) {
+    MemberNode& booted = Boot(name, options);
+    booted.membership().SetCandidates("seeds",
+                                      {NameOf(0) + ":1", NameOf(1) + ":1"});
+    return booted;
+  }
+  // Starts n nodes together, NameOf(0) and so on. Returns their names.
+  std::vector<std::string> BootMany(int64_t n,
+                                    const MemberNodeOptions& options = {}) {
     std::vector<std::string> names;
     for (int64_t i = 0; i < n; ++i) {
       names.push_back(NameOf(i));
-      Boot(names.back(), options);
-    }
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t step = 1; step < n && 2 * step <= n; step *= 2) {
-        node(names[i]).Dial(names[(i + step) % n]);
-        pairs_.emplace_back(names[i], names[(i + step) % n]);
-      }
+      BootSeeded(names.back(), options);
     }
     return names;
   }
-  // Who dials whom in the ring.
-  const std::vector<std::pair<std::string, std::string>>& pairs() const {
-    return pairs_;
+  // The links that are up, each once.
+  std::vector<std::pair<std::string, std::string>> LinkedPairs() {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const auto& [name, n] : nodes_) {
+      for (const auto& [peer, state] : n->links().peers()) {
+        if (state.link != 0 && name < peer.name()) {
+          pairs.emplace_back(name, peer.name());
+        }
+      }
+    }
+    return pairs;
+  }
+  // Calls `f` with the addresses of `name` and of each other one.
+  template <typename F>
+  void ForEachPair(const std::string& name, F f) {
+    for (const auto& [other, n] : nodes_) {
+      if (other != name) f(name + ":1", other + ":1");
+    }
   }
 
   // Whether every node sees all nodes that run, and nobody else.
@@ -267,7 +287,6 @@ class MemberNet {
   Rng rng_;
   simports::SimScheduler scheduler_;
   simports::SimNetwork network_;
-  std::vector<std::pair<std::string, std::string>> pairs_;
   std::map<std::string, std::unique_ptr<MemberNode>> nodes_;
 };
 

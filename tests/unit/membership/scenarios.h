@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,12 +21,8 @@ inline bool TwoSeedsMakeOneComponent(int64_t n, uint64_t seed) {
   MemberNet net(seed);
   for (int64_t i = 0; i < n; ++i) {
     const absl::Duration when = absl::Seconds(1) * net.rng().Uniform();
-    net.scheduler().After(when, net.scheduler().NewOwner(), [&net, i] {
-      MemberNode& node = net.Boot(MemberNet::NameOf(i));
-      for (int64_t s = 0; s < 2; ++s) {
-        if (s != i) node.Dial(MemberNet::NameOf(s));
-      }
-    });
+    net.scheduler().After(when, net.scheduler().NewOwner(),
+                          [&net, i] { net.BootSeeded(MemberNet::NameOf(i)); });
   }
   net.RunFor(absl::Seconds(1));
   return net.AgreeWithin(absl::Seconds(10));
@@ -41,7 +36,7 @@ struct WanResult {
   absl::Duration detection = absl::InfiniteDuration();  // by all, of a kill
 };
 
-// A ring of `n` nodes with 200 ms between any two. A tenth of the links stalls
+// `n` nodes with 200 ms between any two. A tenth of the links stalls
 // at random for 1 to 6 s, each about every 20 s; each link is reset once a
 // minute. After `duration` of it a node is killed.
 class WanWeather {
@@ -49,13 +44,14 @@ class WanWeather {
   WanWeather(int64_t n, uint64_t seed) : net_(seed, Options()) {
     MemberNodeOptions options;
     options.pace = ports::Pace::kWan;
-    names_ = net_.BootRing(n, options);
+    names_ = net_.BootMany(n, options);
   }
 
   WanResult Run(absl::Duration duration) {
     result_.formed = net_.AgreeWithin(absl::Seconds(30));
+    net_.RunFor(absl::Minutes(2));  // until the seeds' many links are closed
     net_.ForgetChanges();
-    for (const auto& pair : net_.pairs()) {
+    for (const auto& pair : net_.LinkedPairs()) {
       PlanReset(pair, absl::Minutes(1) * net_.rng().Uniform());
       if (net_.rng().Bernoulli(0.1)) PlanStall(pair);
     }
@@ -111,9 +107,9 @@ class WanWeather {
 // happens, over `duration`.
 inline double IdleBytesPerSecond(int64_t n, absl::Duration duration) {
   MemberNet net;
-  net.BootRing(n);
+  net.BootMany(n);
   if (!net.AgreeWithin(absl::Seconds(30))) return 1e9;
-  net.RunFor(absl::Seconds(30));
+  net.RunFor(absl::Minutes(2));  // until the seeds' many links are closed
   const int64_t before = net.network().sent().bytes;
   net.RunFor(duration);
   const int64_t sent = net.network().sent().bytes - before;
