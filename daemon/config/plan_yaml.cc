@@ -12,6 +12,7 @@
 #include "daemon/config/plan_table.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
+#include "daemon/core/plan/participants.h"
 
 namespace dfl::config {
 namespace {
@@ -60,10 +61,11 @@ void WriteKeys(absl::Span<const PlanKey> keys, const core::RunPlan& plan,
 // What a document means that leaves out who takes part, and the graph. One that
 // lists its members under the older key, or has them from around it, means all
 // pairs of them.
-void SetDefaults(const YamlNode& root, core::RunPlan& plan) {
+void SetDefaults(const YamlNode& root, const PlanSurroundings& around,
+                 core::RunPlan& plan) {
   const bool said = root.Find("participants") != nullptr;
-  const bool named =
-      !plan.members.empty() || root.Find(kFormerMembers) != nullptr;
+  const bool named = (!around.members.empty() && !around.all_take_part) ||
+                     root.Find(kFormerMembers) != nullptr;
   if (!said && !named) {
     plan.participants.kind = core::ParticipantsSpec::Kind::kAll;
   }
@@ -81,9 +83,12 @@ absl::StatusOr<core::CheckedPlan> Read(
   keys.insert(keys.end(), around.keys.begin(), around.keys.end());
   in.yaml.TakeKeys(root, "", keys);
   in.plan.members = around.members;
-  SetDefaults(root, in.plan);
+  SetDefaults(root, around, in.plan);
   ReadKeys(PlanTable(), root, "", in);
   DFL_RETURN_IF_ERROR(in.yaml.status());
+  if (core::FollowsView(in.plan)) {
+    core::ResolveParticipants(in.plan, around.members, catalogue);
+  }
   complete(in.plan);
   absl::StatusOr<core::CheckedPlan> checked =
       core::CheckPlan(std::move(in.plan), catalogue);

@@ -67,9 +67,10 @@ absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
 // The place of a plan in a larger document, such as a simulated network.
 struct PlanSurroundings {
   std::vector<std::string> keys;  // beside the plan's own; ignored
-  // The fixed set of a plan that does not say who takes part; sorted bytewise,
-  // no doubles.
+  // Who is there; sorted bytewise, no doubles. They are the fixed set of a plan
+  // that does not say who takes part, or all of them take part in it.
   std::vector<core::MemberSpec> members;
+  bool all_take_part = false;
 };
 
 // As ParsePlan, for a document that has been parsed to a tree.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/plan/check_plan.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/sim/variants.h"
 
 namespace dfl::sim {
@@ -101,6 +102,8 @@ class Plans {
         MergeSections(written.change, document_);
         return true;
       case NetworkEvent::Kind::kLeave:
+        // Where all follow who is there the plan stays as it is.
+        if (core::FollowsView(first_)) return false;
         return gone_.insert(NameOf(event)).second;
       case NetworkEvent::Kind::kJoin:
         return gone_.erase(NameOf(event)) > 0;

@@ -53,8 +53,14 @@ void PlanRollout::Take(int64_t i, size_t version) {
   // has room.
   if (!member.disk.Accept(versions_.ToKeep(version))) return;
   member.version = version;
-  DFL_CHECK(
-      member.node->SetPlan(next.nodes[static_cast<size_t>(i)], nullptr).ok());
+  absl::StatusOr<PlanVersions::Given> given =
+      versions_.For(i, version, member.follower.get());
+  // Checked with all members; among some of them it may not do.
+  if (!given.ok()) return;
+  DFL_CHECK(member.node->SetPlan(given->plan, nullptr).ok());
+  if (member.follower != nullptr) {
+    member.follower->Follow(given->document, given->plan);
+  }
 }
 
 void PlanRollout::NoteInForce(int64_t i, uint64_t plan_version) {

@@ -44,6 +44,7 @@ Processes::~Processes() {
     if (member.up()) member.loop->Stop();
   }
   for (Member& member : members_) {
+    member.follower.reset();
     member.linked.reset();
     member.transport.reset();
   }
@@ -100,20 +101,52 @@ absl::Status Processes::Boot(int64_t i) {
     moved.step = 0;
     moved.round = 0;
     moved.linked = std::make_unique<runtime::LinkedNode>(
-        options, *moved.loop, *moved.transport, *moved.loop, *moved.ear);
+        options, *moved.loop, *moved.transport, *moved.loop, *moved.ear,
+        runtime::RecordOptions(), MembershipOf(i, transport.incarnation));
     moved.node = &moved.linked->node();
   });
+  if (scenario_.membership.has_value()) {
+    member.follower = std::make_unique<runtime::PlanFollower>(
+        member.self, *member.loop, *member.loop, member.linked->membership(),
+        *member.node, *scenario_.catalogue);
+  }
   for (const int64_t other : member.contacts) {
     if (other > i) break;
     DFL_CHECK(member.node->links().AddAddress(members_.name(other)).ok());
   }
-  DFL_CHECK(
-      member.node
-          ->SetPlan(versions_[member.version].nodes[static_cast<size_t>(i)],
-                    std::move(trainer))
-          .ok());
+  absl::StatusOr<PlanVersions::Given> given =
+      versions_.For(i, member.version, member.follower.get());
+  if (!given.ok()) {
+    return Annotate(given.status(), absl::StrCat(name, " cannot start"));
+  }
+  DFL_CHECK(member.node->SetPlan(given->plan, std::move(trainer)).ok());
+  if (member.follower != nullptr) {
+    member.follower->Follow(given->document, given->plan);
+  }
   DFL_CHECK(member.node->Start().ok());
   return absl::OkStatus();
+}
+
+runtime::MembershipOptions Processes::MembershipOf(int64_t i,
+                                                   uint64_t memory) const {
+  runtime::MembershipOptions options;
+  if (!scenario_.membership.has_value()) return options;
+  const Member& member = members_[i];
+  options.enabled = true;
+  options.self = member.self;
+  options.starts = static_cast<uint64_t>(member.boots);
+  options.seed = memory;
+  options.facts.addresses = {members_.name(i)};
+  options.facts.rows = versions_.first().members[static_cast<size_t>(i)].rows;
+  options.facts.pace = *scenario_.membership;
+  options.facts.memory = memory;
+  return options;
+}
+
+void Processes::Leave(int64_t i) {
+  Member& member = members_[i];
+  if (!member.up() || !scenario_.membership.has_value()) return;
+  member.linked->membership().Leave();
 }
 
 void Processes::TakeDown(int64_t i) {
@@ -123,6 +156,7 @@ void Processes::TakeDown(int64_t i) {
   if (member.phase == ports::Phase::kTraining) NoteStepGap(i);
   member.loop->Stop();
   members_.Update(i, [](Member& moved) { moved.node = nullptr; });
+  member.follower.reset();
   member.linked.reset();
   member.transport.reset();
   member.loop.reset();

@@ -35,6 +35,8 @@ class Processes {
   // the newest one, and trains.
   // Errors: as Task::MakeLearner.
   absl::Status Boot(int64_t i);
+  // Member `i`, if it knows others by membership, says goodbye to them.
+  void Leave(int64_t i);
   // The process of `i` ends, as it is. Nothing when it is down.
   void TakeDown(int64_t i);
   // Member `i` has finished a step, or does not train any more.
@@ -51,6 +53,7 @@ class Processes {
  private:
   // Returns the number of this start for IncarnationOf.
   int64_t ReadDisk(int64_t i);
+  runtime::MembershipOptions MembershipOf(int64_t i, uint64_t memory) const;
   absl::Duration GradientTime(int64_t i);
 
   const Scenario& scenario_;

@@ -50,14 +50,17 @@ class NetworkReader {
   std::vector<core::MemberSpec> Members() {
     section_ = yaml_.Section(
         root_, "", kNetwork,
-        {"nodes", "problem", "links", "paths", "compute", "events",
-         "metrics_every", "metrics", "settled_below", "limit"});
+        {"nodes", "membership", "problem", "links", "paths", "compute",
+         "events", "metrics_every", "metrics", "settled_below", "limit"});
     if (section_ == nullptr) return {};
+    ReadMembership();
     const YamlNode* nodes = section_->Find("nodes");
     if (nodes == nullptr) return {};
     const std::string path = "network.nodes";
-    const YamlNode* members = root_.Find("participants");
-    if (members == nullptr) members = root_.Find("members");
+    const YamlNode* members = root_.Find("members");
+    if (const YamlNode* participants = root_.Find("participants")) {
+      members = participants->Find("fixed");
+    }
     if (members != nullptr) {
       yaml_.Add(nodes->line, path,
                 absl::StrCat("the plan names its members in line ",
@@ -121,6 +124,21 @@ class NetworkReader {
   }
 
  private:
+  void ReadMembership() {
+    ports::Pace pace = ports::Pace::kLan;
+    yaml_.Scalar(
+        *section_, kNetwork, "membership",
+        [](absl::string_view text) -> std::optional<ports::Pace> {
+          for (const ports::Pace each :
+               {ports::Pace::kLan, ports::Pace::kWan, ports::Pace::kCellular}) {
+            if (text == ports::PaceName(each)) return each;
+          }
+          return std::nullopt;
+        },
+        "lan, wan or cellular", pace);
+    if (section_->Find("membership") != nullptr) scenario_.membership = pace;
+  }
+
   std::vector<core::MemberSpec> NamedMembers() {
     std::vector<core::MemberSpec> members;
     yaml_.List(*section_, kNetwork, "nodes", "names",
@@ -280,6 +298,7 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
   config::PlanSurroundings around;
   around.keys = {kNetwork};
   around.members = network.Members();
+  around.all_take_part = scenario.membership.has_value();
   DFL_RETURN_IF_ERROR(network.status());
   DFL_ASSIGN_OR_RETURN(scenario.plan,
                        config::ReadPlan(root, file_name, around, catalogue));

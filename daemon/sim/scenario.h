@@ -4,6 +4,7 @@
 //
 //   network:
 //     nodes: 20                # or [a, b, c]; left out: the plan's members
+//     membership: lan          # nodes find each other; left out: links are given
 //     problem: {kind: linear, n: 300, rows: 50, seed: 0}  # problem_spec.h
 //     links: {delay: 1ms, jitter: 0s, rate: 0, loss: 0}
 //     paths:                   # single links, both directions
@@ -25,6 +26,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
+#include "daemon/ports/member_frames.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"
@@ -68,6 +71,9 @@ struct Scenario {
   simports::SimPath links;
   std::vector<PathSpec> paths;
   ComputeSpec compute;
+  // How patient the nodes' membership is; nullopt: it is switched off, and all
+  // know all members from the start.
+  std::optional<ports::Pace> membership;
   std::vector<NetworkEvent> events;  // as written
   // Steps between two rows of metrics, or rounds; >= 1.
   int64_t metrics_every = 1;
