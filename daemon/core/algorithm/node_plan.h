@@ -51,6 +51,8 @@ struct NodePlan {
   // False: self is no member. It has no neighbours and trains nothing; it may
   // answer those who ask.
   bool takes_part = true;
+  // False: self mixes without data (Participation::kMix): it takes no gradient.
+  bool trains = true;
   int64_t place = 0;  // of self among the members
   // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
   double sample_weight = 1;

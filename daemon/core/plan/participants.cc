@@ -126,7 +126,12 @@ void ResolveParticipants(RunPlan& plan, absl::Span<const MemberSpec> present,
                                     [&member](const std::string& selector) {
                                       return Selects(selector, member);
                                     });
-    if (chosen && MayTakePart(member, mixes)) plan.members.push_back(member);
+    if (!chosen || !MayTakePart(member, mixes)) continue;
+    plan.members.push_back(member);
+    // What it has, it does not train on.
+    if (member.participation == Participation::kMix) {
+      plan.members.back().rows = 0;
+    }
   }
   std::sort(plan.members.begin(), plan.members.end(), ByName);
 }

@@ -48,7 +48,8 @@ bool Selects(absl::string_view selector, const MemberSpec& member);
 //   kFixed     the named ones, there or not; what the plan leaves open of one
 //              that is there (its rows, whether it can be dialled) is filled in
 // Nodes that only watch are in none. Those that mix without data are members
-// only where the algorithm can use them (AlgorithmInfo::mixes_without_data).
+// only where the algorithm can use them (AlgorithmInfo::mixes_without_data), with
+// no rows.
 // There may be no member afterwards: then nobody trains, and the plan waits for
 // a first one.
 void ResolveParticipants(RunPlan& plan, absl::Span<const MemberSpec> present,

@@ -59,6 +59,35 @@ TEST(Participants, AllAreThoseThatAreThereAndDoNotOnlyWatch) {
   EXPECT_THAT(Names(plan), ElementsAre("carl"));
 }
 
+TEST(Participants, OneWithoutDataMixesWhereTheAlgorithmCanUseIt) {
+  const std::vector<MemberSpec> present = {There("anna"), There("bert"),
+                                           There("relay", Participation::kMix)};
+  RunPlan plan = PlanOf(Kind::kAll);
+  plan.algorithm.name = "decefl";
+  plan.algorithm.knobs["sample_weighting"] = true;
+  ResolveParticipants(plan, present);
+  EXPECT_THAT(Names(plan), ElementsAre("anna", "bert", "relay"));
+  const auto relay = CheckAndDerive(plan, NodeId("relay"));
+  ASSERT_TRUE(relay.ok()) << relay.status();
+  EXPECT_TRUE(relay->node.takes_part);
+  EXPECT_FALSE(relay->node.trains);
+  EXPECT_EQ(relay->node.sample_weight, 0);
+  const auto anna = CheckAndDerive(plan, NodeId("anna"));
+  ASSERT_TRUE(anna.ok()) << anna.status();
+  EXPECT_TRUE(anna->node.trains);
+  EXPECT_EQ(anna->node.sample_weight, 1.5);
+
+  plan.algorithm.name = "push-pull";
+  plan.algorithm.knobs.clear();
+  ResolveParticipants(plan, present);
+  EXPECT_THAT(Names(plan), ElementsAre("anna", "bert"));
+  const auto checked = CheckPlan(plan);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_THAT(ViewWarnings(*checked, present),
+              ElementsAre(AllOf(HasSubstr("algorithm.name: push-pull"),
+                                HasSubstr("relay"))));
+}
+
 TEST(Participants, SelectedByNameOrByLabel) {
   RunPlan plan = PlanOf(Kind::kSelected, {"dora", "site=north"});
   ResolveParticipants(

@@ -142,6 +142,27 @@ TEST(PlanFollower, AnObserverTrainsNothingAndIsNobodysNeighbour) {
   });
 }
 
+// Its model moves by what it hears, and by nothing else.
+TEST(PlanFollower, OneThatMixesWithoutDataTakesNoGradient) {
+  ClusterOptions options = Gossiping(3);
+  options.facts = [](int64_t i) {
+    ports::MemberFacts facts;
+    if (i == 2) facts.participation = core::Participation::kMix;
+    return facts;
+  };
+  RunTwice(options, [](SimCluster& cluster) {
+    cluster.Run(PlanForAll(cluster, "d-psgd"));
+    ASSERT_TRUE(cluster.RunUntil([&] { return AllHave(cluster, 3); },
+                                 absl::Seconds(10)));
+    ASSERT_TRUE(cluster.RunToStep(50));
+    EXPECT_EQ(cluster.node(2).phase(), Phase::kTraining);
+    // No gradient, so no loss of one.
+    EXPECT_FALSE(cluster.log(2).Of<ports::StepFinished>().back().loss);
+    EXPECT_GT(cluster.node(2).models_received(), 50);
+    EXPECT_GT(cluster.node(0).models_received(), 50);
+  });
+}
+
 TEST(PlanFollower,
      ADrainingNodePausesAtABoundaryAndTrainsOnWhenItNoLongerDoes) {
   RunTwice(Gossiping(3), [](SimCluster& cluster) {
