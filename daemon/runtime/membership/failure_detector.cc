@@ -77,7 +77,8 @@ void FailureDetector::Wake(absl::Time due) {
       judge_.OnSuspicionOver(node);
     }
   }
-  if (now >= next_period_) {
+  // The judge may have stopped it.
+  if (!stopped_ && now >= next_period_) {
     next_period_ = now + OwnPreset().period * health_.patience();
     Period();
   }
