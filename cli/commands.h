@@ -17,6 +17,10 @@ using Chosen = std::function<ExitCode(Context&)>;
 
 void AddStatus(CLI::App& app, Chosen& chosen);
 void AddWatch(CLI::App& app, Chosen& chosen);
+void AddTop(CLI::App& app, Chosen& chosen);
+void AddWait(CLI::App& app, Chosen& chosen);
+void AddPing(CLI::App& app, Chosen& chosen);
+void AddEvent(CLI::App& app, Chosen& chosen);
 void AddGet(CLI::App& app, Chosen& chosen);
 void AddSet(CLI::App& app, Chosen& chosen);
 void AddPlan(CLI::App& app, Chosen& chosen);

@@ -13,6 +13,7 @@
 #include "cli/context.h"
 #include "cli/contexts.h"
 #include "cli/plan_path.h"
+#include "cli/top/top_view.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/core/algorithms/catalogue.h"
 
@@ -133,15 +134,29 @@ class Network {
   // Of the nodes that the target knows.
   std::vector<std::string> Nodes() {
     if (context_ == nullptr) return {};
-    std::set<std::string> names;
-    const absl::StatusOr<client::DaemonStatus> status =
-        context_->Client(0).Status();
-    if (!status.ok()) return {};
-    names.insert(status->node.node);
-    for (const client::PeerStatus& peer : status->node.peers) {
-      names.insert(peer.node);
+    const absl::StatusOr<client::MemberTable> table =
+        context_->Client(0).Members({});
+    if (!table.ok()) return {};
+    std::vector<std::string> names;
+    for (const client::Member& member : table->members) {
+      names.push_back(member.node);
     }
-    return {names.begin(), names.end()};
+    return names;
+  }
+
+  // "site=north" of the members that the target knows.
+  std::vector<std::string> Labels() {
+    if (context_ == nullptr) return {};
+    const absl::StatusOr<client::MemberTable> table =
+        context_->Client(0).Members({});
+    if (!table.ok()) return {};
+    std::set<std::string> labels;
+    for (const client::Member& member : table->members) {
+      for (const auto& [name, value] : member.labels) {
+        labels.insert(absl::StrCat(name, "=", value));
+      }
+    }
+    return {labels.begin(), labels.end()};
   }
 
  private:
@@ -227,15 +242,14 @@ Words ContextNames(const Io& io) {
   return words;
 }
 
-// Names of a list "a,b" of which the last is being typed.
-Words NodeNames(Network& network, const std::string& typed) {
+// Of a list "a,b" the last is being typed.
+Words ListItems(const std::vector<std::string>& items,
+                const std::string& typed) {
   const size_t comma = typed.rfind(',');
   const std::string begin =
       comma == std::string::npos ? "" : typed.substr(0, comma + 1);
   Words words;
-  for (const std::string& name : network.Nodes()) {
-    words.push_back({begin + name, ""});
-  }
+  for (const std::string& item : items) words.push_back({begin + item, ""});
   return words;
 }
 
@@ -250,7 +264,13 @@ Completion OptionValues(const CLI::Option& option, const std::string& typed,
   } else if (is("--context")) {
     out.words = ContextNames(io);
   } else if (is("--node")) {
-    out.words = NodeNames(network, typed);
+    out.words = ListItems(network.Nodes(), typed);
+  } else if (is("--label")) {
+    out.words = ListItems(network.Labels(), typed);
+  } else if (is("--kind")) {
+    out.words = ListItems(client::EventKinds(), typed);
+  } else if (is("--sort")) {
+    out.words = ListItems(TopSortNames(), "");
   } else if (is("--weights")) {
     out.words = Plain({"metropolis", "laplacian", "uniform", "explicit"});
   } else if (is("--role")) {
@@ -261,8 +281,8 @@ Completion OptionValues(const CLI::Option& option, const std::string& typed,
     out.open = absl::EndsWith(typed, "s");
   } else {
     const std::set<std::string> kNumbersAndTexts = {
-        "--timeout", "--interval", "--count", "--ttl",  "--reason",
-        "--target",  "--label",    "--sort",  "--round"};
+        "--timeout", "--interval", "--count", "--ttl",    "--reason",
+        "--target",  "--within",   "--limit", "--filter", "--round"};
     out.files = std::none_of(
         kNumbersAndTexts.begin(), kNumbersAndTexts.end(),
         [&option](const std::string& name) { return option.check_name(name); });
@@ -311,7 +331,7 @@ Completion Argument(const Line& line, const std::string& typed,
   } else if (absl::StartsWith(what, "context ")) {
     if (line.path != "context add") out.words = ContextNames(io);
   } else if (name == "NODE" || name == "WHO") {
-    out.words = NodeNames(network, typed);
+    out.words = ListItems(network.Nodes(), typed);
   } else {
     out.files = name == "FILE" || name == "DIR";
   }

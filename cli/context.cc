@@ -47,8 +47,8 @@ absl::StatusOr<Output> ParseOutput(const std::string& text) {
 }
 
 // The lists of documents that are printed item by item as lines of JSON.
-constexpr const char* kLists[] = {"targets", "members", "events", "contexts",
-                                  "algorithms"};
+constexpr const char* kLists[] = {"members",  "events",     "pings",
+                                  "contexts", "algorithms", "targets"};
 
 std::string JsonLines(const Json& document) {
   const Json* list = document.is_array() ? &document : nullptr;
@@ -61,19 +61,6 @@ std::string JsonLines(const Json& document) {
   std::string lines;
   for (const Json& item : *list) lines += ToJsonLine(item);
   return lines;
-}
-
-absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
-  absl::Duration timeout;
-  // "10" is 10 s.
-  if ((!absl::ParseDuration(text, &timeout) &&
-       !absl::ParseDuration(absl::StrCat(text, "s"), &timeout)) ||
-      timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--timeout: \"", text,
-                     "\" is no time above zero; allowed: 500ms, 10s, 2m, ..."));
-  }
-  return timeout;
 }
 
 // One target a line; '#' begins a comment.
@@ -157,6 +144,18 @@ absl::StatusOr<Place> FindPlace(const Globals& globals, const Io& io) {
 }
 
 }  // namespace
+
+absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
+  absl::Duration timeout;
+  if ((!absl::ParseDuration(text, &timeout) &&
+       !absl::ParseDuration(absl::StrCat(text, "s"), &timeout)) ||
+      timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--timeout: \"", text,
+                     "\" is no time above zero; allowed: 500ms, 10s, 2m, ..."));
+  }
+  return timeout;
+}
 
 const char* ContextHelp() {
   return "Which daemons, the first that is given:\n"
@@ -259,13 +258,15 @@ ExitCode Context::Usage(const absl::Status& status) {
 Json Context::TargetJson(const std::string& target,
                          const absl::Status& status) {
   Json entry{{"target", target}, {"ok", status.ok()}};
-  if (!status.ok()) {
-    const ExitCode code = ExitCodeOf(status);
-    entry["error"] = {{"code", Name(code)},
-                      {"exit_code", static_cast<int>(code)},
-                      {"message", std::string(status.message())}};
-  }
+  if (!status.ok()) entry["error"] = ErrorJson(status);
   return entry;
+}
+
+Json Context::ErrorJson(const absl::Status& status) {
+  const ExitCode code = ExitCodeOf(status);
+  return Json{{"code", Name(code)},
+              {"exit_code", static_cast<int>(code)},
+              {"message", std::string(status.message())}};
 }
 
 ExitCode Context::ConcludeAll(

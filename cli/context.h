@@ -36,6 +36,10 @@ struct Globals {
   bool offline = false;
 };
 
+// "500ms", "10s"; "10" is 10 s.
+// Errors: INVALID_ARGUMENT "--timeout: ..." for what is no time above zero.
+absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text);
+
 // Which of several ways to name targets and identity wins, for --help.
 const char* ContextHelp();
 
@@ -107,6 +111,8 @@ class Context {
     return Json{{"targets", std::move(list)}};
   }
   static Json TargetJson(const std::string& target, const absl::Status& status);
+  // {"code": "unreachable", "exit_code": 3, "message": "..."} of a failure.
+  static Json ErrorJson(const absl::Status& status);
 
   // Prints each failure on stderr. Returns 0 if all targets succeeded, 6 if
   // some did, and the code of the first failure if none did.

@@ -55,7 +55,10 @@ void AddGlobals(CLI::App& app, Globals& globals) {
 
 void AddCommands(CLI::App& app, Chosen& chosen) {
   AddStatus(app, chosen);
+  AddTop(app, chosen);
   AddWatch(app, chosen);
+  AddWait(app, chosen);
+  AddPing(app, chosen);
   AddGet(app, chosen);
   AddSet(app, chosen);
   AddPlan(app, chosen);
@@ -66,6 +69,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddPeriod(app, chosen);
   AddNode(app, chosen);
   AddPeer(app, chosen);
+  AddEvent(app, chosen);
   AddRecord(app, chosen);
   AddModel(app, chosen);
   AddData(app, chosen);

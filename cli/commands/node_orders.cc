@@ -119,13 +119,6 @@ ExitCode Label(Context& context, const LabelCommand& command) {
 
 }  // namespace
 
-void AddNode(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = AddCommand(app, "node", "Orders that are about one node",
-                              "drain gateway-08");
-  noun->require_subcommand(1);
-  AddNodeOrders(*noun, chosen);
-}
-
 void AddNodeOrders(CLI::App& noun, Chosen& chosen) {
   auto drain = std::make_shared<DrainCommand>();
   for (const bool draining : {true, false}) {

@@ -68,7 +68,7 @@ TEST_F(CompleterTest, AsksADaemonForNamesOfNodesAndPathsOfThePlan) {
   StartDaemon("box-1");
   environment_["DFLCTL_TARGET"] = "unix:" + Socket("box-1");
   EXPECT_THAT(Offered({"participation", "set", "--node", "box-"}),
-              ElementsAre("box-1", "box-2", "box-3", ":"));
+              ElementsAre("box-1", "box-2", "box-3", "box-4", "box-5", ":"));
   EXPECT_THAT(Offered({"participation", "set", "--node=box-2,box-3"}),
               ElementsAre("--node=box-2,box-3", ":"));
   EXPECT_THAT(Offered({"get", "topology."}), ElementsAre(":"));
