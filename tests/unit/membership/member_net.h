@@ -59,6 +59,8 @@ struct MemberNodeOptions {
   bool enabled = true;
   // Others can dial it, so it has standing links.
   bool dialable = true;
+  std::string address = "";  // where it listens; "": at its name
+  bool accepts_dials = true;
 };
 
 // Listens at "NAME:1".
@@ -124,12 +126,17 @@ class MemberNode final : private ports::EventSink, private MembershipListener {
   const std::map<NodeId, ports::MemberState>& told() const { return told_; }
 
  private:
+  static std::string AddressOf(const std::string& name,
+                               const MemberNodeOptions& options) {
+    return options.address.empty() ? name + ":1" : options.address;
+  }
   static simports::SimTransportOptions TransportOf(
       const std::string& name, const MemberNodeOptions& options) {
     simports::SimTransportOptions transport;
     transport.node = NodeId(name);
     transport.incarnation = options.memory;
-    transport.address = name + ":1";
+    transport.address = AddressOf(name, options);
+    transport.accepts_dials = options.accepts_dials;
     return transport;
   }
   static MembershipOptions MembershipOf(const std::string& name,
@@ -140,7 +147,9 @@ class MemberNode final : private ports::EventSink, private MembershipListener {
     membership.starts = options.starts;
     membership.facts.pace = options.pace;
     membership.facts.memory = options.memory;
-    if (options.dialable) membership.facts.addresses = {name + ":1"};
+    if (options.dialable) {
+      membership.facts.addresses = {AddressOf(name, options)};
+    }
     return membership;
   }
 
