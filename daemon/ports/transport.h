@@ -50,6 +50,15 @@ inline bool IsThisNodeItself(const absl::Status& status) {
          absl::StrContains(status.message(), kThisNodeItself);
 }
 
+// In the text of an UNAVAILABLE of Admit that is over within a second or so:
+// the dialler is to try again soon.
+inline constexpr char kIsBeingAsked[] = "is being asked whether it lives";
+
+inline bool IsToBeTriedSoon(const absl::Status& status) {
+  return absl::IsUnavailable(status) &&
+         absl::StrContains(status.message(), kIsBeingAsked);
+}
+
 class Transport {
  public:
   class Handler {

@@ -9,6 +9,8 @@ namespace {
 
 // After them the back-off is as long as it gets.
 constexpr int64_t kManyFailures = 16;
+// Where the answer is to come soon: tried again each 0.2 to 0.4 s.
+constexpr int64_t kFewFailures = 2;
 
 }  // namespace
 
@@ -122,6 +124,9 @@ bool Dialler::Failed(const std::string& name, const absl::Status& status) {
     return true;
   }
   ++address.failures;
+  if (ports::IsToBeTriedSoon(status)) {
+    address.failures = std::min(address.failures, kFewFailures);
+  }
   const std::string error(status.message());
   // One report a change of state, not one an attempt.
   if (error != address.last_error) {

@@ -13,9 +13,8 @@ namespace {
 absl::Status BeingAsked(const NodeId& node, uint64_t holder,
                         const char* where) {
   return absl::UnavailableError(absl::StrFormat(
-      "a daemon named %s (incarnation %016x) is %s, and is being asked whether "
-      "it lives; try again",
-      node.name(), holder, where));
+      "a daemon named %s (incarnation %016x) is %s, and %s; try again",
+      node.name(), holder, where, ports::kIsBeingAsked));
 }
 
 absl::Status HolderLives(const NodeId& node, uint64_t holder,

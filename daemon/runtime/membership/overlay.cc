@@ -137,11 +137,11 @@ NodeId Overlay::NextHop(const NodeId& target, const NodeId& from,
   if (std::find(linked.begin(), linked.end(), target) != linked.end()) {
     return target;
   }
-  uint64_t goal = PositionOf(target);
   const Place* place = Find(target);
-  if (place != nullptr && !place->dialable && !dialable_.empty()) {
-    goal = Successor(dialable_, goal).position;
-  }
+  if (place == nullptr) return NodeId();
+  const uint64_t goal = place->dialable || dialable_.empty()
+                            ? place->position
+                            : Successor(dialable_, place->position).position;
   const Place* best = nullptr;
   for (const NodeId& node : linked) {
     const Place* candidate = node == from ? nullptr : Find(node);
