@@ -46,7 +46,8 @@ class Overlay {
   bool ShouldLink(const NodeId& a, const NodeId& b) const;
 
   // To whom of `linked` a frame for `target` goes that came from `from`, which
-  // is empty for one's own. Empty: there is nobody.
+  // is empty for one's own. Empty: there is nobody, or the target is neither
+  // linked nor known.
   NodeId NextHop(const NodeId& target, const NodeId& from,
                  absl::Span<const NodeId> linked) const;
 

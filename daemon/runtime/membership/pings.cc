@@ -102,16 +102,17 @@ void Pings::Start(const NodeId& target, absl::Duration within, bool wide,
   });
 }
 
-absl::Status Pings::SendProbe(uint64_t number, const Pending& pending) {
+absl::Status Pings::SendProbe(uint64_t number, Pending& pending) {
   ports::ProbeFrame probe;
   probe.route = {.origin = self_, .target = pending.target};
   probe.number = number;
   absl::Status sent = routes_.Send(probe);
   if (!pending.wide) return sent;
-  // Some that are no way to it may be among them.
+  // Others each time, for some may be no way to it.
+  const size_t first = number + kWide * pending.tries++;
   const std::vector<NodeId> linked = routes_.LinkedPeers();
   for (size_t i = 0; i < std::min(kWide, linked.size()); ++i) {
-    const size_t at = (number + i) % linked.size();
+    const size_t at = (first + i) % linked.size();
     if (routes_.SendVia(linked[at], probe).ok()) sent = absl::OkStatus();
   }
   return sent;

@@ -68,13 +68,14 @@ class Pings final : public DistantNodes {
     absl::Time sent;
     absl::Duration within;
     bool wide = false;  // over several links
+    size_t tries = 0;   // so far
     Done done;
     ports::TimerId again = 0;
     ports::TimerId end = 0;
   };
 
   void Start(const NodeId& target, absl::Duration within, bool wide, Done done);
-  absl::Status SendProbe(uint64_t number, const Pending& pending);
+  absl::Status SendProbe(uint64_t number, Pending& pending);
   // Ends the ping, and calls its `done` from the loop.
   void Finish(uint64_t number, absl::StatusOr<Ack> result);
 

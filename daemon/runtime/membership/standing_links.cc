@@ -197,7 +197,7 @@ void StandingLinks::ClaimCandidates() {
   }
   for (const std::string& address : claims) {
     if (claimed_candidates_.count(address) == 0) {
-      links_.Claim(kForCandidates, address);
+      links_.Claim(kForCandidates, address, candidates_.at(address).node);
     }
   }
   claimed_candidates_ = std::move(claims);

@@ -27,7 +27,8 @@
 
 namespace dfl::runtime {
 
-// Receives all frames that are not about members, and drops them.
+// Receives all frames that are not about members, and drops them, but says
+// that it lives as every node does.
 class ForeignFrames
     : public FrameReceivers<
           ports::StateFrame, ports::AskFrame, ports::RefuseFrame,
@@ -44,11 +45,19 @@ class ForeignFrames
   void OnFrame(const NodeId&, ports::TransferAck) override {}
   void OnFrame(const NodeId&, ports::TransferCancel) override {}
   void OnFrame(const NodeId&, ports::SkipFrame) override {}
-  void OnFrame(const NodeId&, ports::ContractWant) override {}
+  void OnFrame(const NodeId& from, ports::ContractWant) override {
+    (void)links_.Send(from, ports::ContractPart{});
+  }
   void OnFrame(const NodeId&, ports::ContractPart) override {}
   void OnFrame(const NodeId&, ports::RecordSummary) override {}
   void OnFrame(const NodeId&, ports::RecordWant) override {}
   void OnFrame(const NodeId&, ports::RecordPart) override {}
+
+ public:
+  explicit ForeignFrames(Links& links) : links_(links) {}
+
+ private:
+  Links& links_;
 };
 
 struct MemberNodeOptions {
@@ -175,7 +184,7 @@ class MemberNode final : private ports::EventSink, private MembershipListener {
   ThrottledTransport slow_transport_;
   FrameRouter router_;
   Links links_;
-  ForeignFrames foreign_;
+  ForeignFrames foreign_{links_};
   Membership membership_;
 };
 

@@ -113,6 +113,7 @@ class PathNode final
   void OnFrame(const NodeId& from, ports::ProbeFrame frame) override {
     if (deaf || !routes.Take(from, frame)) return;
     ++probes;
+    if (!answers) return;
     ports::ProbeAckFrame ack;
     ack.route = {.origin = id, .target = frame.route.origin};
     ack.number = frame.number;
@@ -191,6 +192,7 @@ class PathNode final
   Queries queries;
   Heartbeats heartbeats;
 
+  bool answers = true;   // probes
   bool deaf = false;     // takes no frame of membership
   int lose_queries = 0;  // the next ones, on their way or at their end
   int64_t probes = 0;    // that were for this node

@@ -161,7 +161,7 @@ TEST_F(QueriesTest, AnswersThatNobodyFetchesAreFew) {
     far.queries.OnFrame(nodes_[0].id, query);
     EXPECT_LE(far.queries.kept(), Queries::kMostKept);
   }
-  // A part of an answer that is gone.
+  scheduler_.RunFor(absl::Seconds(10));
   PathNode& near = nodes_[0];
   EXPECT_TRUE(Ask(near, far.id).ok());
 }

@@ -61,20 +61,26 @@ TEST_F(LineTest, AProbeIsPassedOnAndItsOriginHasAReceiptAndAnAck) {
   EXPECT_EQ(b.routes.counts().passed_on, 2);
 }
 
-TEST_F(LineTest, WithoutAWayThereIsNeitherReceiptNorEcho) {
+TEST_F(LineTest, WithoutAWayItEndsAndDoesNotComeBack) {
   PathNode a(network_, "a");
   PathNode b(network_, "b");
   PathNode c(network_, "c");
   Connect(a, b, c);
   PathNode unlinked(network_, "d");
-  // It does not come back to where it came from.
+  // Of d nothing is known.
   ASSERT_TRUE(c.routes.SendVia(b.id, Probe(c, unlinked, 5)).ok());
   RunFor(absl::Seconds(1));
-  EXPECT_EQ(a.routes.counts().no_way, 1);  // b had only a beside c
-  EXPECT_TRUE(a.acks.empty());
-  ASSERT_EQ(c.acks.size(), 1U);  // b has passed it on to a
+  EXPECT_EQ(b.routes.counts().no_way, 1);
+  EXPECT_EQ(b.routes.counts().passed_on, 0);
+  ASSERT_EQ(c.acks.size(), 1U);  // b has heard it
   EXPECT_TRUE(c.acks[0].receipt);
+  EXPECT_TRUE(a.acks.empty());
+  // It is a member, and is linked with nobody: it ends where nobody is left.
+  for (PathNode* node : {&a, &b, &c}) node->Set(unlinked.id, MemberAt("d:1"));
+  ASSERT_TRUE(c.routes.SendVia(b.id, Probe(c, unlinked, 6)).ok());
+  RunFor(absl::Seconds(1));
   EXPECT_EQ(b.routes.counts().passed_on, 1);
+  EXPECT_EQ(a.routes.counts().no_way, 1);  // not back to b
   // Nobody is linked with d itself.
   EXPECT_TRUE(absl::IsNotFound(unlinked.routes.Send(Probe(unlinked, a, 1))));
 }
@@ -99,6 +105,7 @@ TEST_F(LineTest, OnePeersFloodIsBoundedAndOthersFramesPass) {
              {.allowance = {.at_once = 512 * 100, .each_second = 512 * 10}});
   PathNode c(network_, "c");
   Connect(a, b, c);
+  c.answers = false;
   for (uint64_t i = 1; i <= 1000; ++i) {
     ASSERT_TRUE(a.links.Send(b.id, Probe(a, c, i)).ok());
   }
