@@ -112,10 +112,10 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
       Prepare(std::move(among), source.order == Order::kByRecord));
   DFL_RETURN_IF_ERROR(MayNeed(prepared.need));
   if (options.dry_run) {
-    DFL_ASSIGN_OR_RETURN(
-        result.facts,
-        FactsOf(prepared.plan, prepared.built.model, prepared.built.data,
-                prepared.need, limits_.memory));
+    const Built built = prepared.built.value_or(Built());
+    DFL_ASSIGN_OR_RETURN(result.facts,
+                         FactsOf(prepared.plan, built.model, built.data,
+                                 prepared.need, limits_.memory));
     return result;
   }
   // On disk first: what the node runs survives a crash.
@@ -224,11 +224,17 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(Among among,
   }
   if (!derived.ok()) return derived.status();
   prepared.plan = *std::move(derived);
-  DFL_RETURN_IF_ERROR(FindLearner(prepared));
-  DFL_ASSIGN_OR_RETURN(
-      prepared.need,
-      runtime::NeedOf(prepared.plan, prepared.built.model, prepared.built.data,
-                      ProgramBytes(prepared.built.model)));
+  const absl::Status found = FindLearner(prepared);
+  // To watch it needs no data.
+  if (absl::IsFailedPrecondition(found) && !prepared.plan.node.takes_part) {
+    prepared.built.reset();
+    return prepared;
+  }
+  DFL_RETURN_IF_ERROR(found);
+  DFL_ASSIGN_OR_RETURN(prepared.need,
+                       runtime::NeedOf(prepared.plan, prepared.built->model,
+                                       prepared.built->data,
+                                       ProgramBytes(prepared.built->model)));
   return prepared;
 }
 
@@ -255,17 +261,17 @@ absl::Status PlanTaker::FindLearner(Prepared& prepared) {
   }
   prepared.built = *std::move(built);
   if (prepared.plan.checked.algorithm->predicts &&
-      prepared.built.contract.task == core::Task::kRegression) {
+      prepared.built->contract.task == core::Task::kRegression) {
     return absl::InvalidArgumentError(absl::StrCat(
         "data: the task is a regression, and algorithm.name is ",
         plan.algorithm.name, ", which compares predicted classes"));
   }
   // A learner that stays was tried with another batch size.
-  if (plan.batch_size < prepared.built.model.min_batch_rows) {
+  if (plan.batch_size < prepared.built->model.min_batch_rows) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch_size: ", plan.batch_size,
                      ", but the model normalises by the batch; allowed: ",
-                     prepared.built.model.min_batch_rows, " or more"));
+                     prepared.built->model.min_batch_rows, " or more"));
   }
   return absl::OkStatus();
 }
@@ -311,6 +317,7 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
   });
   if (!ran) return absl::UnavailableError("the daemon is shutting down");
   DFL_RETURN_IF_ERROR(set);
+  if (!prepared.built.has_value()) return absl::OkStatus();
   const absl::MutexLock lock(&mutex_);
   built_ = std::move(prepared.built);
   need_bytes_ = prepared.need.total;

@@ -128,7 +128,8 @@ class PlanTaker {
     std::shared_ptr<const core::RunPlan> document;
     core::DerivedPlan plan;
     std::unique_ptr<ports::Learner> learner;  // null: the present one stays
-    Built built;
+    // nullopt: the node watches, and has no data for a learner.
+    std::optional<Built> built;
     runtime::MemoryNeed need;
   };
 

@@ -81,7 +81,8 @@ class Node : public LinkObserver,
   // Takes the plan, derived for this node, over at the next boundary (at once
   // when not training). `trainer` is given when the model or its data are new
   // to this node, which starts a new run; null keeps the present one.
-  // Errors: FAILED_PRECONDITION without a trainer for the first plan.
+  // Errors: FAILED_PRECONDITION without any trainer, unless the node takes no
+  // part in the plan.
   absl::Status SetPlan(core::DerivedPlan plan,
                        std::unique_ptr<ports::Trainer> trainer) {
     absl::Status status = plans_.Set(std::move(plan), std::move(trainer));

@@ -32,8 +32,10 @@ absl::Status PlanAdoption::Keep(core::DerivedPlan plan,
                                 std::unique_ptr<ports::Trainer> trainer,
                                 bool only_view) {
   const bool has_trainer = training_.learner().trainer() != nullptr;
-  if (!trainer && !has_trainer && !(pending_ && pending_->trainer)) {
-    return absl::FailedPreconditionError("the first plan needs a learner");
+  if (!trainer && !has_trainer && !(pending_ && pending_->trainer) &&
+      plan.node.takes_part) {
+    return absl::FailedPreconditionError(
+        "to take part in a plan the node needs a learner, and it has none");
   }
   if (!trainer && pending_) trainer = std::move(pending_->trainer);
   pending_ = Pending{std::move(plan.checked.plan), std::move(plan.node),

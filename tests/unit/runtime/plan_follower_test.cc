@@ -2,6 +2,7 @@
 #include "daemon/runtime/following/plan_follower.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,6 +162,39 @@ TEST(PlanFollower, OneThatMixesWithoutDataTakesNoGradient) {
     EXPECT_GT(cluster.node(2).models_received(), 50);
     EXPECT_GT(cluster.node(0).models_received(), 50);
   });
+}
+
+// It may have no data, and then nothing to learn with.
+TEST(PlanFollower, AnObserverNeedsNoLearner) {
+  ClusterOptions options = Gossiping(2);
+  options.facts = [](int64_t i) {
+    ports::MemberFacts facts;
+    if (i == 1) facts.participation = core::Participation::kObserve;
+    return facts;
+  };
+  SimCluster cluster(options);
+  const core::RunPlan plan = PlanForAll(cluster, "d-psgd");
+  const auto watching =
+      DeriveAmong(plan, cluster.follower(1).Present(), cluster.id(1));
+  ASSERT_TRUE(watching.ok()) << watching.status();
+  ASSERT_TRUE(cluster.node(1).SetPlan(*watching, nullptr).ok());
+  cluster.follower(1).Follow(std::make_shared<const core::RunPlan>(plan),
+                             *watching);
+  EXPECT_TRUE(cluster.node(1).Start().ok());
+  ASSERT_TRUE(cluster.SetPlan(0, plan).ok());
+  ASSERT_TRUE(cluster.node(0).Start().ok());
+  cluster.RunFor(absl::Seconds(5));
+  EXPECT_EQ(cluster.node(1).phase(), Phase::kIdle);
+  EXPECT_EQ(cluster.node(1).Status().plan_version, 1u);
+  EXPECT_GT(cluster.step(0), 50);
+  // To train it would need one.
+  ports::MemberFacts facts = cluster.membership(1).facts();
+  facts.participation = core::Participation::kTrain;
+  cluster.membership(1).SetFacts(facts);
+  cluster.RunFor(absl::Seconds(1));
+  EXPECT_EQ(cluster.follower(1).problem().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(cluster.node(1).phase(), Phase::kIdle);
 }
 
 TEST(PlanFollower,
