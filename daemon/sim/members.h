@@ -28,6 +28,7 @@ struct Member {
   // Whom it may have a link with in any version of the plan, by place, sorted.
   std::vector<int64_t> contacts;
   std::unique_ptr<ports::EventSink> ear;  // hears what its node reports
+  runtime::RecordOptions records;         // of its node
   Rng compute{0};
   double slowness = 1;  // by kSlow events
   bool left = false;    // for good, unless it joins again

@@ -96,15 +96,20 @@ absl::Status Processes::Boot(int64_t i) {
       *member.loop, *std::move(learner),
       [this, i](const ports::GradientRequest&) { return GradientTime(i); },
       absl::ZeroDuration());
+  if (member.records.judge != nullptr) {
+    member.records.files = &member.disk.files();
+  }
   members_.Update(i, [&](Member& moved) {
     moved.phase = ports::Phase::kIdle;
     moved.step = 0;
     moved.round = 0;
     moved.linked = std::make_unique<runtime::LinkedNode>(
         options, *moved.loop, *moved.transport, *moved.loop, *moved.ear,
-        runtime::RecordOptions(), MembershipOf(i, transport.incarnation));
+        moved.records, MembershipOf(i, transport.incarnation));
     moved.node = &moved.linked->node();
   });
+  // What is damaged is left out: others have it.
+  (void)member.linked->records().Load();
   if (scenario_.membership.has_value()) {
     member.follower = std::make_unique<runtime::PlanFollower>(
         member.self, *member.loop, *member.loop, member.linked->membership(),

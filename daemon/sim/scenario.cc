@@ -48,10 +48,11 @@ class NetworkReader {
 
   // The members that `nodes` makes; none when it leaves them to the plan.
   std::vector<core::MemberSpec> Members() {
-    section_ = yaml_.Section(
-        root_, "", kNetwork,
-        {"nodes", "membership", "problem", "links", "paths", "compute",
-         "events", "metrics_every", "metrics", "settled_below", "limit"});
+    section_ =
+        yaml_.Section(root_, "", kNetwork,
+                      {"nodes", "membership", "problem", "links", "paths",
+                       "compute", "events", "plans", "metrics_every", "metrics",
+                       "settled_below", "limit"});
     if (section_ == nullptr) return {};
     ReadMembership();
     const YamlNode* nodes = section_->Find("nodes");
@@ -107,6 +108,14 @@ class NetworkReader {
     ReadPaths();
     ReadCompute();
     written_ = ReadEvents(*section_, *reader_);
+    yaml_.Scalar(
+        *section_, kNetwork, "plans",
+        [](absl::string_view text) -> std::optional<bool> {
+          if (text == "gossip") return true;
+          if (text == "given") return false;
+          return std::nullopt;
+        },
+        "given or gossip", scenario_.plans_by_gossip);
     // One that is the default has no name in the document.
     if (algorithms.empty()) algorithms = {scenario_.plan.algorithm.name};
     scenario_.metrics =

@@ -12,6 +12,7 @@
 //     compute: {time: 10ms, extra: 0s, factor: {c: 4}}
 //     events:                  # network_event.h
 //       - {at: 2s, crash: a, for: 3s}
+//     plans: given             # or gossip: a change is given to one node
 //     metrics_every: 10
 //     metrics: [proximal_gradient]  # extra_metrics.h
 //     settled_below: 0
@@ -75,6 +76,9 @@ struct Scenario {
   // know all members from the start.
   std::optional<ports::Pace> membership;
   std::vector<NetworkEvent> events;  // as written
+  // A plan that changes is given to one node as a record, which the nodes pass
+  // on; else each node is given it at a moment of its own.
+  bool plans_by_gossip = false;
   // Steps between two rows of metrics, or rounds; >= 1.
   int64_t metrics_every = 1;
   bool metrics_by_rounds = false;

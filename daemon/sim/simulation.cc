@@ -89,7 +89,8 @@ Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task,
       network_(scheduler_, scenario_.plan.seed, NetworkOptions(scenario_)),
       members_(scenario_.plan),
       processes_(scenario_, *task_, versions_, members_, scheduler_, network_),
-      rollout_(versions_, members_, scheduler_, owner_),
+      rollout_(versions_, members_, scheduler_, owner_,
+               scenario_.plans_by_gossip),
       rows_(scenario_, members_, network_,
             ModelMetrics(scenario_.metrics, *task_, members_, versions_)) {
   for (int64_t i = 0; i < size(); ++i) {
