@@ -77,8 +77,8 @@ struct CoreApi {
 };
 
 // A host name of our own, so that it is nobody else's, such as that of a
-// container on the same bridge: what "dfl-" and the node's name give of letters,
-// digits and '-'.
+// container on the same bridge: what "dfl-" and the node's name give of
+// letters, digits and '-'.
 std::string HostNameFor(const std::string& node) {
   constexpr size_t kLongestLabel = 63;
   std::string name = absl::StrCat("dfl-", node).substr(0, kLongestLabel);
