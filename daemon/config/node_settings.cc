@@ -397,7 +397,7 @@ absl::Status CheckStartable(const LoadedSettings& loaded) {
         OriginOf(loaded, "data.train.paths"),
         ": data.train.paths: found []; allowed: the files to train on, ",
         FindSetting("data.train.paths")->allowed,
-        ", or participation: mix or observe, which need none"));
+        ", or participation: mix or observe"));
   }
   return mistakes.ToStatus();
 }

@@ -152,9 +152,10 @@ std::vector<Setting> NodeTable() {
       {{"train", core::Participation::kTrain},
        {"mix", core::Participation::kMix},
        {"observe", core::Participation::kObserve}},
-      "train: this node learns from its data. mix: it has no data, and mixes "
-      "the models of its neighbours. observe: it does neither; it watches, and "
-      "answers for the network."));
+      "train: this node learns from its data. mix: it takes no gradient, and "
+      "mixes the models of its neighbours; its data only say what the model's "
+      "input is. observe: it does neither; it watches, and answers for the "
+      "network."));
   table.push_back(TextList(
       "peers",
       [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },

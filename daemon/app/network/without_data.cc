@@ -1,7 +1,6 @@
 #include "daemon/app/network/without_data.h"
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 
 namespace dfl::app {
 namespace {
@@ -36,10 +35,13 @@ class WithoutData final : public LearnerFactory {
 
  private:
   absl::Status Missing() const {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this node has no data (participation: ",
-        participation_ == core::Participation::kObserve ? "observe" : "mix",
-        "); to train it needs data.train.paths"));
+    return absl::FailedPreconditionError(
+        participation_ == core::Participation::kObserve
+            ? "this node only observes (participation: observe), and has no "
+              "data to build a model for"
+            : "this node has no data (participation: mix), and a model takes "
+              "the form of its input from them; set data.train.paths to a few "
+              "rows: no gradient is taken of them");
   }
 
   const core::Participation participation_;

@@ -11,7 +11,7 @@
 namespace dfl::app {
 
 // It offers nothing and builds nothing: FAILED_PRECONDITION, which says what
-// the node would need.
+// the node would need. A plan that needs its model makes it degraded.
 std::unique_ptr<LearnerFactory> MakeFactoryWithoutData(
     core::Participation participation);
 
