@@ -72,9 +72,9 @@ absl::StatusOr<std::vector<HostPort>> Parse(
 }
 
 // peer.advertise, checked against what is listened on.
-absl::StatusOr<OwnAddresses> Advertised(const std::string& advertise,
-                                        const std::vector<HostPort>& bound,
-                                        bool loopback_only) {
+absl::StatusOr<std::vector<std::string>> Advertised(
+    const std::string& advertise, const std::vector<HostPort>& bound,
+    bool loopback_only) {
   DFL_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(advertise));
   if (address.port == 0) {
     if (bound.empty()) {
@@ -91,9 +91,7 @@ absl::StatusOr<OwnAddresses> Advertised(const std::string& advertise,
         "\", which other machines take for themselves; allowed: an address by "
         "which they reach this one, or peer.listen on loopback only"));
   }
-  OwnAddresses own;
-  own.told = {address.ToString()};
-  return own;
+  return std::vector<std::string>{address.ToString()};
 }
 
 }  // namespace
@@ -133,13 +131,14 @@ absl::StatusOr<std::vector<InterfaceAddress>> SystemInterfaces() {
   return found;
 }
 
-absl::StatusOr<OwnAddresses> FindOwnAddresses(
+absl::StatusOr<std::vector<std::string>> FindOwnAddresses(
     const Listeners& listeners,
     const std::vector<InterfaceAddress>& interfaces) {
-  OwnAddresses own;
+  std::vector<std::string> told;
+  std::vector<std::string> on_link;  // of IPv6, without zone
   const bool wanted = listeners.dialable.value_or(!listeners.bound.empty() ||
                                                   !listeners.advertise.empty());
-  if (!wanted) return own;
+  if (!wanted) return told;
   DFL_ASSIGN_OR_RETURN(const std::vector<HostPort> bound,
                        Parse(listeners.bound));
   const bool loopback_only = std::all_of(
@@ -178,20 +177,18 @@ absl::StatusOr<OwnAddresses> FindOwnAddresses(
       const std::string address =
           HostPort{entry.address, listener.port}.ToString();
       if (IsLinkLocalV6(entry.address)) {
-        AddOnce(own.on_link,
+        AddOnce(on_link,
                 HostPort{entry.address.substr(0, entry.address.find('%')),
                          listener.port}
                     .ToString());
       } else if (IsLoopback(entry.address) == loopback_only) {
-        AddOnce(own.told, address);
+        AddOnce(told, address);
       }
     }
   }
-  if (own.told.size() > kMostOwnAddresses) own.told.resize(kMostOwnAddresses);
-  if (own.on_link.size() > kMostOwnAddresses) {
-    own.on_link.resize(kMostOwnAddresses);
-  }
-  if (own.told.empty() && own.on_link.empty()) {
+  if (told.empty()) told = std::move(on_link);
+  if (told.size() > kMostOwnAddresses) told.resize(kMostOwnAddresses);
+  if (told.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "peer.advertise: found nothing, and no interface that is up has an "
         "address by which others could reach peer.listen (",
@@ -199,7 +196,7 @@ absl::StatusOr<OwnAddresses> FindOwnAddresses(
         "); set peer.advertise to one, or peer.dialable: off for a node that "
         "only dials out"));
   }
-  return own;
+  return told;
 }
 
 std::set<std::string> SelfAddresses(
@@ -222,7 +219,7 @@ std::set<std::string> SelfAddresses(
     }
   }
   const auto own = FindOwnAddresses(listeners, interfaces);
-  if (own.ok()) all.insert(own->told.begin(), own->told.end());
+  if (own.ok()) all.insert(own->begin(), own->end());
   return all;
 }
 

@@ -9,7 +9,8 @@
 // Never told: 0.0.0.0 and [::], port 0, and loopback to other machines. Of the
 // interfaces those of bridges that containers and virtual machines have on
 // this machine alone are left out (docker0, br-*, virbr*, ...): other machines
-// have the same addresses there. They are taken where there is no other.
+// have the same addresses there. They are taken where there is no other. So are
+// link-local addresses of IPv6, without a zone: receivers by mDNS add theirs.
 #ifndef DFL_DISCOVERY_OWN_ADDRESSES_H_
 #define DFL_DISCOVERY_OWN_ADDRESSES_H_
 
@@ -47,20 +48,11 @@ struct Listeners {
   std::optional<bool> dialable;
 };
 
-struct OwnAddresses {
-  // "host:port" that others can dial, the best first, at most
-  // kMostOwnAddresses. Empty: this node only dials out.
-  std::vector<std::string> told;
-  // The same of IPv6 that mean something on one link only, without zone; for
-  // mDNS, whose receivers know the link.
-  std::vector<std::string> on_link;
-
-  friend bool operator==(const OwnAddresses&, const OwnAddresses&) = default;
-};
-
+// "host:port" by which others reach this node, the best first, at most
+// kMostOwnAddresses; empty: it only dials out.
 // Errors: INVALID_ARGUMENT names the setting that is missing or wrong: it
 // listens, and no address is found by which others reach it.
-absl::StatusOr<OwnAddresses> FindOwnAddresses(
+absl::StatusOr<std::vector<std::string>> FindOwnAddresses(
     const Listeners& listeners,
     const std::vector<InterfaceAddress>& interfaces);
 

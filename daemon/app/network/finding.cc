@@ -31,7 +31,7 @@ absl::Status Finding::Begin(const std::vector<std::string>& bound) {
   listeners_ = {bound, settings_.peer.advertise, settings_.peer.dialable};
   DFL_ASSIGN_OR_RETURN(const std::vector<discovery::InterfaceAddress> all,
                        discovery::SystemInterfaces());
-  DFL_ASSIGN_OR_RETURN(own_, discovery::FindOwnAddresses(listeners_, all));
+  DFL_ASSIGN_OR_RETURN(told_, discovery::FindOwnAddresses(listeners_, all));
   SetSelf(discovery::SelfAddresses(listeners_, all));
   return absl::OkStatus();
 }
@@ -70,7 +70,7 @@ void Finding::StartMdns() {
   discovery::MdnsService service;
   service.cluster = settings_.cluster;
   service.node = settings_.name;
-  service.addresses = Announced();
+  service.addresses = told_;
   const absl::Status valid = discovery::ValidateForMdns(service);
   if (!valid.ok()) return Note(true, std::string(valid.message()));
   mdns_ = std::make_shared<discovery::MdnsSource>(
@@ -88,30 +88,22 @@ void Finding::LookAtInterfaces() {
   if (stopped_) return;
   loop_.After(kLookEvery, [this] { LookAtInterfaces(); });
   const auto all = discovery::SystemInterfaces();
-  absl::StatusOr<discovery::OwnAddresses> own = all.status();
-  if (all.ok()) own = discovery::FindOwnAddresses(listeners_, *all);
-  const std::string trouble(own.status().message());
+  absl::StatusOr<std::vector<std::string>> told = all.status();
+  if (all.ok()) told = discovery::FindOwnAddresses(listeners_, *all);
+  const std::string trouble(told.status().message());
   if (trouble != trouble_) {
     trouble_ = trouble;
     // What was told before is told on: the interface may come back.
     if (!trouble.empty()) Note(true, trouble);
   }
   if (all.ok()) SetSelf(discovery::SelfAddresses(listeners_, *all));
-  if (!own.ok() || *own == own_) return;
-  const bool moved = own->told != own_.told;
-  own_ = *std::move(own);
-  if (mdns_) mdns_->Announce(Announced());
-  if (!moved) return;
-  Note(false, absl::StrCat("others reach this node at ",
-                           own_.told.empty() ? "no address"
-                                             : absl::StrJoin(own_.told, ", ")));
-  hooks_.moved(own_.told);
-}
-
-std::vector<std::string> Finding::Announced() const {
-  std::vector<std::string> all = own_.told;
-  all.insert(all.end(), own_.on_link.begin(), own_.on_link.end());
-  return all;
+  if (!told.ok() || *told == told_) return;
+  told_ = *std::move(told);
+  if (mdns_) mdns_->Announce(told_);
+  Note(false,
+       absl::StrCat("others reach this node at ",
+                    told_.empty() ? "no address" : absl::StrJoin(told_, ", ")));
+  hooks_.moved(told_);
 }
 
 bool Finding::IsSelf(absl::string_view address) const {

@@ -50,7 +50,7 @@ class Finding {
   // Errors: as discovery::FindOwnAddresses.
   absl::Status Begin(const std::vector<std::string>& bound);
   // What is told to others; the best first.
-  const std::vector<std::string>& told() const { return own_.told; }
+  const std::vector<std::string>& told() const { return told_; }
 
   // Looks for others and is found from here on. After Begin.
   void Start(FindingHooks hooks);
@@ -64,8 +64,6 @@ class Finding {
   void LookAtInterfaces();
   bool IsSelf(absl::string_view address) const ABSL_LOCKS_EXCLUDED(mutex_);
   void SetSelf(std::set<std::string> self) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What mDNS announces.
-  std::vector<std::string> Announced() const;
   void Note(bool warning, const std::string& text);
 
   const config::NodeSettings& settings_;
@@ -75,7 +73,7 @@ class Finding {
   // From Start on of the loop alone.
   FindingHooks hooks_;
   discovery::Listeners listeners_;
-  discovery::OwnAddresses own_;
+  std::vector<std::string> told_;
   std::string trouble_;  // with the interfaces, as told last
   bool stopped_ = false;
   std::shared_ptr<discovery::MdnsSource> mdns_;
