@@ -178,9 +178,10 @@ Words Algorithms() {
 }
 
 Words TopologyKinds() {
-  return Plain({"complete", "ring", "star", "path", "grid", "torus",
-                "bipartite", "k-nearest", "erdos-renyi", "random-regular",
-                "random-geometric", "explicit", "time-varying"});
+  return Plain({"auto", "hashed", "complete", "ring", "star", "path", "grid",
+                "torus", "bipartite", "k-nearest", "erdos-renyi",
+                "random-regular", "random-geometric", "explicit",
+                "time-varying"});
 }
 
 // "nu=" of the algorithm's knobs of one noun, or of all algorithms where

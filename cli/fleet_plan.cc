@@ -11,6 +11,7 @@
 #include "cli/apply_report.h"
 #include "cli/diff.h"
 #include "cli/fleet_data.h"
+#include "cli/network/present.h"
 #include "cli/plan_wait.h"
 #include "cli/signing.h"
 #include "daemon/base/status_macros.h"
@@ -261,6 +262,7 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   for (const std::string& warning : core::PlanWarnings(next)) {
     context.Warn(warning);
   }
+  WarnOfMembers(context, next);
   if (from_file && changed && !options.dry_run && !options.yes &&
       !Confirmed(context)) {
     context.Say("nothing was applied");

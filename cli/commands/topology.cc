@@ -11,6 +11,7 @@
 #include "cli/console.h"
 #include "cli/fleet_plan.h"
 #include "cli/graph_picture.h"
+#include "cli/network/present.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/topology_text.h"
 #include "daemon/core/plan/check_plan.h"
@@ -60,12 +61,14 @@ ExitCode Show(Context& context, const ShowCommand& command) {
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  const core::RunPlan& plan = *fleet.plan;
+  core::RunPlan& plan = *fleet.plan;
+  const absl::Status resolved = ResolveMembers(context, plan);
+  if (!resolved.ok()) return context.Fail(resolved);
   const absl::StatusOr<console::TopologyReport> report =
       console::ReportTopology(plan, command.round);
   if (!report.ok()) return context.Fail(report.status());
   const absl::Status drawn =
-      DrawFiles(context, command, GraphDot(*report, plan.topology.kind));
+      DrawFiles(context, command, GraphDot(*report, core::KindInForce(plan)));
   if (!drawn.ok()) return context.Fail(drawn);
   context.Print(console::TopologyJson(plan, *report), [&] {
     const std::string text = console::TopologyText(plan, *report);

@@ -291,6 +291,34 @@ TEST_F(MemberCommandTest, TopOnceIsATableOrADocument) {
   EXPECT_EQ(Run({"top", "--once", "--sort", "los"}).code, 2);
 }
 
+// A plan that follows the network has the graph of those who are there.
+TEST_F(MemberCommandTest, TheGraphOfAPlanThatFollowsTheNetworkIsShown) {
+  control::PlanDocument plan;
+  plan.yaml =
+      "run: 00c0ffee00c0ffee\nversion: 1\nseed: 1\nparticipants: all\n"
+      "model: {kind: cnn}\nalgorithm: {name: d-psgd}\n"
+      "topology: {kind: ring}\n";
+  plan.version = 1;
+  daemon_.SetPlan(plan);
+  const json shown = Ask({"topology", "show"});
+  // Box-4 only watches, and box-5 is dead.
+  EXPECT_THAT(Names(shown["nodes"]), ElementsAre("box-1", "box-2", "box-3"));
+  // A node of its own knobs may be one that is not there yet.
+  const Result set =
+      Run({"participation", "set", "--node", "box-22", "nu=0.5", "--dry-run"});
+  EXPECT_THAT(set.err, HasSubstr("no member is called \"box-22\" at the "
+                                 "moment; did you mean \"box-2\"?"));
+}
+
+TEST_F(MemberCommandTest, APlanIsWarnedOfWhoseMembersAreNotThere) {
+  const std::string file =
+      WriteFile("plan.yaml",
+                "members: [box-1, box-2, nobody]\nmodel: {kind: cnn}\n"
+                "algorithm: {name: d-psgd}\ntopology: {kind: path}\n");
+  const Result applied = Run({"plan", "apply", file, "--dry-run"});
+  EXPECT_THAT(applied.err, HasSubstr("not in the network now: nobody"));
+}
+
 // Any of several targets answers for the network.
 TEST_F(MemberCommandTest, ATargetThatIsDownIsPassedOver) {
   const Result result = Run({"node", "list", "-t", "unix:" + Socket("none"),
