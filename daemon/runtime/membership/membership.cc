@@ -171,8 +171,7 @@ void Membership::OnFrame(const NodeId& from, ports::ProbeFrame frame) {
   ack.number = frame.number;
   ack.memory = facts_.memory;
   ack.digest = table_.digest();
-  // Without a way of its own it goes back the way the probe came.
-  if (!routes_.Send(ack).ok()) (void)links_.Send(from, std::move(ack));
+  (void)routes_.SendBack(from, std::move(ack));
 }
 
 void Membership::OnFrame(const NodeId& from, ports::ProbeAckFrame frame) {

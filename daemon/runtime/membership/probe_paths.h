@@ -28,7 +28,6 @@ class ProbePaths {
   // The same by the shortest way that is known to the frame's target.
   // Errors: NOT_FOUND when there is none.
   virtual absl::Status Send(ports::ProbeFrame frame) = 0;
-  virtual absl::Status Send(ports::ProbeAckFrame frame) = 0;
 
   // Whether a frame that came from the linked peer `from` is for this node.
   // One for another node is passed on, or dropped. The origin of a probe gets a

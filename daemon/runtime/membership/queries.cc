@@ -93,12 +93,7 @@ ports::QueryPartFrame Queries::PartFor(const ports::QueryFrame& frame) {
 
 void Queries::SendPart(const NodeId& from, ports::QueryPartFrame part) {
   if (!routes_.Spend(from, ports::EncodedSize(ports::Frame(part)))) return;
-  // Whoever has brought the question has a way back.
-  if (part.route.target == from) {
-    (void)routes_.SendVia(from, std::move(part));
-  } else if (!routes_.Send(part).ok()) {
-    (void)routes_.SendVia(from, std::move(part));
-  }
+  (void)routes_.SendBack(from, std::move(part));
 }
 
 void Queries::OnFrame(const NodeId& from, const ports::QueryFrame& frame) {

@@ -63,20 +63,20 @@ void Routes::Forward(const NodeId& from, F frame) {
 absl::Status Routes::SendVia(const NodeId& via, ports::ProbeFrame frame) {
   return links_.Send(via, std::move(frame));
 }
-absl::Status Routes::SendVia(const NodeId& via, ports::QueryPartFrame frame) {
-  return links_.Send(via, std::move(frame));
-}
 absl::Status Routes::Send(ports::ProbeFrame frame) {
-  return SendOwn(std::move(frame));
-}
-absl::Status Routes::Send(ports::ProbeAckFrame frame) {
   return SendOwn(std::move(frame));
 }
 absl::Status Routes::Send(ports::QueryFrame frame) {
   return SendOwn(std::move(frame));
 }
-absl::Status Routes::Send(ports::QueryPartFrame frame) {
-  return SendOwn(std::move(frame));
+
+absl::Status Routes::SendBack(const NodeId& from, ports::ProbeAckFrame frame) {
+  const NodeId target = frame.route.target;
+  return links_.Send(links_.IsUp(target) ? target : from, std::move(frame));
+}
+absl::Status Routes::SendBack(const NodeId& from, ports::QueryPartFrame frame) {
+  const NodeId target = frame.route.target;
+  return links_.Send(links_.IsUp(target) ? target : from, std::move(frame));
 }
 
 template <typename F>

@@ -50,7 +50,6 @@ class Routes final : public ProbePaths {
   // ProbePaths
   absl::Status SendVia(const NodeId& via, ports::ProbeFrame frame) override;
   absl::Status Send(ports::ProbeFrame frame) override;
-  absl::Status Send(ports::ProbeAckFrame frame) override;
   bool Take(const NodeId& from, ports::ProbeFrame& frame) override;
   bool Take(const NodeId& from, ports::ProbeAckFrame& frame) override;
   std::vector<NodeId> Partners() const override {
@@ -69,10 +68,15 @@ class Routes final : public ProbePaths {
 
   // As those for probes.
   absl::Status Send(ports::QueryFrame frame);
-  absl::Status SendVia(const NodeId& via, ports::QueryPartFrame frame);
-  absl::Status Send(ports::QueryPartFrame frame);
   bool Take(const NodeId& from, ports::QueryFrame& frame);
   bool Take(const NodeId& from, ports::QueryPartFrame& frame);
+
+  // Sends this node's answer to what `from` has brought: straight to its target
+  // if that is linked, else by `from`, which is on a way that works. So the
+  // answers to one question that came over several links take several ways.
+  // Errors: NOT_FOUND when neither is linked.
+  absl::Status SendBack(const NodeId& from, ports::ProbeAckFrame frame);
+  absl::Status SendBack(const NodeId& from, ports::QueryPartFrame frame);
 
   // Takes `bytes` out of the allowance of `from`. False: it has not so much.
   bool Spend(const NodeId& from, int64_t bytes);

@@ -48,9 +48,6 @@ class FakePaths final : public ProbePaths {
     sent.push_back({"", frame.route.target.name(), frame.number});
     return absl::OkStatus();
   }
-  absl::Status Send(ProbeAckFrame /*frame*/) override {
-    return absl::OkStatus();
-  }
   bool Take(const NodeId& /*from*/, ProbeFrame& /*frame*/) override {
     return true;
   }

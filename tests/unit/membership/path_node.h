@@ -118,7 +118,7 @@ class PathNode final
     ack.route = {.origin = id, .target = frame.route.origin};
     ack.number = frame.number;
     ack.memory = memory_;
-    if (!routes.Send(ack).ok()) (void)links.Send(from, std::move(ack));
+    (void)routes.SendBack(from, std::move(ack));
   }
   void OnFrame(const NodeId& from, ports::ProbeAckFrame frame) override {
     if (deaf || !routes.Take(from, frame)) return;
