@@ -40,6 +40,56 @@ KeptPlan ToKeep(const core::RunPlan& plan) {
   return {config::WritePlan(plan), plan.version, plan.run_id};
 }
 
+// Fills in the members that are there now; null `follower`: `self` alone.
+// Errors: as core::CheckPlan; UNAVAILABLE when the loop has ended.
+absl::StatusOr<PlanAmong> ResolveAmong(core::CheckedPlan checked,
+                                       const NodeId& self,
+                                       runtime::PlanFollower* follower,
+                                       EventLoop& loop) {
+  std::vector<core::MemberSpec> present(1);
+  present[0].node = self;
+  if (follower != nullptr &&
+      !loop.RunAndWait([&] { present = follower->Present(); })) {
+    return absl::UnavailableError("the daemon is shutting down");
+  }
+  PlanAmong among;
+  among.document = checked.plan;
+  core::RunPlan plan = *checked.plan;
+  core::ResolveParticipants(plan, present);
+  if (plan.members != checked.plan->members) {
+    DFL_ASSIGN_OR_RETURN(checked, core::CheckPlan(std::move(plan)));
+  }
+  among.warnings = core::PlanWarnings(checked);
+  // Of a fixed set it is known who is missing only where members are known.
+  if (core::FollowsView(*checked.plan) || present.size() > 1) {
+    for (std::string& text : core::ViewWarnings(checked, present)) {
+      among.warnings.push_back(std::move(text));
+    }
+  }
+  among.checked = std::move(checked);
+  return among;
+}
+
+// Whether the data and the model are such that the plan can use them.
+absl::Status CheckFits(const core::DerivedPlan& plan,
+                       const core::DataContract& contract,
+                       const ports::ModelInfo& model) {
+  if (plan.checked.algorithm->predicts &&
+      contract.task == core::Task::kRegression) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data: the task is a regression, and algorithm.name is ",
+        plan.plan().algorithm.name, ", which compares predicted classes"));
+  }
+  // A learner that stays was tried with another batch size.
+  if (plan.plan().batch_size < model.min_batch_rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_size: ", plan.plan().batch_size,
+                     ", but the model normalises by the batch; allowed: ",
+                     model.min_batch_rows, " or more"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
@@ -103,7 +153,8 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
   result.version = offered.version;
   result.run_id = offered.run_id;
   result.unchanged = offer == RunKeeper::Offer::kUnchanged;
-  DFL_ASSIGN_OR_RETURN(Among among, Resolve(std::move(checked)));
+  DFL_ASSIGN_OR_RETURN(PlanAmong among, ResolveAmong(std::move(checked), self_,
+                                                     follower_, loop_));
   result.warnings = std::move(among.warnings);
   if (result.unchanged && !options.dry_run) return result;
 
@@ -170,7 +221,8 @@ absl::Status PlanTaker::TakeUpStored() {
       core::CheckedPlan checked,
       Read(known->text, {"the stored plan", Order::kByVersion, 0, ""}, 1));
   const KeptPlan stored = ToKeep(*checked.plan);
-  DFL_ASSIGN_OR_RETURN(Among among, Resolve(std::move(checked)));
+  DFL_ASSIGN_OR_RETURN(PlanAmong among, ResolveAmong(std::move(checked), self_,
+                                                     follower_, loop_));
   // It may have come by record.
   DFL_ASSIGN_OR_RETURN(Prepared prepared,
                        Prepare(std::move(among), /*by_record=*/true));
@@ -188,32 +240,7 @@ absl::Status PlanTaker::TakeUpStored() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanTaker::Among> PlanTaker::Resolve(core::CheckedPlan checked) {
-  std::vector<core::MemberSpec> present(1);
-  present[0].node = self_;
-  if (follower_ != nullptr &&
-      !loop_.RunAndWait([&] { present = follower_->Present(); })) {
-    return absl::UnavailableError("the daemon is shutting down");
-  }
-  Among among;
-  among.document = checked.plan;
-  core::RunPlan plan = *checked.plan;
-  core::ResolveParticipants(plan, present);
-  if (plan.members != checked.plan->members) {
-    DFL_ASSIGN_OR_RETURN(checked, core::CheckPlan(std::move(plan)));
-  }
-  among.warnings = core::PlanWarnings(checked);
-  // Of a fixed set it is known who is missing only where members are known.
-  if (core::FollowsView(*checked.plan) || present.size() > 1) {
-    for (std::string& text : core::ViewWarnings(checked, present)) {
-      among.warnings.push_back(std::move(text));
-    }
-  }
-  among.checked = std::move(checked);
-  return among;
-}
-
-absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(Among among,
+absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(PlanAmong among,
                                                        bool by_record) {
   Prepared prepared;
   prepared.document = std::move(among.document);
@@ -260,20 +287,8 @@ absl::Status PlanTaker::FindLearner(Prepared& prepared) {
     }
   }
   prepared.built = *std::move(built);
-  if (prepared.plan.checked.algorithm->predicts &&
-      prepared.built->contract.task == core::Task::kRegression) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data: the task is a regression, and algorithm.name is ",
-        plan.algorithm.name, ", which compares predicted classes"));
-  }
-  // A learner that stays was tried with another batch size.
-  if (plan.batch_size < prepared.built->model.min_batch_rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch_size: ", plan.batch_size,
-                     ", but the model normalises by the batch; allowed: ",
-                     prepared.built->model.min_batch_rows, " or more"));
-  }
-  return absl::OkStatus();
+  return CheckFits(prepared.plan, prepared.built->contract,
+                   prepared.built->model);
 }
 
 absl::StatusOr<std::unique_ptr<ports::Learner>> PlanTaker::BuildLearner(

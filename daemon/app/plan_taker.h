@@ -53,6 +53,13 @@ struct PlanSteps {
       derive = core::Derive;
 };
 
+// A document, and the plan that it is with the members that are there.
+struct PlanAmong {
+  std::shared_ptr<const core::RunPlan> document;
+  core::CheckedPlan checked;
+  std::vector<std::string> warnings;
+};
+
 // Reading data and building a model take seconds, so Apply and TakeUpStored are
 // called away from the loop, and one at a time.
 class PlanTaker {
@@ -117,12 +124,6 @@ class PlanTaker {
     ports::ModelInfo model;
     ports::DataInfo data;
   };
-  // A document, and the plan that it is with the members that are there.
-  struct Among {
-    std::shared_ptr<const core::RunPlan> document;
-    core::CheckedPlan checked;
-    std::vector<std::string> warnings;
-  };
   // A plan that the node could take.
   struct Prepared {
     std::shared_ptr<const core::RunPlan> document;
@@ -149,12 +150,9 @@ class PlanTaker {
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
                                          const Source& source,
                                          uint64_t version) const;
-  // Fills in the members that are there now.
-  // Errors: as core::CheckPlan; UNAVAILABLE when the loop has ended.
-  absl::StatusOr<Among> Resolve(core::CheckedPlan checked);
   // Errors: as Derive and BuildLearner. `by_record`: a node that a fixed set
   // does not name watches.
-  absl::StatusOr<Prepared> Prepare(Among among, bool by_record)
+  absl::StatusOr<Prepared> Prepare(PlanAmong among, bool by_record)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The node has other members: so has its need of memory.
   void OnFollowed(const core::DerivedPlan& plan) ABSL_LOCKS_EXCLUDED(mutex_);

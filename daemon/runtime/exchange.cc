@@ -15,8 +15,7 @@ using ports::TransferKind;
 Exchange::Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
                    Presence& presence, Links& links, ports::Loop& loop,
                    ports::Worker& worker, ports::EventSink& events,
-                   AskExchange::Listener& listener,
-                   std::function<void(const NodeId&)> other_view)
+                   AskExchange::Listener& listener)
     : own_(own),
       peers_(peers),
       rejections_(peers, events, links),
@@ -24,8 +23,7 @@ Exchange::Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
       asks_(own, peers, links, transfers_, rejections_, events, listener),
       pushes_(own, peers, links, transfers_, loop),
       mass_(own, peers, links, transfers_, rejections_, presence, loop),
-      far_models_(own, peers, loop, events),
-      other_view_(std::move(other_view)) {}
+      far_models_(own, peers, loop, events) {}
 
 void Exchange::StopAlgorithm() {
   asks_.Stop();

@@ -39,14 +39,17 @@ namespace dfl::runtime {
 
 class Exchange : private Transfers::Listener {
  public:
-  // `other_view` is told of a peer of our run that sends as a neighbour and is
-  // none here: it may know other members than we do. All must outlive it.
-  Exchange(
-      TransfersOptions options, OwnState& own, PeerTable& peers,
-      Presence& presence, Links& links, ports::Loop& loop,
-      ports::Worker& worker, ports::EventSink& events,
-      AskExchange::Listener& listener,
-      std::function<void(const NodeId&)> other_view = [](const NodeId&) {});
+  // All must outlive it.
+  Exchange(TransfersOptions options, OwnState& own, PeerTable& peers,
+           Presence& presence, Links& links, ports::Loop& loop,
+           ports::Worker& worker, ports::EventSink& events,
+           AskExchange::Listener& listener);
+
+  // Is told of a peer of our run that sends as a neighbour and is none here: it
+  // may know other members than we do.
+  void SetOtherView(std::function<void(const NodeId&)> other_view) {
+    other_view_ = std::move(other_view);
+  }
 
   Transfers& transfers() { return transfers_; }
   const Transfers& transfers() const { return transfers_; }
@@ -101,7 +104,7 @@ class Exchange : private Transfers::Listener {
   PushExchange pushes_;
   MassExchange mass_;
   FarModels far_models_;
-  const std::function<void(const NodeId&)> other_view_;
+  std::function<void(const NodeId&)> other_view_ = [](const NodeId&) {};
 };
 
 }  // namespace dfl::runtime

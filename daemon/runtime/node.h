@@ -34,7 +34,6 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_driver.h"
 #include "daemon/runtime/algorithm_lives.h"
-#include "daemon/runtime/bench.h"
 #include "daemon/runtime/contracts/contract_pulls.h"
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
@@ -48,6 +47,7 @@
 #include "daemon/runtime/neighbourhood.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/peer_table.h"
+#include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
 #include "daemon/runtime/status.h"
@@ -86,7 +86,7 @@ class Node : public LinkObserver,
   absl::Status SetPlan(core::DerivedPlan plan,
                        std::unique_ptr<ports::Trainer> trainer) {
     absl::Status status = plans_.Set(std::move(plan), std::move(trainer));
-    bench_.Look();
+    orders_.Look();
     together_.Look();
     return status;
   }
@@ -97,24 +97,19 @@ class Node : public LinkObserver,
   // Errors: as SetPlan.
   absl::Status FollowView(core::DerivedPlan plan) {
     absl::Status status = plans_.FollowView(std::move(plan));
-    bench_.Look();
+    orders_.Look();
     together_.Look();
     return status;
-  }
-
-  // Is told of a peer of our run that takes this node for a neighbour which it
-  // is not here: the two may know other members.
-  void SetOtherView(std::function<void(const NodeId&)> other_view) {
-    other_view_ = std::move(other_view);
   }
 
   // Orders. One to start or resume that comes while this node takes no part in
   // its plan is carried out once it does.
   // Errors: FAILED_PRECONDITION names the phase and what is possible.
-  absl::Status Start();  // from idle; goes on from paused, stopped, finished
-  absl::Status Pause();
-  absl::Status Resume();
-  absl::Status Stop();
+  // Start: from idle; goes on from paused, stopped, finished.
+  absl::Status Start() { return orders_.Start(); }
+  absl::Status Pause() { return orders_.Pause(); }
+  absl::Status Resume() { return orders_.Resume(); }
+  absl::Status Stop() { return orders_.Stop(); }
 
   // Calls `done` once with a copy of the model, at a boundary.
   // Errors: FAILED_PRECONDITION when there is no model yet.
@@ -139,6 +134,11 @@ class Node : public LinkObserver,
   AskExchange& asks() { return exchange_.asks(); }
   PushExchange& pushes() { return exchange_.pushes(); }
   ContractPulls& contracts() { return contracts_; }
+
+  // Who is told of a peer that may know other members.
+  void SetOtherView(std::function<void(const NodeId&)> other_view) {
+    exchange_.SetOtherView(std::move(other_view));
+  }
 
   // Counts and reports a frame that another receiver refused.
   void NoteBadMessage(const NodeId& from, const std::string& text) {
@@ -210,7 +210,6 @@ class Node : public LinkObserver,
   // Has to acknowledge what it is sent, or no round waits for it.
   void Expect(const NodeId& peer);
   void VisitBoundary();
-  absl::Status CannotTrain() const;
 
   const NodeOptions options_;
   ports::Loop& loop_;
@@ -219,7 +218,6 @@ class Node : public LinkObserver,
   PeerTable peers_;
   Presence presence_;
   Silence silence_;
-  std::function<void(const NodeId&)> other_view_ = [](const NodeId&) {};
   Exchange exchange_;
   Training training_;
   Evaluations evaluations_;
@@ -227,7 +225,7 @@ class Node : public LinkObserver,
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;
-  Bench bench_;
+  PhaseOrders orders_;
   PlanAdoption plans_;
   ContractPulls contracts_;
   Neighbourhood neighbourhood_;

@@ -55,6 +55,57 @@ std::string NamesText(const std::vector<std::string>& names) {
           : "");
 }
 
+// Returns how many of a fixed set are not there.
+size_t WarnOfMissing(const RunPlan& plan, absl::Span<const MemberSpec> present,
+                     std::vector<std::string>& warnings) {
+  std::vector<std::string> missing;
+  for (const MemberSpec& member : plan.members) {
+    if (std::none_of(present.begin(), present.end(),
+                     [&member](const MemberSpec& there) {
+                       return there.node == member.node;
+                     })) {
+      missing.push_back(member.node.name());
+    }
+  }
+  if (missing.empty()) return 0;
+  warnings.push_back(absl::StrCat(
+      "participants.fixed: not in the network now: ", NamesText(missing),
+      "; the others go on without ", missing.size() == 1 ? "it" : "them"));
+  return missing.size();
+}
+
+void WarnOfSelectors(const RunPlan& plan, absl::Span<const MemberSpec> present,
+                     std::vector<std::string>& warnings) {
+  for (const std::string& selector : plan.participants.selectors) {
+    if (std::any_of(present.begin(), present.end(),
+                    [&selector](const MemberSpec& member) {
+                      return Selects(selector, member);
+                    })) {
+      continue;
+    }
+    warnings.push_back(absl::StrCat("participants: \"", selector,
+                                    "\" names nobody who is there now"));
+  }
+}
+
+// Those who would mix, and have nothing to do under the plan's algorithm.
+void WarnOfIdle(const RunPlan& plan, absl::Span<const MemberSpec> present,
+                const Catalogue& catalogue,
+                std::vector<std::string>& warnings) {
+  if (MixesWithoutData(plan, catalogue)) return;
+  std::vector<std::string> idle;
+  for (const MemberSpec& member : present) {
+    if (member.participation == Participation::kMix) {
+      idle.push_back(member.node.name());
+    }
+  }
+  if (idle.empty()) return;
+  warnings.push_back(
+      absl::StrCat("algorithm.name: ", plan.algorithm.name,
+                   " has no use for nodes without data, so these only watch: ",
+                   NamesText(idle)));
+}
+
 }  // namespace
 
 absl::Status CheckSelector(absl::string_view selector) {
@@ -153,55 +204,19 @@ std::vector<std::string> ViewWarnings(const CheckedPlan& checked,
                                       const Catalogue& catalogue) {
   std::vector<std::string> warnings;
   RunPlan plan = *checked.plan;
-  if (!FollowsView(plan)) {
-    std::vector<std::string> missing;
-    for (const MemberSpec& member : plan.members) {
-      if (std::none_of(present.begin(), present.end(),
-                       [&member](const MemberSpec& there) {
-                         return there.node == member.node;
-                       })) {
-        missing.push_back(member.node.name());
-      }
-    }
-    if (missing.empty()) return warnings;
-    warnings.push_back(absl::StrCat(
-        "participants.fixed: not in the network now: ", NamesText(missing),
-        "; its neighbours go on without ",
-        missing.size() == 1 ? "it" : "them"));
-    if (missing.size() == plan.members.size()) return warnings;
-  }
-  for (const std::string& selector : plan.participants.selectors) {
-    if (std::any_of(present.begin(), present.end(),
-                    [&selector](const MemberSpec& member) {
-                      return Selects(selector, member);
-                    })) {
-      continue;
-    }
-    warnings.push_back(absl::StrCat("participants: \"", selector,
-                                    "\" names nobody who is there now"));
-  }
   const bool fixed = !FollowsView(plan);
-  std::vector<std::string> idle;
-  for (const MemberSpec& member : present) {
-    if (member.participation == Participation::kMix &&
-        !MixesWithoutData(plan, catalogue)) {
-      idle.push_back(member.node.name());
-    }
-  }
-  if (!idle.empty()) {
-    warnings.push_back(absl::StrCat(
-        "algorithm.name: ", plan.algorithm.name,
-        " has no use for nodes without data, so these only watch: ",
-        NamesText(idle)));
-  }
-  // The graph of those who are there.
   if (fixed) {
+    const size_t missing = WarnOfMissing(plan, present, warnings);
+    if (missing == 0 || missing == plan.members.size()) return warnings;
+    // The graph of those who are there.
     plan.participants.kind = Kind::kSelected;
     for (const MemberSpec& member : plan.members) {
       plan.participants.selectors.push_back(member.node.name());
     }
-  } else if (!plan.members.empty()) {
-    return warnings;  // PlanWarnings looks at it
+  } else {
+    WarnOfSelectors(plan, present, warnings);
+    WarnOfIdle(plan, present, catalogue, warnings);
+    if (!plan.members.empty()) return warnings;  // PlanWarnings looks at it
   }
   ResolveParticipants(plan, present, catalogue);
   if (plan.members.empty()) {
