@@ -327,6 +327,14 @@ void ControlBackend::Train(TrainAction action, control::Begin begin,
     if (begin && !begin()) {
       return done(absl::CancelledError("nobody waits for this order any more"));
     }
+    const bool trains =
+        action == TrainAction::kStart || action == TrainAction::kResume;
+    if (trains && options_.orders != nullptr && options_.orders->draining()) {
+      return done(absl::FailedPreconditionError(
+          absl::StrCat("the node drains; have it take part again first: dflctl "
+                       "node undrain ",
+                       options_.self.name())));
+    }
     const NodeOrder order = Give(node_, action);
     if (!order.status.ok()) {
       done(order.status);

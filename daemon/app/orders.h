@@ -95,6 +95,9 @@ class Orders final : public runtime::RecordListener {
                  control::Done<control::PutRecordResult> done);
   std::vector<control::RecordInfo> List() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whether the node drains, and so takes no order to train. On the loop.
+  bool draining() const { return phase_orders_.draining(); }
+
   // Sets what a status says of it. Any thread.
   void Tell(control::DaemonStatus& status) const ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -182,17 +182,21 @@ TEST_F(NetworkOrdersTest, ANodeThatDrainsHaltsUntilItTakesPartAgain) {
   ASSERT_TRUE(stage.Put(Want(1, DesiredPhase::kTraining)).ok());
   ASSERT_TRUE(Becomes(Phase::kJoining));
   ASSERT_TRUE(stage.Put(Drain(1, true)).ok());
-  EXPECT_TRUE(Becomes(Phase::kPaused));
+  EXPECT_TRUE(Becomes(Phase::kStopped)) << "it has no model to pause with";
   EXPECT_EQ(stage.Facts().condition, Condition::kDraining);
   EXPECT_THAT(stage.backend().Status().warnings,
               Contains(HasSubstr("dflctl node undrain anna")));
   // An order to train is for the time after.
   ASSERT_TRUE(stage.Put(Want(2, DesiredPhase::kTraining)).ok());
-  EXPECT_EQ(stage.Status().phase, Phase::kPaused);
+  EXPECT_EQ(stage.Status().phase, Phase::kStopped);
+  const absl::Status refused =
+      stage.Train(control::TrainAction::kStart).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("undrain anna"));
   // It drains after a restart, too.
   Start();
   EXPECT_TRUE(Becomes(Condition::kDraining));
-  EXPECT_TRUE(Becomes(Phase::kPaused));
+  EXPECT_TRUE(Becomes(Phase::kStopped));
   ASSERT_TRUE(stage_->Put(Drain(2, false)).ok());
   EXPECT_TRUE(Becomes(Phase::kJoining));
   EXPECT_EQ(stage_->Facts().condition, Condition::kJoining);
