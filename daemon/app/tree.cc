@@ -133,13 +133,15 @@ absl::Status BuildSecurity(const config::NodeSettings& settings, Tree& tree) {
 // What this node says of itself from the start; its addresses come once it
 // listens.
 runtime::MembershipOptions MembershipOf(const config::NodeSettings& settings,
-                                        uint64_t starts, uint64_t memory) {
+                                        uint64_t starts, uint64_t memory,
+                                        int64_t rows) {
   runtime::MembershipOptions options;
   options.enabled = true;
   options.self = NodeId(settings.name);
   options.starts = starts;
   options.seed = memory;
   options.facts.labels = settings.labels;
+  options.facts.rows = rows;
   options.facts.participation = settings.participation;
   options.facts.pace = settings.membership.pace;
   options.facts.memory = memory;
@@ -172,7 +174,8 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
         node, tree.loop, *tree.transport, *tree.worker, tree.events, records,
-        MembershipOf(settings, starts, node.incarnation));
+        MembershipOf(settings, starts, node.incarnation,
+                     tree.learners->Report().train_rows));
     tree.follower = std::make_unique<runtime::PlanFollower>(
         node.self, tree.loop, *tree.worker, tree.node->membership(),
         tree.node->node());

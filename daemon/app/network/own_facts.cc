@@ -30,7 +30,8 @@ std::string ReasonFrom(absl::string_view text) {
 ports::MemberFacts OwnFacts::Tell(ports::MemberFacts facts, const Now& now) {
   const runtime::NodeStatus& status = now.status;
   facts.labels = now.labels;
-  facts.rows = status.train_rows;
+  // Without a model they are those that were told at the start.
+  if (status.train_rows > 0) facts.rows = status.train_rows;
   facts.reason.clear();
   if (now.draining) {
     facts.condition = Condition::kDraining;
