@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "avahi-client/client.h"
 #include "avahi-client/lookup.h"
 #include "avahi-client/publish.h"
-#include "avahi-common/error.h"
 #include "daemon/discovery/avahi_responder.h"
 #include "daemon/discovery/responder.h"
 
@@ -68,7 +66,7 @@ class DaemonResponder final : public AvahiResponder<DaemonApi> {
     AvahiClient* client =
         avahi_client_new(options().poll, AvahiClientFlags(0),
                          &DaemonResponder::Changed, this, &error);
-    if (client == nullptr) return absl::UnavailableError(avahi_strerror(error));
+    if (client == nullptr) return Abandon(error);
     return Begin(client);
   }
 

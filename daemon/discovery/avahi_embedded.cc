@@ -1,5 +1,4 @@
 // Multicast DNS in this process, with Avahi's library.
-#include <cctype>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "avahi-common/alternative.h"
-#include "avahi-common/error.h"
 #include "avahi-common/malloc.h"
 #include "avahi-core/core.h"
 #include "avahi-core/log.h"
@@ -106,7 +104,7 @@ class EmbeddedResponder final : public AvahiResponder<CoreApi> {
     AvahiServer* server = avahi_server_new(
         options().poll, &config, &EmbeddedResponder::Changed, this, &error);
     avahi_server_config_free(&config);
-    if (server == nullptr) return absl::UnavailableError(avahi_strerror(error));
+    if (server == nullptr) return Abandon(error);
     return Begin(server);
   }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "avahi-common/alternative.h"
 #include "avahi-common/defs.h"
 #include "avahi-common/error.h"
@@ -123,6 +122,13 @@ class AvahiResponder : public Responder {
     browser_ = Api::Browse(server_, kMdnsType, &AvahiResponder::Browsed, this);
     if (browser_ == nullptr) OnFailure(Api::Error(server_));
     return state_;
+  }
+
+  // The stack could not be made, so nothing that it told of is there.
+  absl::Status Abandon(int error) {
+    server_ = nullptr;
+    group_ = nullptr;
+    return absl::UnavailableError(avahi_strerror(error));
   }
 
   const ResponderOptions& options() const { return options_; }

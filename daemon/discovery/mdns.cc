@@ -49,8 +49,11 @@ class MdnsSource::Browser {
     while (!stopping()) {
       const absl::Status failed = UseOneStack();
       heard_.clear();
-      Tell(failed.ok() ? "" : std::string(failed.message()));
-      if (!failed.ok()) Pause();
+      // What was told before is told on while the next one asks again.
+      if (failed.ok()) continue;
+      Tell(std::string(failed.message()));
+      dirty_ = true;  // the next one may find nobody, and then all is well
+      Pause();
     }
   }
 
@@ -161,8 +164,6 @@ class MdnsSource::Browser {
     {
       auto responder = Open(poll.get(), service);
       state = responder.status();
-      // Nobody is there yet, and that is worth a word, too.
-      dirty_ = true;
       absl::Time asked = SteadyNow();
       while (state.ok() && !EndsStack()) {
         if (dirty_) Tell("");
@@ -205,7 +206,7 @@ class MdnsSource::Browser {
 
   // Of the thread alone.
   std::map<MdnsKey, std::vector<std::string>> heard_;  // TXT records
-  bool dirty_ = false;  // heard_ has changed since it was told
+  bool dirty_ = true;  // what is there has not been told yet
   std::string noted_;
 
   mutable absl::Mutex mutex_;

@@ -7,10 +7,9 @@
 #ifndef DFL_DISCOVERY_MDNS_SERVICE_H_
 #define DFL_DISCOVERY_MDNS_SERVICE_H_
 
+#include <compare>
 #include <cstddef>
-#include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"

@@ -106,6 +106,9 @@ class NameList::List {
     return resolved_;
   }
 
+  // Without a look.
+  Findings Known() const { return Together(resolved()); }
+
   Findings Look() ABSL_LOCKS_EXCLUDED(mutex_) {
     for (const auto& [name, before] : resolved()) {
       Resolved now = Resolve(*ParseHostPort(name), resolver_, before);
@@ -113,7 +116,7 @@ class NameList::List {
       const auto it = resolved_.find(name);
       if (it != resolved_.end()) it->second = std::move(now);
     }
-    return Together(resolved());
+    return Known();
   }
 
  private:
@@ -127,6 +130,12 @@ NameList::NameList(std::string name, const std::vector<std::string>& list,
     : list_(std::make_shared<List>(list, std::move(resolver))),
       source_(
           std::move(name), [list = list_] { return list->Look(); }, periods) {}
+
+void NameList::Start(Tell tell) {
+  Findings known = list_->Known();
+  if (!known.addresses.empty()) tell(std::move(known));
+  source_.Start(std::move(tell));
+}
 
 void NameList::Add(const std::string& address) {
   list_->Add(address);

@@ -40,7 +40,8 @@ class NameList final : public Source {
            Resolver resolver, PollPeriods periods = {});
 
   const std::string& name() const override { return source_.name(); }
-  void Start(Tell tell) override { source_.Start(std::move(tell)); }
+  // What stands there in numbers is told at once: no name holds it up.
+  void Start(Tell tell) override;
   void Stop() override { source_.Stop(); }
 
   // Both do nothing where that is so already; the names are looked up at once.

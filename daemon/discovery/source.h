@@ -23,7 +23,7 @@ struct Findings {
 class Source {
  public:
   // Is told all that the source knows, also where nothing has changed. Called
-  // on a thread of the source.
+  // on a thread of the source, or from inside Start.
   using Tell = std::function<void(Findings findings)>;
 
   virtual ~Source() = default;  // Stop

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/discovery/fake_resolver.h"
@@ -98,6 +99,23 @@ TEST_F(NameListTest, NumbersAskNobody) {
   EXPECT_TRUE(
       told_.Becomes([](const Findings& f) { return f.addresses.size() == 2; }));
   EXPECT_EQ(fake_.lookups(), 0);
+}
+
+TEST(NameList, ANameThatHangsHoldsUpNoNumbers) {
+  auto go_on = std::make_shared<absl::Notification>();
+  Resolver resolver;
+  resolver.addresses = [go_on](const std::string&) {
+    go_on->WaitForNotification();
+    return FakeResolver::Addresses(List{"192.0.2.2"});
+  };
+  Told told;
+  NameList list("peers", {"box:1", "192.0.2.1:1"}, resolver, kFast);
+  list.Start(told.tell());
+  EXPECT_THAT(told.last().addresses, ElementsAre("192.0.2.1:1"));
+  go_on->Notify();
+  EXPECT_TRUE(
+      told.Becomes([](const Findings& f) { return f.addresses.size() == 2; }));
+  list.Stop();
 }
 
 class ServicesTest : public testing::Test {
