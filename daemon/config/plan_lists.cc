@@ -219,7 +219,9 @@ void WriteParticipants(const core::RunPlan& plan, int depth,
     case Kind::kSelected:
       out.Line(depth, key, "");
       for (const std::string& selector : plan.participants.selectors) {
-        out.Item(depth + 1, WriteText(selector));
+        // A label's sign needs no quotes.
+        const bool label = selector.find('=') != std::string::npos;
+        out.Item(depth + 1, label ? selector : WriteText(selector));
       }
       return;
     case Kind::kFixed:

@@ -149,7 +149,7 @@ TEST_F(BackendTest, APlanBeyondTheMemoryIsRefusedAndAStoredOneIsTakenUp) {
   // What needs no more than the plan that is held may follow.
   EXPECT_TRUE(stage.Apply(Changed("p: 0.5", "p: 0.25"), 1).ok());
   const auto more =
-      stage.Apply(Changed("members:\n", "members:\n  - abel\n"), 2);
+      stage.Apply(Changed("  fixed:\n", "  fixed:\n    - abel\n"), 2);
   EXPECT_EQ(more.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(more.status().message()),
               HasSubstr("compute.memory_limit"));

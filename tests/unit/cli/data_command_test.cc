@@ -263,7 +263,7 @@ TEST_F(DataCommand, WhoIsNoMemberHasNoSay) {
   EXPECT_THAT(applied.err, HasSubstr("is no member"));
   EXPECT_EQ(a_->plan().version, 1u);
   EXPECT_EQ(b_->plan().version, 0u);
-  EXPECT_THAT(b_->asked()[0], HasSubstr("members:"));
+  EXPECT_THAT(b_->asked()[0], HasSubstr("participants:"));
 }
 
 TEST_F(DataCommand, NothingIsFixedWithoutATargetThatWasReached) {
