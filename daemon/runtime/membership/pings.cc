@@ -24,6 +24,7 @@ Pings::Pings(NodeId self, ports::Loop& loop, Routes& routes,
       find_(std::move(find)) {}
 
 Pings::~Pings() {
+  *open_ = false;
   for (const auto& [number, pending] : pending_) {
     loop_.Cancel(pending.again);
     loop_.Cancel(pending.end);
@@ -59,7 +60,9 @@ void Pings::Start(const NodeId& target, absl::Duration within, bool wide,
                   Done done) {
   const auto end_at_once = [&](absl::StatusOr<Ack> result) {
     loop_.Post(
-        [done = std::move(done), result = std::move(result)] { done(result); });
+        [open = open_, done = std::move(done), result = std::move(result)] {
+          if (*open) done(result);
+        });
   };
   const Member* member = find_(target);
   if (member == nullptr) {
@@ -137,8 +140,9 @@ void Pings::Finish(uint64_t number, absl::StatusOr<Ack> result) {
   pending_.erase(it);
   loop_.Cancel(pending.again);
   loop_.Cancel(pending.end);
-  loop_.Post([done = std::move(pending.done), result = std::move(result)] {
-    done(result);
+  loop_.Post([open = open_, done = std::move(pending.done),
+              result = std::move(result)] {
+    if (*open) done(result);
   });
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -39,6 +40,7 @@ class Pings final : public DistantNodes {
   // `find`: a member of this name; null: none is known. All must outlive it.
   Pings(NodeId self, ports::Loop& loop, Routes& routes,
         std::function<const Member*(const NodeId&)> find);
+  // Calls no `done` any more.
   ~Pings() override;
   Pings(const Pings&) = delete;
   Pings& operator=(const Pings&) = delete;
@@ -85,6 +87,8 @@ class Pings final : public DistantNodes {
   const std::function<const Member*(const NodeId&)> find_;
   std::map<uint64_t, Pending> pending_;
   uint64_t last_number_ = 0;
+  // False: tasks that are posted call nobody any more.
+  const std::shared_ptr<bool> open_ = std::make_shared<bool>(true);
 };
 
 }  // namespace dfl::runtime

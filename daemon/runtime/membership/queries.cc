@@ -201,9 +201,10 @@ void Queries::Finish(uint64_t number, absl::StatusOr<std::string> result) {
   std::erase(waiting_, number);  // it may have waited
   loop_.Cancel(asked.repeat);
   loop_.Cancel(asked.end);
-  loop_.Post([done = std::move(asked.done), result = std::move(result)] {
-    done(result);
-  });
+  loop_.Post(
+      [open = open_, done = std::move(asked.done), result = std::move(result)] {
+        if (*open) done(result);
+      });
   if (!waiting_.empty()) {
     loop_.Post([this, open = open_] {
       if (*open) StartWaiting();
