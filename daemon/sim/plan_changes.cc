@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/plan/check_plan.h"
-#include "daemon/core/plan/participants.h"
 #include "daemon/sim/variants.h"
 
 namespace dfl::sim {
@@ -102,8 +101,8 @@ class Plans {
         MergeSections(written.change, document_);
         return true;
       case NetworkEvent::Kind::kLeave:
-        // Where all follow who is there the plan stays as it is.
-        if (core::FollowsView(first_)) return false;
+        // Where nodes find out who is there the plan stays as it is.
+        if (around_.all_take_part) return false;
         return gone_.insert(NameOf(event)).second;
       case NetworkEvent::Kind::kJoin:
         return gone_.erase(NameOf(event)) > 0;
