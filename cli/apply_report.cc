@@ -1,6 +1,5 @@
 #include "cli/apply_report.h"
 
-#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -87,12 +86,10 @@ void ReportApplied(Context& context,
     }
     return out;
   });
-  // The same warning of ten nodes is said once.
-  std::set<std::string> said;
   for (const auto& answer : answers) {
     if (!answer.result.ok()) continue;
     for (const std::string& warning : answer.result->warnings) {
-      if (said.insert(warning).second) context.Warn(warning);
+      context.Warn(warning);
     }
   }
 }

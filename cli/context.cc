@@ -221,6 +221,7 @@ void Context::Say(absl::string_view line) {
 }
 
 void Context::Warn(absl::string_view line) {
+  if (!warned_.emplace(line).second) return;
   Say(absl::StrCat("warning: ", line));
 }
 

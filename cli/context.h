@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,7 @@ class Context {
 
   // Prints `line` on stderr as "dflctl: LINE".
   void Say(absl::string_view line);
+  // The same with "warning: "; what was warned of once is not said again.
   void Warn(absl::string_view line);
 
   // Prints the document: `json` as JSON or YAML, or `table()`. As lines of JSON
@@ -145,6 +147,7 @@ class Context {
   absl::Duration timeout_;
   bool color_ = false;
   std::string identity_;
+  std::set<std::string> warned_;
   std::vector<std::string> targets_;
   std::vector<std::unique_ptr<client::ControlClient>> clients_;
 };

@@ -143,8 +143,8 @@ ExitCode Watch(Context& context, const EventCommand& command) {
     }
     const client::WatchUpdate& update = *item->update;
     if (update.events_dropped > 0) {
-      context.Warn(absl::StrCat(target, ": ", update.events_dropped,
-                                " events came too fast and are left out"));
+      context.Say(absl::StrCat("warning: ", target, ": ", update.events_dropped,
+                               " events came too fast and are left out"));
     }
     for (const client::Event& event : update.events) {
       if (left == 0) break;

@@ -1,6 +1,7 @@
 #include "daemon/runtime/peer_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -194,6 +195,18 @@ void PeerTable::CountRejected(const NodeId& from, const Refusal& refusal) {
       refusal.reason == RefuseReason::kNotANeighbour) {
     peer.refusal = refusal.text;
   }
+}
+
+std::optional<double> PeerTable::ConsensusDistance() const {
+  double squares = 0;
+  int64_t count = 0;
+  for (const auto& [id, peer] : peers_) {
+    if (!peer.distance.has_value()) continue;
+    squares += *peer.distance * *peer.distance;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::sqrt(squares / static_cast<double>(count));
 }
 
 void PeerTable::CountFar(const NodeId& from) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -80,6 +81,9 @@ void ReportTraffic(const PeerTable& peers, NodeStatus& status) {
   status.missed = peers.missed();
   status.rejected = peers.rejected();
   status.far_models = peers.far_models();
+  if (const std::optional<double> distance = peers.ConsensusDistance()) {
+    status.gauges["consensus_distance"] = *distance;
+  }
 }
 
 // What a peer's iteration comes to in steps, if it counts as this node does.
