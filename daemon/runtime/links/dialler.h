@@ -66,25 +66,27 @@ class Dialler {
   Dialler(const Dialler&) = delete;
   Dialler& operator=(const Dialler&) = delete;
 
-  // `owner` wants `address` dialled, where `node` is thought to answer if it is
-  // not empty. False: it claims that already, and only `hold` counts anew.
-  bool Claim(const std::string& owner, const std::string& address,
+  // Addresses are called by their `name`, "host:port".
+
+  // `owner` wants it dialled; `node` is thought to answer there, if it is not
+  // empty. False: it claims that already, and only `hold` counts anew.
+  bool Claim(const std::string& owner, const std::string& name,
              const NodeId& node, absl::Duration hold);
   // Null: `owner` does not claim it.
   std::optional<Released> Release(const std::string& owner,
-                                  const std::string& address);
+                                  const std::string& name);
 
   // A dial has failed, or its link was not wanted, as `status` says. False:
   // nobody claims the address any more.
-  bool Failed(const std::string& address, const absl::Status& status);
+  bool Failed(const std::string& name, const absl::Status& status);
   // As Failed for a peer that has answered and is not who is wanted. `rarely`:
   // it sees each try, and is tried as rarely as possible from now on.
-  bool Refused(const std::string& address, const absl::Status& status,
+  bool Refused(const std::string& name, const absl::Status& status,
                bool rarely);
   // `node` answers at an address. False: nobody claims it any more.
-  bool Answered(const std::string& address, const NodeId& node);
+  bool Answered(const std::string& name, const NodeId& node);
   // Dials it after the back-off.
-  void DialLater(const std::string& address);
+  void DialLater(const std::string& name);
 
   // The link of `node` is gone. `steady`: it had been up for long enough.
   void Lost(const NodeId& node, bool steady);
