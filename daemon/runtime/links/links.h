@@ -1,8 +1,9 @@
 // Links: who is connected, one link a peer, and when to dial again.
 //
-// Which addresses are dialled, and when, is in dialler.h. Of two links to one peer the one that the
-// smaller id dialled stays, so both ends keep the same one; of two that one end
-// dialled the newer stays, for that end has given the older up.
+// Which addresses are dialled, and when, is in dialler.h. Of two links to one
+// peer the one that the smaller id dialled stays, so both ends keep the same
+// one; of two that one end dialled the newer stays, for that end has given the
+// older up.
 //
 // Another incarnation of a linked peer is a restart, or another daemon of the
 // same name, as a cloned image makes one. The link that is there is asked

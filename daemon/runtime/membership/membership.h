@@ -102,7 +102,8 @@ class Membership
   void SetFacts(ports::MemberFacts facts);
   const ports::MemberFacts& facts() const { return facts_; }
 
-  // With whom this node exchanges models, in either direction: they stay linked.
+  // With whom this node exchanges models, in either direction. They stay
+  // linked.
   void SetNeighbours(std::vector<NodeId> neighbours);
 
   // Addresses "host:port" where `source` has found somebody, all of them. Each

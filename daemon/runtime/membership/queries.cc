@@ -31,7 +31,7 @@ Queries::~Queries() {
   }
 }
 
-// ----------------------------------------------------------------- answering --
+// ---------------------------------------------------------------- answering --
 
 void Queries::SetAnswer(int32_t topic, Answer answer) {
   answers_[topic] = std::move(answer);
@@ -100,7 +100,7 @@ void Queries::OnFrame(const NodeId& from, const ports::QueryFrame& frame) {
   SendPart(from, PartFor(frame));
 }
 
-// -------------------------------------------------------------------- asking --
+// ------------------------------------------------------------------- asking --
 
 void Queries::Ask(const NodeId& target, int32_t topic, absl::Duration within,
                   Done done) {

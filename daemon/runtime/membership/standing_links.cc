@@ -32,7 +32,7 @@ StandingLinks::~StandingLinks() {
   loop_.Cancel(look_timer_);
 }
 
-// --------------------------------------------------------------- what is told --
+// ------------------------------------------------------------- what is told --
 
 void StandingLinks::OnMember(const NodeId& node, const Member* member) {
   if (member == nullptr) {
@@ -105,7 +105,7 @@ void StandingLinks::OnAddressFailed(const std::string& address) {
   if (tried_.erase(address) > 0) links_.Release(kForDead, address);
 }
 
-// ---------------------------------------------------------------- what is done --
+// ------------------------------------------------------------- what is done --
 
 bool StandingLinks::IsOwn(const std::string& address) const {
   const Known* self = Find(options_.self);
@@ -203,7 +203,7 @@ void StandingLinks::ClaimCandidates() {
   claimed_candidates_ = std::move(claims);
 }
 
-// ------------------------------------------------------------ from time to time --
+// -------------------------------------------------------- from time to time --
 
 void StandingLinks::Look() {
   look_timer_ = loop_.After(options_.again, [this] { Look(); });

@@ -37,7 +37,7 @@ TEST_F(StandingLinksTest, MembersAreLinkedAsTheOverlaySaysAndNotElse) {
     RunFor(absl::Seconds(60));
     for (const auto& node : network.nodes) {
       EXPECT_EQ(LinkedOf(*node), PairedOf(*node)) << node->id.name();
-      // One dial a pair: by the smaller name, or the one that cannot be dialled.
+      // One dial a pair: by the smaller name, or by who cannot be dialled.
       EXPECT_EQ(node->ups.size(), LinkedOf(*node).size()) << node->id.name();
       EXPECT_TRUE(node->downs.empty());
       for (const NodeId& other : LinkedOf(*node)) {
