@@ -1,7 +1,6 @@
 #include "client/control_client.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
