@@ -1,6 +1,6 @@
 // The calls of dfl.control.v1 as gRPC makes them: each passes the gate first,
-// and is then one of node_calls.h, member_calls.h or transfer_calls.h, or a stream.
-// Room-internal.
+// and is then one of node_calls.h, member_calls.h or transfer_calls.h, or a
+// stream. Room-internal.
 #ifndef DFL_CONTROL_SERVICE_H_
 #define DFL_CONTROL_SERVICE_H_
 

@@ -24,8 +24,8 @@ namespace dfl::app {
 class MembersView {
  public:
   // `status` is what this node tells those who ask for it; it is called on any
-  // thread. `membership` may be null: it is off. Loop and membership outlive the
-  // view. Not on the loop.
+  // thread. `membership` may be null: it is off. Loop and membership outlive
+  // the view. Not on the loop.
   MembersView(NodeId self, EventLoop& loop, runtime::Membership* membership,
               std::function<control::DaemonStatus()> status);
   // Members are answered no longer. Not on the loop.
