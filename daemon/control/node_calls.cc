@@ -108,6 +108,10 @@ const char* Name(record::v1::RecordKind kind) {
       return "phase";
     case record::v1::RECORD_KIND_BAN:
       return "ban";
+    case record::v1::RECORD_KIND_DRAIN:
+      return "drain";
+    case record::v1::RECORD_KIND_LABELS:
+      return "labels";
     default:
       return "of an unknown kind";
   }
@@ -121,10 +125,11 @@ std::string RecordText(const std::string& bytes) {
   if (!record.ParseFromString(bytes) || !body.ParseFromString(record.body())) {
     return "a record that cannot be read";
   }
-  return absl::StrCat("record ", Name(body.kind()), " ", body.counter(),
-                      body.subject().empty() ? "" : " of ",
-                      AuditText(body.subject()), ", signed as ",
-                      AuditText(body.author()));
+  return absl::StrCat(
+      "record ", Name(body.kind()), " ", body.counter(),
+      body.subject().empty() ? "" : " of ", AuditText(body.subject()),
+      record.signature().empty() ? ", not signed, as " : ", signed as ",
+      AuditText(body.author()));
 }
 
 }  // namespace
