@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,15 @@ const PeerTable::Peer& PeerTable::OnState(const NodeId& peer,
   p.known = true;
   Compare(p);
   return p;
+}
+
+void PeerTable::ForgetStrangers() {
+  for (auto it = peers_.begin(); it != peers_.end();) {
+    const auto& [id, peer] = *it;
+    const bool stays = peer.active || linked_(id) || run_.IsMember(id) ||
+                       leaving_.count(id) > 0;
+    it = stays ? std::next(it) : peers_.erase(it);
+  }
 }
 
 bool PeerTable::IsNews(const NodeId& peer,

@@ -67,6 +67,8 @@ class PeerTable {
     peers_.erase(peer);
     leaving_.erase(peer);
   }
+  // The same for all that are no members any more, and whose links are down.
+  void ForgetStrangers();
   // `peer` says its state. Steps beyond kLargestStep are cut.
   const Peer& OnState(const NodeId& peer, ports::StateFrame state);
   // Whether `state` says more than that `peer` goes on as before.

@@ -83,6 +83,8 @@ void PlanAdoption::Adopt() {
   }
   presence_.Tell();
   presence_.RefreshAll();
+  // Members come and go without an end.
+  if (run.follows_view()) peers_.ForgetStrangers();
 }
 
 bool PlanAdoption::BeginsRun(const Pending& next) const {

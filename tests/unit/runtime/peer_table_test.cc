@@ -89,6 +89,23 @@ TEST_F(PeerTableTest, ANewPlanComparesEveryPeerAnew) {
   EXPECT_FALSE(table_.TakesPart(kPeer));
 }
 
+// A network may live long: nothing is kept of those who have gone.
+TEST_F(PeerTableTest, StrangersThatAreNotLinkedAreForgotten) {
+  Adopt("run", "decefl");
+  const NodeId stranger("n9");
+  linked_.insert(stranger);
+  for (const NodeId& peer : {kPeer, stranger}) {
+    table_.OnState(peer, State(Phase::kTraining));
+  }
+  table_.ForgetStrangers();
+  EXPECT_EQ(table_.all().count(stranger), 1u);
+  linked_.erase(stranger);
+  linked_.erase(kPeer);  // a member may come back
+  table_.ForgetStrangers();
+  EXPECT_EQ(table_.all().count(stranger), 0u);
+  EXPECT_EQ(table_.all().count(kPeer), 1u);
+}
+
 TEST_F(PeerTableTest, TellsEachChangeOnce) {
   Adopt("run", "decefl");
   EXPECT_EQ(table_.Refresh(kPeer, std::nullopt), Change::kNone);
