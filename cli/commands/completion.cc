@@ -26,9 +26,9 @@ _dflctl() {
   if [[ $last == *files* ]]; then
     mapfile -t files < <(compgen -f -- "$cur")
     COMPREPLY+=("${files[@]}")
-    compopt -o filenames 2> /dev/null
+    compopt -o filenames 2> /dev/null || true
   fi
-  [[ $last == *open* ]] && compopt -o nospace 2> /dev/null
+  [[ $last != *open* ]] || compopt -o nospace 2> /dev/null || true
   return 0
 }
 complete -F _dflctl dflctl
@@ -48,7 +48,7 @@ _dflctl() {
     shown+=("${line/$'\t'/  -- }")
   done
   [[ $last == *open* ]] && behind=(-S '')
-  (( ${#texts} )) && compadd $behind -l -d shown -a texts
+  (( ${#texts} )) && compadd "${behind[@]}" -l -d shown -a texts
   [[ $last == *files* ]] && _files
   return 0
 }
