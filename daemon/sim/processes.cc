@@ -37,7 +37,11 @@ Processes::Processes(const Scenario& scenario, Task& task,
       versions_(versions),
       members_(members),
       scheduler_(scheduler),
-      network_(network) {}
+      network_(network) {
+  for (int64_t i = 0; i < std::min<int64_t>(2, members_.size()); ++i) {
+    seeds_.push_back(members_.name(i));
+  }
+}
 
 Processes::~Processes() {
   for (Member& member : members_) {
@@ -70,7 +74,8 @@ int64_t Processes::ReadDisk(int64_t i) {
          static_cast<int64_t>(member.disk.starts());
 }
 
-// A host's address is its member's name; of two contacts the later dials.
+// A host's address is its member's name; of two contacts the later dials. With
+// membership they find each other from the addresses of the first two on.
 absl::Status Processes::Boot(int64_t i) {
   Member& member = members_[i];
   const std::string& name = members_.name(i);
@@ -115,8 +120,11 @@ absl::Status Processes::Boot(int64_t i) {
         member.self, *member.loop, *member.loop, member.linked->membership(),
         *member.node, *scenario_.catalogue);
   }
+  if (scenario_.membership.has_value()) {
+    member.linked->membership().SetCandidates("seeds", seeds_);
+  }
   for (const int64_t other : member.contacts) {
-    if (other > i) break;
+    if (other > i || scenario_.membership.has_value()) break;
     DFL_CHECK(member.node->links().AddAddress(members_.name(other)).ok());
   }
   absl::StatusOr<PlanVersions::Given> given =

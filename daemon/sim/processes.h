@@ -4,6 +4,8 @@
 #define DFL_SIM_PROCESSES_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -62,7 +64,8 @@ class Processes {
   Members& members_;
   simports::SimScheduler& scheduler_;
   simports::SimNetwork& network_;
-  int64_t models_received_ = 0;  // by nodes that are down
+  std::vector<std::string> seeds_;  // addresses that all know
+  int64_t models_received_ = 0;     // by nodes that are down
   int64_t states_lost_ = 0;
   double longest_step_gap_s_ = 0;
 };
