@@ -71,7 +71,7 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
   loop_.RunAndWait([&] {
     plans_ = &plans;
     keeper_ = &keeper;
-    plan_orders_.Connect(plans, setup);
+    plan_orders_.Connect(node, plans, keeper, setup);
     phase_orders_.Connect(node, keeper, setup, obeyed);
     TakeNewestPlan();
     phase_orders_.ObeyDrain(gossip_->book());

@@ -40,6 +40,13 @@ KeptPlan ToKeep(const core::RunPlan& plan) {
   return {config::WritePlan(plan), plan.version, plan.run_id};
 }
 
+// Whether `plan` is the known one but for its version: the same document once
+// more, also where it came from another node before, is the same plan.
+bool IsKnown(core::RunPlan plan, const KeptPlan& known) {
+  plan.version = known.version;
+  return config::WritePlan(plan) == known.text;
+}
+
 // Fills in the members that are there now; null `follower`: `self` alone.
 // Errors: as core::CheckPlan; UNAVAILABLE when the loop has ended.
 absl::StatusOr<PlanAmong> ResolveAmong(core::CheckedPlan checked,
@@ -128,9 +135,11 @@ absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
         if (source.counter != 0) {
           complete = CheckComplete(plan, source.counter);
         }
-        if (plan.version == 0) plan.version = version;
+        const bool open = plan.version == 0;
+        if (open) plan.version = version;
         config::IdentifyRun(config::ContinuedRun{known->run_id, known->version},
                             plan);
+        if (open && IsKnown(plan, *known)) plan.version = known->version;
       });
   DFL_RETURN_IF_ERROR(complete);
   return checked;

@@ -11,18 +11,40 @@ namespace dfl::app {
 void PlanOrders::Disconnect() {
   ++turn_;
   owed_.reset();
+  node_ = nullptr;
   plans_ = nullptr;
+  keeper_ = nullptr;
   setup_ = nullptr;
 }
 
 void PlanOrders::Take(const runtime::Record& record) {
   if (plans_ == nullptr) return;
+  if (IsTaken(record)) {
+    ++turn_;
+    owed_.reset();
+    (void)SetFault("");
+    return looked_();
+  }
   Plan plan;
   plan.options.yaml = std::string(record.content());
   plan.counter = record.id.counter;
   plan.author = record.author;
   owed_ = std::move(plan);
   Try();
+}
+
+// A person's order is taken by the node before it is a record.
+bool PlanOrders::IsTaken(const runtime::Record& record) const {
+  const core::RunPlan* plan = node_->plan();
+  return plan != nullptr && plan->version == record.id.counter &&
+         keeper_->known()->text == record.content();
+}
+
+bool PlanOrders::SetFault(const std::string& fault) {
+  const absl::MutexLock lock(&mutex_);
+  const bool news = fault != fault_;
+  fault_ = fault;
+  return news;
 }
 
 void PlanOrders::TryAgain() {
@@ -53,12 +75,7 @@ void PlanOrders::OnTried(const Plan& plan, const absl::Status& taken) {
     fault = absl::StrCat("plan version ", plan.counter, " of ", plan.author,
                          " is not taken up: ", taken.message());
   }
-  bool news = false;
-  {
-    const absl::MutexLock lock(&mutex_);
-    news = fault != fault_;
-    fault_ = fault;
-  }
+  const bool news = SetFault(fault);
   if (taken.ok()) {
     owed_.reset();
   } else {

@@ -21,9 +21,11 @@
 #include "absl/time/time.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/plan_taker.h"
+#include "daemon/app/shared_keeper.h"
 #include "daemon/app/worker.h"
 #include "daemon/ports/events.h"
 #include "daemon/runtime/gossip/record.h"
+#include "daemon/runtime/node.h"
 
 namespace dfl::app {
 
@@ -44,15 +46,19 @@ class PlanOrders {
         pauses_(pauses),
         looked_(std::move(looked)) {}
 
-  // Plans are taken from here on. Both must outlive the last of them.
-  void Connect(PlanTaker& plans, Worker& setup) {
+  // Plans are taken from here on. All must outlive the last of them.
+  void Connect(const runtime::Node& node, PlanTaker& plans,
+               SharedKeeper& keeper, Worker& setup) {
+    node_ = &node;
     plans_ = &plans;
+    keeper_ = &keeper;
     setup_ = &setup;
   }
   // No plan is taken any more.
   void Disconnect();
 
-  // `record` is the newest plan. Without effect before Connect.
+  // `record` is the newest plan. Without effect before Connect; nothing is done
+  // anew where the node has just been given it.
   void Take(const runtime::Record& record) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What kept the node from taking the plan may have changed.
@@ -68,7 +74,10 @@ class PlanOrders {
     std::string author;
   };
 
+  bool IsTaken(const runtime::Record& record) const;
   void Try();
+  // Returns whether that is news.
+  bool SetFault(const std::string& fault) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnTried(const Plan& plan, const absl::Status& taken)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -76,7 +85,9 @@ class PlanOrders {
   ports::EventSink& events_;
   const PlanPauses pauses_;
   const std::function<void()> looked_;
+  const runtime::Node* node_ = nullptr;
   PlanTaker* plans_ = nullptr;
+  SharedKeeper* keeper_ = nullptr;
   Worker* setup_ = nullptr;
   // The plan that is not taken yet; none: there is none.
   std::optional<Plan> owed_;

@@ -82,6 +82,11 @@ TEST_F(BackendTest, TheSameDocumentChangesNothing) {
   const auto again = stage.Apply(stage.backend().Plan().yaml, 1);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->unchanged);
+  // Also as its author wrote it, without version, run and seed.
+  const auto as_written = stage.Apply(kPlanYaml);
+  ASSERT_TRUE(as_written.ok()) << as_written.status();
+  EXPECT_TRUE(as_written->unchanged);
+  EXPECT_EQ(as_written->version, 1u);
   EXPECT_EQ(stage.backend().Plan().version, 1u);
 }
 
