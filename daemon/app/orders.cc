@@ -73,8 +73,8 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
     keeper_ = &keeper;
     plan_orders_.Connect(node, plans, keeper, setup);
     phase_orders_.Connect(node, keeper, setup, obeyed);
-    TakeNewestPlan();
     phase_orders_.ObeyDrain(gossip_->book());
+    TakeNewestPlan();
     ObeyPhase();
   });
 }
