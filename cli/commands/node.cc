@@ -197,7 +197,7 @@ ExitCode Ping(Context& context, const PingCommand& command) {
 void AddNode(CLI::App& app, Chosen& chosen) {
   CLI::App* noun = AddCommand(
       app, "node", "The members of the network, as the target knows them",
-      "show gateway-08");
+      "show gateway-09");
   noun->require_subcommand(1);
   auto selection = std::make_shared<client::MemberSelection>();
   CLI::App* list =
