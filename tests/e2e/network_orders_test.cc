@@ -131,6 +131,11 @@ TEST_F(NetworkOrders, APlanGivenToOneReachesAllAndStartsThem) {
   DoAt("c", {"train", "pause", "--node", "b"});
   EXPECT_TRUE(Becomes("b", Phase::kPaused));
   EXPECT_EQ(node("a").Status().phase, Phase::kTraining);
+  // The next order must have a higher counter than this one.
+  ASSERT_TRUE(Eventually(absl::Seconds(30), [&] {
+    const auto records = node("a").client().ListRecords();
+    return records.ok() && records->size() == 3;
+  }));
   DoAt("a", {"train", "stop", "--network"});
   for (const char* name : {"a", "b", "c"}) {
     EXPECT_TRUE(Becomes(name, Phase::kStopped)) << name;
