@@ -30,15 +30,16 @@ struct Completion {
 };
 
 // `app` is dflctl's parser, which parses nothing here. `typed` is what stands
-// behind "dflctl"; its last word is the one being typed, "" where none is begun.
+// behind "dflctl"; its last word is the one being typed, "" where none has
+// begun.
 // Names that only a daemon knows are asked of the first target that the line,
 // the environment or a context names; where nobody answers they are left out.
 // Says nothing on any stream of `io`.
 Completion Complete(const CLI::App& app, const std::vector<std::string>& typed,
                     Io& io);
 
-// A line "WORD\tHELP" for each word, and a last one ":" with "files" and "open",
-// as the scripts of `dflctl completion` read it.
+// A line "WORD\tHELP" for each word, and a last one ":" with "files" and
+// "open", as the scripts of `dflctl completion` read it.
 std::string CompletionText(const Completion& completion);
 
 }  // namespace dfl::cli

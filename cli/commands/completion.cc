@@ -1,5 +1,5 @@
-// dflctl completion bash|zsh|fish: a script that has the program itself say what
-// may come next, through the hidden `dflctl __complete WORD...` (completer.h).
+// dflctl completion bash|zsh|fish: a script that has the program itself say
+// what may come next, through the hidden `dflctl __complete WORD...` (completer.h).
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +39,8 @@ constexpr char kZsh[] = R"(#compdef dflctl
 _dflctl() {
   local line last
   local -a lines texts shown behind
-  lines=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2> /dev/null)}")
+  line="$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2> /dev/null)"
+  lines=("${(@f)line}")
   (( ${#lines} )) || return 1
   last="${lines[-1]}"
   lines[-1]=()

@@ -17,7 +17,8 @@ namespace dfl::cli {
 // The members of the table that a plan may have: neither gone nor draining.
 std::vector<core::MemberSpec> PresentMembers(const client::MemberTable& table);
 
-// The table of the first target that answers. Errors: as ControlClient::Members.
+// The table of the first target that answers.
+// Errors: as ControlClient::Members.
 absl::StatusOr<client::MemberTable> ReadMembers(Context& context);
 
 // Fills in the members of a plan that follows the network; any other plan has
@@ -28,8 +29,8 @@ absl::Status ResolveMembers(Context& context, core::RunPlan& plan);
 // are there, such as that its graph falls apart. Nothing where nobody can tell.
 void WarnOfMembers(Context& context, const core::CheckedPlan& plan);
 
-// Says on stderr that no member is called `node` at the moment, with the nearest
-// name. Nothing where nobody can tell.
+// Says on stderr that no member is called `node` at the moment, with the
+// nearest name. Nothing where nobody can tell.
 void WarnOfStranger(Context& context, const std::string& node);
 
 }  // namespace dfl::cli

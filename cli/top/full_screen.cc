@@ -15,7 +15,8 @@ namespace {
 // Another page, so that what was there before comes back.
 constexpr char kEnter[] = "\x1b[?1049h\x1b[?25l";
 constexpr char kLeave[] = "\x1b[?25h\x1b[?1049l";
-// An escape sequence comes in one piece; a person who presses Esc waits so long.
+// An escape sequence comes in one piece; a person who presses Esc waits so
+// long.
 constexpr absl::Duration kSequence = absl::Milliseconds(30);
 
 }  // namespace
