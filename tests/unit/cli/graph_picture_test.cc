@@ -80,6 +80,20 @@ TEST(GraphPicture, AMissingProgramNamesItsPackage) {
               HasSubstr("apt install graphviz"));
 }
 
+TEST(GraphPicture, GraphvizDraws) {
+  const std::string dot = GraphDot(ReportOf(RingPlan(4)), "ring");
+  const auto svg = DrawGraph(dot, "svg");
+  if (absl::IsNotFound(svg.status())) {
+    GTEST_SKIP() << svg.status().message();
+  }
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_THAT(*svg, AllOf(HasSubstr("<svg"), HasSubstr(">n3</text>")));
+  const auto png = DrawGraph(dot, "png");
+  ASSERT_TRUE(png.ok()) << png.status();
+  EXPECT_THAT(*png, StartsWith("\x89PNG"));
+  EXPECT_FALSE(DrawGraph("graph {", "svg").ok());
+}
+
 class PictureCommandTest : public CliTest {
  protected:
   // A program that stands for Graphviz.
