@@ -1,5 +1,6 @@
 // dflctl completion bash|zsh|fish: a script that has the program itself say
-// what may come next, through the hidden `dflctl __complete WORD...` (completer.h).
+// what may come next, through the hidden
+// `dflctl __complete WORD...` (completer.h).
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +11,7 @@ namespace {
 
 // Readline replaces only what stands behind the last = or :.
 constexpr char kBash[] =
-    R"(# bash: source <(dflctl completion bash)
+    R"sh(# bash: source <(dflctl completion bash)
 _dflctl() {
   local line="${COMP_LINE:0:COMP_POINT}" cur="${COMP_WORDS[COMP_CWORD]}" last
   local -a typed lines files
@@ -32,9 +33,9 @@ _dflctl() {
   return 0
 }
 complete -F _dflctl dflctl
-)";
+)sh";
 
-constexpr char kZsh[] = R"(#compdef dflctl
+constexpr char kZsh[] = R"sh(#compdef dflctl
 # zsh: source <(dflctl completion zsh)
 _dflctl() {
   local line last
@@ -58,10 +59,10 @@ if [[ $funcstack[1] == _dflctl ]]; then
 else
   compdef _dflctl dflctl
 fi
-)";
+)sh";
 
 constexpr char kFish[] =
-    R"(# fish: dflctl completion fish | source
+    R"sh(# fish: dflctl completion fish | source
 function __dflctl_complete
   set -l typed (commandline -opc) (commandline -ct)
   set -l lines ($typed[1] __complete $typed[2..-1] 2> /dev/null)
@@ -74,7 +75,7 @@ function __dflctl_complete
   end
 end
 complete -c dflctl -f -a '(__dflctl_complete)'
-)";
+)sh";
 
 }  // namespace
 
