@@ -69,7 +69,7 @@ TEST(ReachSettings, LabelsAreAListElsewhere) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_THAT(loaded->settings.labels,
               ElementsAre(Pair("rack", "7"), Pair("site", "north")));
-  EXPECT_EQ(ValueOf(*loaded, "labels"), "{rack: \"7\", site: north}");
+  EXPECT_EQ(ValueOf(*loaded, "labels"), "{rack: 7, site: north}");
   EXPECT_EQ(Settings("labels: " + ValueOf(*loaded, "labels")).labels,
             loaded->settings.labels);
   sources.flags = {{"labels", "a=1"}, {"labels", "b=2"}};
@@ -93,7 +93,8 @@ TEST(ReachSettings, RefusesWhatMeansNothing) {
     many += ", l" + std::to_string(i) + "=x";
   }
   EXPECT_THAT(ErrorOf(many + "]"), HasSubstr("these are 17"));
-  EXPECT_THAT(ErrorOf("participation: mixing"), HasSubstr("did you mean mix?"));
+  EXPECT_THAT(ErrorOf("participation: mixing"),
+              HasSubstr("allowed: train, mix or observe"));
   EXPECT_THAT(ErrorOf("discovery: {srv: [example.org]}"),
               HasSubstr("written _NAME._tcp.DOMAIN"));
   EXPECT_THAT(ErrorOf("discovery: {dns: [\"0.0.0.0:7600\"]}"),

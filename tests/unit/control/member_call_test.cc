@@ -140,10 +140,10 @@ TEST_F(MemberCallTest, SelectsByNamesAndLabels) {
 
 TEST_F(MemberCallTest, ASelectionOfNobodySaysWhatIsNear) {
   Start();
-  const absl::Status named = Select({{"box-1", "bocks-2"}, {}}).status();
+  const absl::Status named = Select({{"box-1", "boxx-2"}, {}}).status();
   EXPECT_EQ(named.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(named.message()),
-              AllOf(HasSubstr("bocks-2"), HasSubstr("box-2")));
+              AllOf(HasSubstr("boxx-2"), HasSubstr("box-2")));
   const absl::Status labelled = Select({{}, {"site=nort"}}).status();
   EXPECT_EQ(labelled.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(labelled.message()), HasSubstr("site=north"));

@@ -210,6 +210,7 @@ TEST_F(Table, TheDigestDependsOnWhoIsPresentAlone) {
   for (const auto& [node, member] : table_.members()) {
     if (!member.present()) continue;
     ++present;
+    if (node == kSelf) continue;  // it refutes whatever others say of it
     other.Merge(Update(node, member.incarnation, MemberState::kAlive), kNow);
   }
   EXPECT_EQ(table_.present(), present);
