@@ -88,17 +88,18 @@ void Finding::LookAtInterfaces() {
   if (stopped_) return;
   loop_.After(kLookEvery, [this] { LookAtInterfaces(); });
   const auto all = discovery::SystemInterfaces();
-  absl::StatusOr<std::vector<std::string>> told = all.status();
-  if (all.ok()) told = discovery::FindOwnAddresses(listeners_, *all);
-  const std::string trouble(told.status().message());
+  const absl::StatusOr<std::vector<std::string>> found =
+      all.ok() ? discovery::FindOwnAddresses(listeners_, *all)
+               : absl::StatusOr<std::vector<std::string>>(all.status());
+  const std::string trouble(found.status().message());
   if (trouble != trouble_) {
     trouble_ = trouble;
     // What was told before is told on: the interface may come back.
     if (!trouble.empty()) Note(true, trouble);
   }
   if (all.ok()) SetSelf(discovery::SelfAddresses(listeners_, *all));
-  if (!told.ok() || *told == told_) return;
-  told_ = *std::move(told);
+  if (!found.ok() || *found == told_) return;
+  told_ = *found;
   if (mdns_) mdns_->Announce(told_);
   Note(false,
        absl::StrCat("others reach this node at ",
