@@ -24,7 +24,7 @@ constexpr int kDaemons = 64;
 
 constexpr char kPlan[] =
     "model: {kind: logistic, classes: 3}\n"
-    "algorithm: {name: d-psgd, knobs: {eta: 0.05, tau: 20}}\n"
+    "algorithm: {name: pame, knobs: {nu: 1, p: 0.5, kappa: [5, 10]}}\n"
     "topology: {kind: hashed, degree: 4}\n"
     "batch_size: 8\n"
     "evaluation: {every_steps: 0}\n";
@@ -149,9 +149,9 @@ TEST_F(SixtyFour, FAChangeGivenToOneIsInForceOnAllSoon) {
     const char* what;
     std::vector<std::string> command;
   } changes[] = {
-      {"topology", {"topology", "set", "kind=hashed", "degree=6", "--yes"}},
-      {"period", {"period", "set", "tau=10", "--yes"}},
-      {"algorithm", {"algorithm", "set", "eta=0.02", "--yes"}},
+      {"topology", {"topology", "set", "hashed", "--degree=6", "--yes"}},
+      {"period", {"period", "set", "kappa=20", "--yes"}},
+      {"algorithm", {"algorithm", "set", "sigma0=10", "--yes"}},
   };
   for (const auto& change : changes) {
     const auto before = StatusOfAll(*network);
