@@ -1,6 +1,5 @@
 #include "daemon/base/one_line.h"
 
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"

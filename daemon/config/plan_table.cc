@@ -14,6 +14,7 @@
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/contract/shape.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::config {
@@ -297,9 +298,7 @@ PlanKey Data() {
              yaml.Integers(section, path, key,
                            "a list of integers such as [1, 28, 28]", out);
            },
-           [](const std::vector<int64_t>& shape) {
-             return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-           }),
+           core::ShapeText),
        Maybe<double>(
            "divide", [](RunPlan& p) -> auto& { return p.data.divide; },
            &YamlReader::Number,

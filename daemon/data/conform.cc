@@ -8,12 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/contract/labels.h"
+#include "daemon/core/contract/shape.h"
 #include "daemon/data/labels.h"
 
 namespace dfl {
@@ -91,9 +91,8 @@ absl::StatusOr<Dataset> WithShape(Dataset dataset,
   if (widens) return Widened(dataset, contract.shape[0]);
   return Unfit(
       dataset, "shape",
-      absl::StrCat("rows of shape [", absl::StrJoin(dataset.shape(), ", "),
-                   "]"),
-      absl::StrCat("[", absl::StrJoin(contract.shape, ", "), "]"),
+      absl::StrCat("rows of shape ", core::ShapeText(dataset.shape())),
+      core::ShapeText(contract.shape),
       "data.shape, data.features, data.drop_columns and data.resize change it");
 }
 

@@ -13,6 +13,7 @@
 
 namespace dfl {
 namespace data {
+
 std::vector<std::string> ClassesOf(std::vector<std::string> found,
                                    int64_t classes) {
   const bool in_range =

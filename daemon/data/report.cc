@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "daemon/core/contract/shape.h"
 #include "daemon/data/data_error.h"
 #include "daemon/data/labels.h"
 
@@ -300,8 +301,8 @@ std::string ReportText(const DataReport& report) {
     }
   }
   absl::StrAppend(
-      &out, "a row:    ", report.are_bytes ? "bytes" : "numbers", " of shape [",
-      absl::StrJoin(report.shape, ", "), "]",
+      &out, "a row:    ", report.are_bytes ? "bytes" : "numbers", " of shape ",
+      core::ShapeText(report.shape),
       report.width_is_at_least ? ", or wider where other nodes have more" : "",
       "\n");
   constexpr size_t kShown = 30;

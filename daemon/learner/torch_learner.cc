@@ -14,11 +14,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/check.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/shape.h"
 #include "daemon/data/batch_sampler.h"
 #include "daemon/learner/bad_batch.h"
 #include "daemon/learner/batch_tensors.h"
@@ -376,9 +376,9 @@ absl::Status CheckData(const LearnerData& data) {
   if (test.shape() != train.shape() ||
       test.is_regression() != train.is_regression()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "data: test rows are [", absl::StrJoin(test.shape(), ", "), "] with ",
-        test.is_regression() ? "targets" : "labels", "; allowed: [",
-        absl::StrJoin(train.shape(), ", "), "] with ",
+        "data: test rows are ", core::ShapeText(test.shape()), " with ",
+        test.is_regression() ? "targets" : "labels",
+        "; allowed: ", core::ShapeText(train.shape()), " with ",
         train.is_regression() ? "targets" : "labels", ", as in training"));
   }
   return absl::OkStatus();

@@ -2,7 +2,6 @@
 #ifndef DFL_CORE_CONTRACT_SIDES_H_
 #define DFL_CORE_CONTRACT_SIDES_H_
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
