@@ -41,7 +41,7 @@ std::string TopologyText(const core::RunPlan& plan,
 // of 4, 4 edges, connected, bipartite, metropolis weights, spectral gap
 // 0.6667". With more than 1,000 nodes the matrices would take too long, and the
 // line ends after "connected".
-std::string TopologyLine(const core::CheckedPlan& plan);
+std::string TopologyLine(const core::CheckedPlan& checked);
 
 }  // namespace dfl::console
 

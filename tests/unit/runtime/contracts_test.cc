@@ -84,7 +84,7 @@ TEST(DifferenceText, ShowsLongValuesWhereTheyFirstDiffer) {
 TEST(DifferenceText, IsReadableWhateverTheOtherSideSays) {
   const std::string here = Text(Contract({"cat"}), ContractField::kClasses);
   for (const std::string& there : std::vector<std::string>{
-           "", "\"", "[\"\\", std::string("[\"\0\n\x1b[31m\xff\xfe\"]", 14),
+           "", "\"", "[\"\\", std::string("[\"\0\n\x1b[31m\xff\xfe\"]", 13),
            "[\"Gr\xc3\xb6\xc3\x9f"
            "e\"]",
            std::string(1 << 20, '"'), std::string(1 << 20, '\xc3'),
