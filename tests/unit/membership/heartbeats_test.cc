@@ -38,8 +38,8 @@ TEST_F(HeartbeatsTest, AQuietLinkStaysAndCostsAProbeABeat) {
   scheduler_.RunFor(60 * kBeat);
   EXPECT_TRUE(a_.downs.empty());
   EXPECT_TRUE(b_.downs.empty());
-  EXPECT_GE(a_.probes + b_.probes, 50);
-  EXPECT_LE(a_.probes + b_.probes, 121);
+  EXPECT_GE(a_.beats + b_.beats, 50);
+  EXPECT_LE(a_.beats + b_.beats, 121);
 }
 
 TEST_F(HeartbeatsTest, BothEndsAgreeWithinThreeBeatsThoughOneStillHears) {

@@ -112,7 +112,7 @@ class PathNode final
 
   void OnFrame(const NodeId& from, ports::ProbeFrame frame) override {
     if (deaf || !routes.Take(from, frame)) return;
-    ++probes;
+    ++((frame.number & Heartbeats::kNumberBit) == 0 ? probes : beats);
     if (!answers) return;
     ports::ProbeAckFrame ack;
     ack.route = {.origin = id, .target = frame.route.origin};
@@ -196,6 +196,7 @@ class PathNode final
   bool deaf = false;     // takes no frame of membership
   int lose_queries = 0;  // the next ones, on their way or at their end
   int64_t probes = 0;    // that were for this node
+  int64_t beats = 0;     // of those, what Heartbeats asked
   std::vector<ports::ProbeAckFrame> acks;
   std::vector<std::string> ups;
   std::vector<std::pair<std::string, absl::Status>> downs;
