@@ -8,7 +8,7 @@ namespace dfl::runtime {
 
 namespace {
 
-constexpr int kMostOfLeast = 4;
+constexpr int kMostOfLeast = 3;
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 // With N members and C members beside the first who suspect, a suspicion is
 // over after
 //   least = suspicion * max(1, log10 N)
-//   most  = 4 * least
+//   most  = 3 * least
 //   max(least, most - (most - least) * log(C + 1) / log(3 + 1))
 // ([Lifeguard] IV-B). A node with the local health H (0: well, to 8) waits
 // H + 1 times as long for acks, probes H + 1 times as seldom, and begins

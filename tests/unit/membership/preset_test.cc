@@ -29,8 +29,8 @@ TEST(Preset, SuspicionsGrowWithTheNetworkAndShrinkWithConfirmations) {
   EXPECT_EQ(LeastSuspicion(lan, 10), absl::Milliseconds(1200));
   EXPECT_NEAR(absl::ToDoubleSeconds(LeastSuspicion(lan, 1000)), 3.6, 1e-6);
   const absl::Duration least = absl::Seconds(2);
-  EXPECT_EQ(SuspicionTime(least, 0), absl::Seconds(8));
-  EXPECT_NEAR(absl::ToDoubleSeconds(SuspicionTime(least, 1)), 5, 1e-6);
+  EXPECT_EQ(SuspicionTime(least, 0), absl::Seconds(6));
+  EXPECT_NEAR(absl::ToDoubleSeconds(SuspicionTime(least, 1)), 4, 1e-6);
   EXPECT_NEAR(absl::ToDoubleSeconds(SuspicionTime(least, 3)), 2, 1e-6);
   EXPECT_EQ(SuspicionTime(least, 50), least);
 }
