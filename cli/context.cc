@@ -55,7 +55,11 @@ std::string JsonLines(const Json& document) {
   for (const char* name : kLists) {
     if (list != nullptr || !document.is_object()) break;
     const auto found = document.find(name);
-    if (found != document.end() && found->is_array()) list = &*found;
+    const bool documents =
+        found != document.end() && found->is_array() &&
+        std::all_of(found->begin(), found->end(),
+                    [](const Json& item) { return item.is_object(); });
+    if (documents) list = &*found;
   }
   if (list == nullptr) return ToJsonLine(document);
   std::string lines;

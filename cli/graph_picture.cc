@@ -83,18 +83,12 @@ class Canvas {
     }
   }
 
-  // The name stands outside, on the side of the node.
+  // The name stands outside, on the side of the node, and a space away from it
+  // that no edge fills.
   void Name(Point at, const std::string& name) {
-    At(at) = 'o';
-    const int length = static_cast<int>(name.size());
     const bool left = at.x < kColumns / 2;
-    const int begin = left ? at.x - 1 - length : at.x + 2;
-    for (int k = 0; k < length; ++k) {
-      const int x = begin + k;
-      if (x >= -margin_ && x < kColumns + margin_) {
-        At({x, at.y}) = name[static_cast<size_t>(k)];
-      }
-    }
+    Write(left ? Point{at.x - static_cast<int>(name.size()) - 1, at.y} : at,
+          left ? name + " o" : "o " + name);
   }
 
   std::string ToString() const {
@@ -107,6 +101,12 @@ class Canvas {
   }
 
  private:
+  void Write(Point from, const std::string& text) {
+    for (size_t k = 0; k < text.size(); ++k) {
+      const int x = from.x + static_cast<int>(k);
+      if (x >= -margin_ && x < kColumns + margin_) At({x, from.y}) = text[k];
+    }
+  }
   char& At(Point at) {
     return rows_[static_cast<size_t>(at.y)]
                 [static_cast<size_t>(at.x + margin_)];

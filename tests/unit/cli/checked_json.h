@@ -17,8 +17,10 @@
 
 namespace dfl::cli {
 
-// Whether `arguments` ask for documents of JSON.
+// Whether `arguments` ask for documents of JSON. What is completed is no
+// question yet.
 inline bool AskForJson(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "__complete") return false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& one = arguments[i];
     if (one == "-o=json" || one == "-ojson" || one == "--output=json") {

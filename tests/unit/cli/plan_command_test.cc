@@ -319,8 +319,8 @@ TEST_F(PlanCommand, PastPlansAreListedShownComparedAndBroughtBack) {
 
   const Result diff = Run({"plan", "diff", "--from", "2"});
   EXPECT_EQ(diff.code, 0) << diff.err;
-  EXPECT_THAT(diff.out, HasSubstr("-batch_size: 16"));
-  EXPECT_THAT(diff.out, HasSubstr("+batch_size: 8"));
+  EXPECT_THAT(diff.out, HasSubstr("- batch_size: 16"));
+  EXPECT_THAT(diff.out, HasSubstr("+ batch_size: 8"));
   const json none = json::parse(
       Run({"plan", "diff", "--from", "3", "--to", "3", "-o", "json"}).out);
   EXPECT_EQ(none["changed"], false);
