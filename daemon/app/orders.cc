@@ -165,7 +165,13 @@ absl::Status Orders::Spread(const std::string& bytes, uint64_t version) {
     answer = gossip_->Offer(bytes);
     if (answer.ok() && *answer == RecordBook::Answer::kOlder) TakeNewestPlan();
   });
-  DFL_RETURN_IF_ERROR(answer.status());
+  if (!answer.ok()) {
+    return absl::Status(
+        answer.status().code(),
+        absl::StrCat("plan version ", version,
+                     " is in force on this node and not passed on to others: ",
+                     answer.status().message(), "; then give it once more"));
+  }
   if (*answer != RecordBook::Answer::kOlder) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       "a newer plan than version ", version,

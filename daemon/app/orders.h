@@ -112,7 +112,8 @@ class Orders final : public runtime::RecordListener {
   absl::StatusOr<control::ApplyPlanResult> ApplyRecord(
       const control::ApplyPlanOptions& options);
   // Passes `bytes` on, the record of a plan that the node has just taken.
-  // Errors: ABORTED when another plan counts, which is then taken again.
+  // Errors: ABORTED when another plan counts, which is then taken again; of the
+  // disk, which say that the plan is in force here alone.
   absl::Status Spread(const std::string& bytes, uint64_t version);
   void TakeNewestPlan();
   void ObeyPhase() { phase_orders_.ObeyPhase(gossip_->book(), labels_); }

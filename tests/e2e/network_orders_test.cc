@@ -135,7 +135,7 @@ TEST_F(NetworkOrders, APlanGivenToOneReachesAllAndStartsThem) {
   ASSERT_TRUE(Eventually(absl::Seconds(30), [&] {
     const auto records = node("a").client().ListRecords();
     return records.ok() && records->size() == 3;
-  }));
+  })) << DflctlAt("a", {"record", "list"}).out;
   DoAt("a", {"train", "stop", "--network"});
   for (const char* name : {"a", "b", "c"}) {
     EXPECT_TRUE(Becomes(name, Phase::kStopped)) << name;
