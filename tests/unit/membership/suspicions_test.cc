@@ -17,9 +17,9 @@ TEST(Suspicions, EachOtherWhoSuspectsShortensIt) {
   Suspicions suspicions;
   EXPECT_EQ(suspicions.Next(), absl::InfiniteFuture());
   EXPECT_TRUE(suspicions.Add(kNode, {1, 0}, NodeId("a"), kLeast, kStart));
-  EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(8));
+  EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(6));
   EXPECT_FALSE(suspicions.Add(kNode, {1, 0}, NodeId("a"), kLeast, kStart));
-  EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(8));
+  EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(6));
   EXPECT_TRUE(suspicions.Add(kNode, {1, 0}, NodeId("b"), kLeast, kStart));
   EXPECT_TRUE(suspicions.Add(kNode, {1, 0}, NodeId("c"), kLeast, kStart));
   EXPECT_TRUE(suspicions.Add(kNode, {1, 0}, NodeId("d"), kLeast, kStart));
@@ -38,7 +38,7 @@ TEST(Suspicions, AnotherIncarnationBeginsAnew) {
   suspicions.Add(kNode, {1, 0}, NodeId("b"), kLeast, kStart);
   const absl::Time later = kStart + absl::Seconds(4);
   EXPECT_TRUE(suspicions.Add(kNode, {1, 1}, NodeId("a"), kLeast, later));
-  EXPECT_EQ(suspicions.Next(), later + absl::Seconds(8));
+  EXPECT_EQ(suspicions.Next(), later + absl::Seconds(6));
   suspicions.End(kNode);
   EXPECT_FALSE(suspicions.Holds(kNode));
 }
@@ -47,7 +47,7 @@ TEST(Suspicions, TimeInWhichTheNodeDidNotRunDoesNotCount) {
   Suspicions suspicions;
   suspicions.Add(kNode, {1, 0}, NodeId("a"), kLeast, kStart);
   suspicions.Prolong(absl::Seconds(30), kStart + absl::Seconds(5));
-  EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(38));
+  EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(36));
   suspicions.Prolong(absl::ZeroDuration(), kStart + absl::Seconds(50));
   EXPECT_EQ(suspicions.Next(), kStart + absl::Seconds(50));
 }
