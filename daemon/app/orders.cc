@@ -124,13 +124,19 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyDocument(
       records::MakeUnsignedRecord(RecordKind::kPlan, "", known->version,
                                   known->text, options_.insecure_cluster,
                                   options.caller.name, absl::Now()));
-  bool there = false;
-  loop_.RunAndWait([&] {
-    const auto newest = records::NewestPlan(gossip_->book());
-    there = newest != nullptr && newest->content() == known->text;
-  });
-  if (!there) DFL_RETURN_IF_ERROR(Spread(record, known->version));
+  if (!IsNewest(known->text)) {
+    DFL_RETURN_IF_ERROR(Spread(record, known->version));
+  }
   return result;
+}
+
+bool Orders::IsNewest(absl::string_view plan) {
+  bool newest = false;
+  loop_.RunAndWait([&] {
+    const auto record = records::NewestPlan(gossip_->book());
+    newest = record != nullptr && record->content() == plan;
+  });
+  return newest;
 }
 
 absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
@@ -148,13 +154,12 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
       control::ApplyPlanResult result,
       plans_->ApplySigned(plan, record.id.counter, record.author,
                           PlanTaker::Order::kByVersion));
-  if (options.dry_run) return result;
-  // The node has taken it; from here on it is passed on. The same document,
-  // given once more, may lose against its first record.
-  const absl::Status spread = Spread(options.record, record.id.counter);
-  if (!spread.ok() && !(absl::IsAborted(spread) && result.unchanged)) {
-    return spread;
+  // The same document, given once more, is no other order.
+  if (options.dry_run || (result.unchanged && IsNewest(record.content()))) {
+    return result;
   }
+  // The node has taken it; from here on it is passed on.
+  DFL_RETURN_IF_ERROR(Spread(options.record, record.id.counter));
   return result;
 }
 

@@ -111,6 +111,8 @@ class Orders final : public runtime::RecordListener {
       const control::ApplyPlanOptions& options);
   absl::StatusOr<control::ApplyPlanResult> ApplyRecord(
       const control::ApplyPlanOptions& options);
+  // Whether the plan that counts in the network is this document.
+  bool IsNewest(absl::string_view plan);
   // Passes `bytes` on, the record of a plan that the node has just taken.
   // Errors: ABORTED when another plan counts, which is then taken again; of the
   // disk, which say that the plan is in force here alone.

@@ -151,7 +151,7 @@ TEST_F(SixtyFour, FAChangeGivenToOneIsInForceOnAllSoon) {
   } changes[] = {
       {"topology", {"topology", "set", "hashed", "--degree=6", "--yes"}},
       {"period", {"period", "set", "kappa=20", "--yes"}},
-      {"algorithm", {"algorithm", "set", "sigma0=10", "--yes"}},
+      {"algorithm", {"algorithm", "set", "pame", "sigma0=10", "--yes"}},
   };
   for (const auto& change : changes) {
     const auto before = StatusOfAll(*network);

@@ -27,6 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing_support::Eventually;
 using testing_support::TemporaryFolder;
 
@@ -114,8 +115,10 @@ TEST_F(OrdersTest, ASignedPlanIsTakenAndListed) {
   EXPECT_EQ(records[0].kind, "plan");
   EXPECT_EQ(records[0].author, "spiffe://plant-4/operator/olga");
   EXPECT_TRUE(records[0].current);
-  // The same once more, signed anew, is fine; an older one is not.
-  EXPECT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  // The same once more, signed anew at another time, is the same order: no
+  // further record. An older one is not taken.
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  EXPECT_THAT(stage.backend().ListRecords(), SizeIs(1));
   ASSERT_TRUE(stage.ApplySigned(Plan(2, "run-1", "0.25")).ok());
   EXPECT_EQ(stage.ApplySigned(Plan(1)).status().code(),
             absl::StatusCode::kAborted);
