@@ -34,7 +34,6 @@ Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
     : options_(std::move(options)),
       security_(security),
       loop_(loop),
-      events_(events),
       signed_(security == nullptr
                   ? nullptr
                   : std::make_unique<SignedRecordCodec>(
