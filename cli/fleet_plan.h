@@ -61,9 +61,9 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options);
 // from `fleet.plan` to `next`, gives it the next version, and applies it to all
 // targets, or with dry_run has it checked by them. All targets get one record,
 // which the caller signs where the network is secured; the nodes pass it on, so
-// one target is enough. Prints the document with each one's answer. `from_file`: a person gave a whole document,
-// so data that are open are fixed also where nothing else changes, and a yes is
-// wanted at a terminal first.
+// one target is enough. Prints the document with each one's answer.
+// `from_file`: a person gave a whole document, so data that are open are fixed
+// also where nothing else changes, and a yes is wanted at a terminal first.
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
                       core::CheckedPlan next, const ApplyOptions& options,
                       bool from_file = false);

@@ -40,8 +40,8 @@ Adoption WaitAdopted(Context& context, absl::Duration timeout,
                      const AppliedPlan& plan,
                      std::vector<Answer<client::ApplyPlanResult>>& answers);
 
-// Says who has not, and why. Returns 0 when all have it, 7 when another edit has
-// won, 6 when some have it, 5 when none has.
+// Says who has not, and why. Returns 0 when all have it, 7 when another edit
+// has won, 6 when some have it, 5 when none has.
 ExitCode ConcludeAdoption(Context& context, const Adoption& adoption);
 
 }  // namespace dfl::cli

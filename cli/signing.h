@@ -1,6 +1,6 @@
 // Orders that concern the whole network are records: this makes them, signed
-// with the caller's key or, for an insecure network, not, and brings one and the
-// same record to every target. The nodes pass it on from there.
+// with the caller's key or, for an insecure network, not, and brings one and
+// the same record to every target. The nodes pass it on from there.
 #ifndef DFL_CLI_SIGNING_H_
 #define DFL_CLI_SIGNING_H_
 
@@ -65,8 +65,9 @@ class Signer {
 absl::StatusOr<Signer> RequireSigner(Context& context,
                                      absl::string_view instead);
 
-// Makes a record of `content` under the next counter, and brings it to every target.
-// Prints each answer; `fill` adds what the order says to an answer in JSON.
+// Makes a record of `content` under the next counter, and brings it to every
+// target. Prints each answer; `fill` adds what the order says to an answer in
+// JSON.
 ExitCode SignAndPut(Context& context, const Signer& signer,
                     records::RecordKind kind, const std::string& subject,
                     const std::string& content,

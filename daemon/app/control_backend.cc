@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "daemon/app/node_orders.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/version.h"
@@ -18,17 +17,9 @@ using control::TrainAction;
 using runtime::DesiredPhase;
 using runtime::RunKeeper;
 
-// How long the answer to an order waits for the disk. A busy one may take ten
-// seconds to sync a file.
-constexpr absl::Duration kDiskPatience = absl::Seconds(1);
-
 absl::Status TakesNoRecords() {
   return absl::FailedPreconditionError(
       "this node is on no network and takes no records");
-}
-
-absl::Status GoingDown() {
-  return absl::UnavailableError("the daemon is shutting down");
 }
 
 }  // namespace
@@ -51,6 +42,8 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
       models_(loop, node, learners, plans_),
       members_(options_.self, loop, options_.membership,
                [this] { return Status(); }),
+      training_(loop, node, keeper_, log, [this] { Publish(); }),
+      turns_(setup_),
       setup_(loop, "dfld-setup") {
   if (!options_.publish.path.empty()) {
     publisher_ = std::make_unique<Publisher>(options_.publish, loop, node,
@@ -175,36 +168,13 @@ std::vector<control::Setting> ControlBackend::Settings() {
 
 // ------------------------------------------------------------------ plans ----
 
-template <typename T>
-void ControlBackend::InTurn(control::Begin begin,
-                            std::function<absl::StatusOr<T>()> work,
-                            control::Done<T> done) {
-  if (waiting_.fetch_add(1) >= kMaxWaiting) {
-    waiting_.fetch_sub(1);
-    return done(absl::ResourceExhaustedError(
-        absl::StrCat(kMaxWaiting,
-                     " plans and questions about data wait for their turn on "
-                     "this node; try again when they are through")));
-  }
-  setup_.Run(
-      [this, begin = std::move(begin), work = std::move(work),
-       done = std::move(done)] {
-        absl::StatusOr<T> result =
-            absl::CancelledError("nobody waits for the answer any more");
-        if (!begin || begin()) result = work();
-        waiting_.fetch_sub(1);
-        done(std::move(result));
-      },
-      [] {});
-}
-
 void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
                                control::Done<control::ApplyPlanResult> done) {
   if (!options.record.empty() && options_.orders == nullptr) {
     return done(TakesNoRecords());
   }
   const control::Begin begin = options.begin;
-  InTurn<control::ApplyPlanResult>(
+  turns_.Run<control::ApplyPlanResult>(
       begin, [this, options = std::move(options)] { return TakePlan(options); },
       std::move(done));
 }
@@ -252,7 +222,7 @@ void ControlBackend::KeepPlan() {
 
 void ControlBackend::GetData(std::string yaml, control::Begin begin,
                              control::Done<control::NodeData> done) {
-  InTurn<control::NodeData>(
+  turns_.Run<control::NodeData>(
       std::move(begin),
       [this, yaml = std::move(yaml)] { return plans_.Data(yaml); },
       std::move(done));
@@ -288,7 +258,8 @@ absl::Status ControlBackend::Restore() {
     }
     return taken;
   }
-  return wanted == DesiredPhase::kTraining ? StartNode() : absl::OkStatus();
+  return wanted == DesiredPhase::kTraining ? training_.Start()
+                                           : absl::OkStatus();
 }
 
 absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
@@ -299,7 +270,7 @@ absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
   DFL_ASSIGN_OR_RETURN(const control::ApplyPlanResult applied,
                        plans_.Apply(options, file_name));
   if (!start) return absl::OkStatus();
-  DFL_RETURN_IF_ERROR(StartNode());
+  DFL_RETURN_IF_ERROR(training_.Start());
   return keeper_.Do([&](RunKeeper& keeper) {
     return keeper.Want(DesiredPhase::kTraining, applied.run_id);
   });
@@ -311,15 +282,6 @@ void ControlBackend::ObeyRecords() {
 }
 
 // --------------------------------------------------------------- training ----
-
-absl::Status ControlBackend::StartNode() {
-  absl::Status status;
-  const bool ran = loop_.RunAndWait([&] {
-    status = node_.Start();
-    Publish();
-  });
-  return ran ? status : GoingDown();
-}
 
 void ControlBackend::Train(TrainAction action, control::Begin begin,
                            control::Done<ports::Phase> done) {
@@ -335,37 +297,7 @@ void ControlBackend::Train(TrainAction action, control::Begin begin,
                        "node undrain ",
                        options_.self.name())));
     }
-    const NodeOrder order = Give(node_, action);
-    if (!order.status.ok()) {
-      done(order.status);
-      return;
-    }
-    Publish();
-    // Answered to when it is on disk, or could not be written; where a busy
-    // disk takes long, before: the node obeys already.
-    auto answer = std::make_shared<control::Done<ports::Phase>>(done);
-    loop_.After(kDiskPatience, [answer, phase = order.phase, &log = log_] {
-      if (*answer == nullptr) return;
-      log.Warning("store",
-                  "the disk is slow: an order is obeyed and answered before it "
-                  "is written down");
-      std::exchange(*answer, nullptr)(phase);
-    });
-    auto saved = std::make_shared<absl::Status>();
-    setup_.Run(
-        [this, wanted = order.wanted, run = node_.plan()->run_id, saved] {
-          *saved = keeper_.Do(
-              [&](RunKeeper& keeper) { return keeper.Want(wanted, run); });
-          if (!saved->ok()) log_.Error("store", saved->message());
-        },
-        [answer, phase = order.phase, saved] {
-          if (*answer == nullptr) return;  // a fault is in the log
-          const auto done = std::exchange(*answer, nullptr);
-          if (saved->ok()) return done(phase);
-          done(Annotate(*saved,
-                        "the node obeys, but will not know of it after a "
-                        "restart"));
-        });
+    training_.Give(action, setup_, done);
   });
 }
 

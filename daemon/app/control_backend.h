@@ -6,7 +6,6 @@
 #ifndef DFL_APP_CONTROL_BACKEND_H_
 #define DFL_APP_CONTROL_BACKEND_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,6 +26,8 @@
 #include "daemon/app/network/plan_archive.h"
 #include "daemon/app/plan_taker.h"
 #include "daemon/app/shared_keeper.h"
+#include "daemon/app/train_orders.h"
+#include "daemon/app/turns.h"
 #include "daemon/app/views/members_view.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
@@ -138,16 +139,6 @@ class ControlBackend final : public control::Backend {
   }
 
  private:
-  // Plans, and questions about data, that may wait for their turn, the one that
-  // is taken or answered included.
-  static constexpr int kMaxWaiting = 8;
-
-  absl::Status StartNode();
-  // Runs `work` on the setup thread, after what waits there, and answers `done`
-  // with its result; what nobody waits for any more is not begun.
-  template <typename T>
-  void InTurn(control::Begin begin, std::function<absl::StatusOr<T>()> work,
-              control::Done<T> done);
   // The node has been given a plan, or refused one. On the loop.
   void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps the plan that was taken, for a rollback.
@@ -170,7 +161,8 @@ class ControlBackend final : public control::Backend {
   ModelTransfers models_;
   MembersView members_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
-  std::atomic<int> waiting_{0};
+  TrainOrders training_;
+  Turns turns_;
 
   absl::Mutex mutex_;
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);

@@ -364,8 +364,7 @@ void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {
 
 std::optional<ports::ModelInfo> PlanTaker::model() {
   const absl::MutexLock lock(&mutex_);
-  if (!built_.has_value()) return std::nullopt;
-  return built_->model;
+  return built_ ? std::optional(built_->model) : std::nullopt;
 }
 
 int64_t PlanTaker::need_bytes() {

@@ -163,8 +163,7 @@ class PlanTaker {
   // Errors: as LearnerFactory::Build; INVALID_ARGUMENT beyond max_model_bytes.
   absl::StatusOr<std::unique_ptr<ports::Learner>> BuildLearner(
       const core::RunPlan& plan, const core::DataContract& contract);
-  // Whether a plan may need so much: within the limit, or no more than the plan
-  // that is taken.
+  // It may be so much: the limit, or what the plan that is taken needs.
   // Errors: as CheckMemory.
   absl::Status MayNeed(const runtime::MemoryNeed& need)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -42,9 +42,9 @@ class DialRefusal {
 class PeerGate {
  public:
   // `security` outlives it. Null: the network is in plain text, and a peer is
-  // who it says. Then `cluster` is the network that this node says it is of, and
-  // peers must say the same: that keeps apart who meets by mistake, and nobody
-  // who means harm.
+  // who it says. Then `cluster` is the network that this node says it is of,
+  // and peers must say the same: that keeps apart who meets by mistake, and
+  // nobody who means harm.
   explicit PeerGate(net::NetworkSecurity* security, std::string cluster = "")
       : security_(security), cluster_(std::move(cluster)) {}
 

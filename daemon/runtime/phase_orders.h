@@ -1,7 +1,7 @@
-// Orders to train, to pause and to stop, as a person gives them; and a node that
-// takes no part in its plan for now: it is no member, since it only watches,
-// drains, or is not selected. It does not train then; where it did, or was
-// ordered to, it goes on once it is a member.
+// Orders to train, to pause and to stop, as a person gives them; and a node
+// that takes no part in its plan for now: it is no member, since it only
+// watches, drains, or is not selected. It does not train then; where it did, or
+// was ordered to, it goes on once it is a member.
 //
 // Meanwhile it waits in phase idle, or paused if it has a model. Its neighbours
 // see that, and wait for it no longer.

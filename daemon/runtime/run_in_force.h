@@ -64,8 +64,8 @@ class RunInForce {
   // varies any member may, since its push may be of another round.
   bool MayPush(const NodeId& peer) const;
 
-  // Whether a push of `peer` is taken: of an in-neighbour, and of whoever may be
-  // one for all that the peer knows. An algorithm gives those who are no
+  // Whether a push of `peer` is taken: of an in-neighbour, and of whoever may
+  // be one for all that the peer knows. An algorithm gives those who are no
   // neighbours here no weight.
   bool Takes(const NodeId& peer) const;
 

@@ -1,6 +1,6 @@
 // How nodes come by the newest plan: each takes it at a moment that is drawn
-// for it, or it is given to one node as a record, as by `dflctl plan apply`, and
-// the nodes pass it on. A node takes it once its disk has it.
+// for it, or it is given to one node as a record, as by `dflctl plan apply`,
+// and the nodes pass it on. A node takes it once its disk has it.
 #ifndef DFL_SIM_PLAN_ROLLOUT_H_
 #define DFL_SIM_PLAN_ROLLOUT_H_
 
@@ -21,8 +21,8 @@ namespace dfl::sim {
 
 class PlanRollout {
  public:
-  // All must outlive it. With `by_gossip` the members' nodes are to be made with
-  // the records that they have from here on.
+  // All must outlive it. With `by_gossip` the members' nodes are to be made
+  // with the records that they have from here on.
   PlanRollout(PlanVersions& versions, Members& members,
               simports::SimScheduler& scheduler,
               simports::SimScheduler::OwnerId owner, bool by_gossip);

@@ -57,8 +57,8 @@ class PlanVersions {
   const core::RunPlan& newest_plan() const { return *versions_[newest_].plan; }
   void GiveOut(size_t version) { newest_ = version; }
 
-  // A plan and the document that it is of, for member `i`: with the members that
-  // `follower` knows, or with all where there is none.
+  // A plan and the document that it is of, for member `i`: with the members
+  // that `follower` knows, or with all where there is none.
   struct Given {
     std::shared_ptr<const core::RunPlan> document;
     core::DerivedPlan plan;

@@ -4,7 +4,7 @@
 //
 //   network:
 //     nodes: 20                # or [a, b, c]; left out: the plan's members
-//     membership: lan          # nodes find each other; left out: links are given
+//     membership: lan          # nodes find each other; left out: given links
 //     problem: {kind: linear, n: 300, rows: 50, seed: 0}  # problem_spec.h
 //     links: {delay: 1ms, jitter: 0s, rate: 0, loss: 0}
 //     paths:                   # single links, both directions

@@ -75,7 +75,7 @@ using AnyGraph = std::variant<Graph, Digraph>;
 //   time-varying     `edge_sets` in turn, each for `every` rounds (0: one)
 // A member that joins or leaves a hashed graph touches at most 3 edges a ring,
 // however many members there are, and those of undialable members that hang
-// beside it. The three drawn kinds are drawn afresh every `every` rounds (0: never). A
+// beside it. The drawn kinds are drawn anew each `every` rounds (0: never). A
 // later draw that stays disconnected 1,000 times gives the first graph again,
 // so that what holds in round 0 never fails afterwards.
 //

@@ -48,10 +48,9 @@ bool Selects(absl::string_view selector, const MemberSpec& member);
 //   kFixed     the named ones, there or not; what the plan leaves open of one
 //              that is there (its rows, whether it can be dialled) is filled in
 // Nodes that only watch are in none. Those that mix without data are members
-// only where the algorithm can use them (AlgorithmInfo::mixes_without_data), with
-// no rows.
-// There may be no member afterwards: then nobody trains, and the plan waits for
-// a first one.
+// only where the algorithm can use them (AlgorithmInfo::mixes_without_data),
+// with no rows. There may be no member afterwards: then nobody trains, and the
+// plan waits for a first one.
 void ResolveParticipants(RunPlan& plan, absl::Span<const MemberSpec> present,
                          const Catalogue& catalogue = BuiltInCatalogue());
 
@@ -60,8 +59,8 @@ std::string ParticipantsText(const RunPlan& plan);
 
 // What a person should know of a plan among the members that are there, beside
 // PlanWarnings: that a selector names nobody, who of a fixed set is missing and
-// whether the graph of the others falls apart, that nobody takes part. `checked`
-// need not be resolved. Each begins with a key.
+// whether the graph of the others falls apart, that nobody takes part.
+// `checked` need not be resolved. Each begins with a key.
 std::vector<std::string> ViewWarnings(
     const CheckedPlan& checked, absl::Span<const MemberSpec> present,
     const Catalogue& catalogue = BuiltInCatalogue());

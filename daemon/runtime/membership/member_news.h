@@ -3,7 +3,8 @@
 //   News       is flooded: it waits a moment for other news, and goes once to
 //              every linked peer but those that have said the same.
 //   A link     that comes up carries both sides' digests first; what the sender
-//              of a digest knows differently is sent to it, by buckets of names.
+//              of a digest knows differently is sent to it, by buckets of
+//              names.
 //   Probes     carry the digest of the whole table. Of two tables that differ
 //              twice in a row the buckets are compared ("anti-entropy").
 //

@@ -20,8 +20,8 @@ namespace dfl::runtime {
 class Suspicions {
  public:
   // `by` suspects `node`. A suspicion of another incarnation begins anew and
-  // lasts by `least`; otherwise `by` confirms the one that there is. False: that
-  // was known, or enough have confirmed it.
+  // lasts by `least`; otherwise `by` confirms the one that there is. False:
+  // that was known, or enough have confirmed it.
   bool Add(const NodeId& node, const ports::MemberIncarnation& incarnation,
            const NodeId& by, absl::Duration least, absl::Time now) {
     const auto found = entries_.find(node);

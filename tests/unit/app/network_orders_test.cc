@@ -1,5 +1,5 @@
-// Orders of a network, without signatures, as a whole daemon but for its sockets
-// obeys them.
+// Orders of a network, without signatures, as a whole daemon but for its
+// sockets obeys them.
 #include <filesystem>
 #include <memory>
 #include <optional>

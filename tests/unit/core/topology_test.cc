@@ -103,7 +103,7 @@ TEST(Topology, KNearestHasHalfOfTheNeighboursOnEachSide) {
             Built(Kind("complete"), 5).Edges());
 }
 
-// ----------------------------------------------------------- hashed graphs ----
+// ---------------------------------------------------------- hashed graphs ----
 
 int64_t Differing(const TopologySpec& spec, std::vector<NodeId> members,
                   const NodeId& left_out) {

@@ -69,7 +69,8 @@ class FakePaths final : public ProbePaths {
   std::vector<Sent> sent;
 };
 
-// Four members are linked; m4 should be and is not. The judge writes down what it is told.
+// Four members are linked; m4 should be and is not. The judge writes down what
+// it is told.
 class Detector : public ::testing::Test, private FailureDetector::Judge {
  protected:
   Detector() {
