@@ -78,6 +78,7 @@ Networks::Networks() {
 }
 
 Networks::~Networks() {
+  if (!cut_off_.empty()) JoinAgain();
   for (const std::string& host : hosts_) Ip("netns del " + host);
   Ip("link del br0");
 }
@@ -117,6 +118,41 @@ void Networks::AddHostBehindNat(const std::string& name,
            "echo 1 > /proc/sys/net/ipv4/ip_forward && iptables -t nat -A "
            "POSTROUTING -o eth0 -j MASQUERADE && iptables -A FORWARD -i eth0 "
            "-m conntrack --ctstate NEW -j DROP"});
+}
+
+void Networks::CutOff(const std::vector<std::string>& part) {
+  Ip("link add br1 type bridge mcast_snooping 0");
+  Ip("link set br1 up");
+  for (const std::string& name : part) {
+    Ip(absl::StrCat("link set v-", name, " master br1"));
+  }
+  cut_off_ = part;
+}
+
+void Networks::JoinAgain() {
+  for (const std::string& name : cut_off_) {
+    Ip(absl::StrCat("link set v-", name, " master br0"));
+  }
+  cut_off_.clear();
+  Ip("link del br1");
+}
+
+void Networks::CutOneWay(const std::string& to, const std::string& address) {
+  MustRun({"ip", "netns", "exec", to, "iptables", "-A", "INPUT", "-s", address,
+           "-j", "DROP"});
+}
+
+void Networks::HealOneWay(const std::string& to, const std::string& address) {
+  MustRun({"ip", "netns", "exec", to, "iptables", "-D", "INPUT", "-s", address,
+           "-j", "DROP"});
+}
+
+void Networks::Pull(const std::string& name) {
+  Ip(absl::StrCat("link set v-", name, " down"));
+}
+
+void Networks::Plug(const std::string& name) {
+  Ip(absl::StrCat("link set v-", name, " up"));
 }
 
 std::vector<std::string> Networks::On(const std::string& name) {

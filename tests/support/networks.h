@@ -30,6 +30,20 @@ class Networks {
   // the switch and hides the machine behind that address.
   void AddHostBehindNat(const std::string& name, const std::string& outside);
 
+  // Cuts the machines of `part` off from all others, as a cable that is pulled:
+  // what is sent is lost, and nobody is told. Once at a time.
+  void CutOff(const std::vector<std::string>& part);
+  void JoinAgain();
+
+  // What the machine of the IPv4 address `address` sends to `to` is lost; the
+  // other direction is as before. Takes iptables.
+  static void CutOneWay(const std::string& to, const std::string& address);
+  static void HealOneWay(const std::string& to, const std::string& address);
+
+  // Takes a machine's interface down, or up again.
+  static void Pull(const std::string& name);
+  static void Plug(const std::string& name);
+
   // What makes a command run on a machine.
   static std::vector<std::string> On(const std::string& name);
 
@@ -37,6 +51,7 @@ class Networks {
   void AddNamespace(const std::string& name);
 
   std::vector<std::string> hosts_;
+  std::vector<std::string> cut_off_;
 };
 
 // Runs a command that must succeed; returns what it wrote.
