@@ -57,7 +57,7 @@ class PartitionTest : public MachinesTest {
 
   std::set<std::string> PresentAt(const std::string& name) {
     std::set<std::string> present;
-    const auto table = daemon(name).client().Members();
+    const auto table = daemon(name).client().Members({});
     if (!table.ok()) return present;
     for (const client::Member& member : table->members) {
       if (member.present()) present.insert(member.node);
