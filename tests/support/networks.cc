@@ -79,6 +79,8 @@ Networks::Networks() {
 
 Networks::~Networks() {
   if (!cut_off_.empty()) JoinAgain();
+  // A namespace may take its time to go, and its interfaces with it.
+  for (const std::string& cable : cables_) Ip("link del " + cable);
   for (const std::string& host : hosts_) Ip("netns del " + host);
   Ip("link del br0");
 }
@@ -94,6 +96,7 @@ void Networks::AddHost(const std::string& name,
   AddNamespace(name);
   Ip(absl::StrCat("link add v-", name, " type veth peer name eth0 netns ",
                   name));
+  cables_.push_back("v-" + name);
   Ip(absl::StrCat("link set v-", name, " master br0 up"));
   for (const std::string& address : addresses) {
     Ip(absl::StrCat("-n ", name, " addr add ", address, " dev eth0",

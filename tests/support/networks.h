@@ -51,6 +51,7 @@ class Networks {
   void AddNamespace(const std::string& name);
 
   std::vector<std::string> hosts_;
+  std::vector<std::string> cables_;  // between them and the switch
   std::vector<std::string> cut_off_;
 };
 
