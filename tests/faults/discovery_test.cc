@@ -148,6 +148,30 @@ TEST_F(DiscoveryTest, ByMdnsOnALinkWithoutAddresses) {
   EXPECT_THAT(absl::StrCat(a.log(), b.log()), HasSubstr("%eth0]:7600"));
 }
 
+// As the README tells it: a name, a network, data, and a plan given to either.
+TEST_F(DiscoveryTest, AFirstRunOnTwoMachines) {
+  networks_->AddHost("box-a", {"10.77.0.1/24"});
+  networks_->AddHost("box-b", {"10.77.0.2/24"});
+  StartOn("box-a", "cluster: plant-4\n");
+  DaemonProcess& b = StartOn("box-b", "cluster: plant-4\n");
+  WriteFile(folder_.File("plan.yaml"),
+            "model: {kind: logistic, classes: 3}\n"
+            "algorithm: {name: pame, knobs: {nu: 1, kappa: [5, 10]}}\n");
+  ASSERT_TRUE(BecomeLinked(b, "box-a"));
+  const Outcome applied =
+      RunCommand({Program("dflctl"), "--target=" + b.target(), "plan", "apply",
+                  folder_.File("plan.yaml"), "--start"});
+  EXPECT_EQ(applied.exit_code, 0) << applied.out << applied.err;
+  for (const auto& [name, daemon] : daemons_) {
+    EXPECT_TRUE(daemon->StatusBecomes(kPatience,
+                                      [](const client::NodeStatus& status) {
+                                        return status.step >= 20 &&
+                                               status.models_received > 0;
+                                      }))
+        << name;
+  }
+}
+
 // Two boxes that can only dial out, and one that can be dialled.
 TEST_F(DiscoveryTest, BehindNat) {
   if (RunCommand({"iptables", "--version"}).exit_code != 0) {
