@@ -189,7 +189,7 @@ absl::StatusOr<std::vector<std::string>> FindOwnAddresses(
   if (told.empty()) told = std::move(on_link);
   if (told.size() > kMostOwnAddresses) told.resize(kMostOwnAddresses);
   if (told.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return absl::UnavailableError(absl::StrCat(
         "peer.advertise: found nothing, and no interface that is up has an "
         "address by which others could reach peer.listen (",
         absl::StrJoin(listeners.bound, ", "),

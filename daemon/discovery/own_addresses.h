@@ -50,8 +50,9 @@ struct Listeners {
 
 // "host:port" by which others reach this node, the best first, at most
 // kMostOwnAddresses; empty: it only dials out.
-// Errors: INVALID_ARGUMENT names the setting that is missing or wrong: it
-// listens, and no address is found by which others reach it.
+// Errors: INVALID_ARGUMENT names the setting that is wrong. UNAVAILABLE: it
+// listens, and now there is no address by which others reach it; names the
+// setting that says one.
 absl::StatusOr<std::vector<std::string>> FindOwnAddresses(
     const Listeners& listeners,
     const std::vector<InterfaceAddress>& interfaces);

@@ -3,10 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/faults/machines.h"
+#include "tests/support/process.h"
 
 namespace dfl::testing_support {
 namespace {
@@ -212,25 +214,23 @@ evaluation: {every_steps: 0}
   }
 }
 
-// The setting that is missing is named, and the service manager does not try
-// again.
-TEST_F(DiscoveryTest, AMachineThatNobodyReachesIsToldSo) {
-  networks_->AddHost("a", {});
+// A box that is up before its network: it says so, and meets the others later.
+TEST_F(DiscoveryTest, AMachineWhoseCableComesLater) {
+  networks_->AddHost("a", {"10.77.0.1/24"});
+  networks_->AddHost("b", {"10.77.0.2/24"});
   MustRun({"ip", "-n", "a", "link", "set", "eth0", "down"});
-  std::vector<std::string> command = Networks::On("a");
-  WriteFile(folder_.File("a.yaml"),
-            absl::StrCat("name: a\nstate_dir: ", folder_.File("a.state"),
-                         "\nsecurity: insecure\ncontrol: {socket: ",
-                         folder_.File("a.sock"),
-                         "}\ndata: {format: csv, header: no, label_column: -1, "
-                         "classes: 3, train: {paths: [",
-                         folder_.File("train.csv"), "]}}\n"));
-  command.insert(command.end(),
-                 {Program("dfld"), "--config", folder_.File("a.yaml")});
-  const Outcome outcome = RunCommand(command);
-  EXPECT_EQ(outcome.exit_code, 78);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("peer.advertise: found nothing"),
-                                 HasSubstr("peer.dialable: off")));
+  DaemonProcess& a = StartOn("a", "cluster: plant-4\n");
+  DaemonProcess& b = StartOn("b", "cluster: plant-4\n");
+  EXPECT_THAT(a.log(), AllOf(HasSubstr("peer.advertise: found nothing"),
+                             HasSubstr("peer.dialable: off"),
+                             HasSubstr("it starts all the same")));
+  MustRun({"ip", "-n", "a", "link", "set", "eth0", "up"});
+  EXPECT_TRUE(BecomeLinked(a, "b"));
+  EXPECT_TRUE(BecomeLinked(b, "a"));
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return absl::StrContains(a.log(),
+                             "others reach this node at 10.77.0.1:7600");
+  })) << a.log();
 }
 
 }  // namespace

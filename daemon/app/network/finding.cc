@@ -14,6 +14,9 @@ namespace {
 
 // Interfaces come and go: DHCP, a cable, a VPN.
 constexpr absl::Duration kLookEvery = absl::Seconds(10);
+// While no address is there by which others reach this node, as on a box that
+// starts before its network.
+constexpr absl::Duration kLookWithout = absl::Seconds(1);
 
 }  // namespace
 
@@ -31,7 +34,17 @@ absl::Status Finding::Begin(const std::vector<std::string>& bound) {
   listeners_ = {bound, settings_.peer.advertise, settings_.peer.dialable};
   DFL_ASSIGN_OR_RETURN(const std::vector<discovery::InterfaceAddress> all,
                        discovery::SystemInterfaces());
-  DFL_ASSIGN_OR_RETURN(told_, discovery::FindOwnAddresses(listeners_, all));
+  absl::StatusOr<std::vector<std::string>> told =
+      discovery::FindOwnAddresses(listeners_, all);
+  if (absl::IsUnavailable(told.status())) {
+    trouble_ = std::string(told.status().message());
+    Note(true, absl::StrCat(trouble_,
+                            "; it starts all the same, and looks "
+                            "again each ",
+                            absl::FormatDuration(kLookWithout)));
+    told = std::vector<std::string>();
+  }
+  DFL_ASSIGN_OR_RETURN(told_, std::move(told));
   SetSelf(discovery::SelfAddresses(listeners_, all));
   return absl::OkStatus();
 }
@@ -62,8 +75,12 @@ void Finding::Start(FindingHooks hooks) {
   }
   if (settings_.UsesMdns()) StartMdns();
   // The last: from here on the loop has all that this thread has set.
-  loop_.RunAndWait(
-      [this] { loop_.After(kLookEvery, [this] { LookAtInterfaces(); }); });
+  loop_.RunAndWait([this] { LookAgain(); });
+}
+
+void Finding::LookAgain() {
+  loop_.After(trouble_.empty() ? kLookEvery : kLookWithout,
+              [this] { LookAtInterfaces(); });
 }
 
 void Finding::StartMdns() {
@@ -86,7 +103,6 @@ void Finding::Stop() {
 
 void Finding::LookAtInterfaces() {
   if (stopped_) return;
-  loop_.After(kLookEvery, [this] { LookAtInterfaces(); });
   const auto all = discovery::SystemInterfaces();
   const absl::StatusOr<std::vector<std::string>> found =
       all.ok() ? discovery::FindOwnAddresses(listeners_, *all)
@@ -97,6 +113,7 @@ void Finding::LookAtInterfaces() {
     // What was told before is told on: the interface may come back.
     if (!trouble.empty()) Note(true, trouble);
   }
+  LookAgain();
   if (all.ok()) SetSelf(discovery::SelfAddresses(listeners_, *all));
   if (!found.ok() || *found == told_) return;
   told_ = *found;

@@ -46,8 +46,9 @@ class Finding {
   // The peers of the settings, to which an operator adds.
   const std::shared_ptr<discovery::NameList>& peers() const { return peers_; }
 
-  // Works out where others reach this node, which listens at `bound`.
-  // Errors: as discovery::FindOwnAddresses.
+  // Works out where others reach this node, which listens at `bound`. Nowhere
+  // yet is no error: it is said, and looked at again.
+  // Errors: INVALID_ARGUMENT, as discovery::FindOwnAddresses.
   absl::Status Begin(const std::vector<std::string>& bound);
   // What is told to others; the best first.
   const std::vector<std::string>& told() const { return told_; }
@@ -62,6 +63,7 @@ class Finding {
   void StartMdns();
   // Once more, on the loop, for ever.
   void LookAtInterfaces();
+  void LookAgain();
   bool IsSelf(absl::string_view address) const ABSL_LOCKS_EXCLUDED(mutex_);
   void SetSelf(std::set<std::string> self) ABSL_LOCKS_EXCLUDED(mutex_);
   void Note(bool warning, const std::string& text);
