@@ -22,6 +22,9 @@ namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
+// A person is told what is still waited for, ever more seldom.
+constexpr absl::Duration kFirstNews = absl::Seconds(2);
+constexpr absl::Duration kMostBetweenNews = absl::Minutes(1);
 
 struct WaitCommand {
   std::vector<std::string> rules;
@@ -123,6 +126,17 @@ ExitCode Conclude(Context& context, absl::Duration waited,
   return code;
 }
 
+void SayStillWaiting(Context& context, absl::Duration waited,
+                     const std::vector<Missing>& missing) {
+  if (missing.empty()) return;
+  context.Say(
+      absl::StrCat("waits since ", HumanSeconds(absl::ToDoubleSeconds(waited)),
+                   ": ", missing[0].why,
+                   missing.size() == 1
+                       ? ""
+                       : absl::StrCat("; and ", missing.size() - 1, " more")));
+}
+
 absl::StatusOr<absl::Duration> LimitOf(const WaitCommand& command) {
   if (command.timeout.empty()) return absl::InfiniteDuration();
   return ParseTimeout(command.timeout);
@@ -141,6 +155,7 @@ ExitCode Wait(Context& context, const WaitCommand& command) {
   const absl::Time start = SteadyNow();
   const absl::Time deadline = start + *limit;
   absl::Duration pause = kFirstPause;
+  absl::Duration next_news = kFirstNews;
   bool answered = false;
   std::vector<Missing> missing;
   while (!InterruptScope::Requested()) {
@@ -170,6 +185,10 @@ ExitCode Wait(Context& context, const WaitCommand& command) {
     }
     if (SteadyNow() >= deadline) {
       return Conclude(context, waited, rules, missing, kTimeout);
+    }
+    if (waited >= next_news) {
+      SayStillWaiting(context, waited, missing);
+      next_news += std::min(next_news, kMostBetweenNews);
     }
     absl::SleepFor(std::min(pause, deadline - SteadyNow()));
     pause = std::min(2 * pause, kLongestPause);

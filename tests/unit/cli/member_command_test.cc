@@ -320,6 +320,14 @@ TEST_F(MemberCommandTest, APlanIsWarnedOfWhoseMembersAreNotThere) {
 }
 
 // Any of several targets answers for the network.
+TEST_F(MemberCommandTest, WaitTellsWhatItWaitsForMeanwhile) {
+  const Result result =
+      Run({"wait", "--for", "members>=99", "--timeout=3500ms"});
+  EXPECT_EQ(result.code, kTimeout);
+  EXPECT_THAT(result.err, HasSubstr("dflctl: waits since "));
+  EXPECT_THAT(result.err, HasSubstr("members>=99: "));
+}
+
 TEST_F(MemberCommandTest, ATargetThatIsDownIsPassedOver) {
   const Result result = Run({"node", "list", "-t", "unix:" + Socket("none"),
                              "-t", "unix:" + Socket("box-1")});
