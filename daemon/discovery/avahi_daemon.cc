@@ -50,7 +50,6 @@ struct DaemonApi {
                                       AVAHI_LOOKUP_NO_ADDRESS, resolved, entry);
   }
   static void Free(Server* server) { avahi_client_free(server); }
-  static void Free(Group* group) { avahi_entry_group_free(group); }
   static void Free(Browser* browser) { avahi_service_browser_free(browser); }
   static void Free(Resolver* resolver) {
     avahi_service_resolver_free(resolver);

@@ -67,7 +67,6 @@ struct CoreApi {
         AVAHI_LOOKUP_NO_ADDRESS, resolved, entry);
   }
   static void Free(Server* server) { avahi_server_free(server); }
-  static void Free(Group* group) { avahi_s_entry_group_free(group); }
   static void Free(Browser* browser) { avahi_s_service_browser_free(browser); }
   static void Free(Resolver* resolver) {
     avahi_s_service_resolver_free(resolver);

@@ -40,8 +40,7 @@ class AvahiResponder : public Responder {
   ~AvahiResponder() override {
     for (auto& [key, heard] : heard_) Release(heard);
     if (browser_ != nullptr) Api::Free(browser_);
-    if (group_ != nullptr) Api::Free(group_);
-    if (server_ != nullptr) Api::Free(server_);
+    if (server_ != nullptr) Api::Free(server_);  // and its group
   }
   AvahiResponder(const AvahiResponder&) = delete;
   AvahiResponder& operator=(const AvahiResponder&) = delete;

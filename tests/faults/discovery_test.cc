@@ -91,6 +91,9 @@ TEST_P(MdnsTest, NodesOnOneBridgeMeet) {
   EXPECT_FALSE(IsLinked(stranger.Status(), "a"));
   EXPECT_FALSE(IsLinked(stranger.Status(), "b"));
   EXPECT_THAT(stranger.log(), Not(HasSubstr("mdns: 1 address")));
+  const auto ended = b.Stop();
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->code, 0) << b.log();
 }
 
 // One machine has an Avahi daemon and the other has none.
@@ -121,6 +124,11 @@ TEST_P(MdnsTest, NodesMeetThroughAnAvahiDaemon) {
   EXPECT_TRUE(BecomeLinked(b, "a"));
   EXPECT_THAT(a.log(), HasSubstr("mdns: announces a and looks for others "
                                  "through this machine's Avahi daemon"));
+  for (DaemonProcess* daemon : {&a, &b}) {
+    const auto ended = daemon->Stop();
+    ASSERT_TRUE(ended.has_value());
+    EXPECT_EQ(ended->code, 0) << daemon->log();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(BothProtocols, MdnsTest, testing::Bool(),
