@@ -101,7 +101,7 @@ void Orders::Tick(const runtime::NodeStatus& status) {
   if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
   membership_->SetFacts(
       own_facts_.Tell(membership_->facts(),
-                      OwnFacts::Now{status, labels_, phase_orders_.draining(),
+                      OwnFacts::Now{status, labels_, phase_orders_.drain(),
                                     plan_orders_.fault(), keeper_->known()}));
 }
 

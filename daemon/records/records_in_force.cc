@@ -69,11 +69,13 @@ std::optional<WantedPhase> PhaseWantedOf(const runtime::RecordBook& book,
   return std::nullopt;
 }
 
-bool DrainWantedOf(const runtime::RecordBook& book, absl::string_view node) {
+std::optional<std::string> DrainWantedOf(const runtime::RecordBook& book,
+                                         absl::string_view node) {
   const runtime::Record* record = Find(book, RecordKind::kDrain, node);
-  if (record == nullptr) return false;
-  const absl::StatusOr<DrainOrder> order = ParseDrainOrder(record->content());
-  return order.ok() && order->draining;
+  if (record == nullptr) return std::nullopt;
+  absl::StatusOr<DrainOrder> order = ParseDrainOrder(record->content());
+  if (!order.ok() || !order->draining) return std::nullopt;
+  return std::move(order->reason);
 }
 
 std::optional<Labels> LabelsOf(const runtime::RecordBook& book,

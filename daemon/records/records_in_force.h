@@ -34,8 +34,9 @@ std::optional<WantedPhase> PhaseWantedOf(const runtime::RecordBook& book,
                                          absl::string_view node,
                                          const Labels& labels);
 
-// Whether the node `node` shall drain.
-bool DrainWantedOf(const runtime::RecordBook& book, absl::string_view node);
+// Why the node `node` shall drain, "" where nobody says; none: it shall not.
+std::optional<std::string> DrainWantedOf(const runtime::RecordBook& book,
+                                         absl::string_view node);
 
 // The labels that a record gives the node `node`; none: those of its settings.
 std::optional<Labels> LabelsOf(const runtime::RecordBook& book,

@@ -33,8 +33,9 @@ ports::MemberFacts OwnFacts::Tell(ports::MemberFacts facts, const Now& now) {
   // Without a model they are those that were told at the start.
   if (status.train_rows > 0) facts.rows = status.train_rows;
   facts.reason.clear();
-  if (now.draining) {
+  if (now.drain.has_value()) {
     facts.condition = Condition::kDraining;
+    facts.reason = ReasonFrom(*now.drain);
   } else if (!now.plan_fault.empty()) {
     facts.condition = Condition::kDegraded;
     facts.reason = ReasonFrom(now.plan_fault);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -22,7 +23,7 @@ class OwnFacts {
   struct Now {
     const runtime::NodeStatus& status;
     std::map<std::string, std::string> labels;
-    bool draining = false;
+    std::optional<std::string> drain;  // the reason; none: it does not drain
     std::string plan_fault;  // why the network's plan is not taken; "": it is
     // That the node has taken last; never null.
     std::shared_ptr<const runtime::KeptPlan> plan;

@@ -44,7 +44,7 @@ void PhaseOrders::ObeyPhase(const runtime::RecordBook& book,
   const uint64_t mark = MarkOf(wanted->hash);
   if (mark == obeyed_) return;
   obeyed_ = mark;
-  if (!draining_ || wanted->phase != DesiredPhase::kTraining) {
+  if (!draining() || wanted->phase != DesiredPhase::kTraining) {
     const absl::Status given = Give(*node_, wanted->phase).status;
     if (!given.ok()) {
       Note(absl::StrCat("the order with counter ", wanted->counter,
@@ -73,8 +73,10 @@ void PhaseOrders::Keep(const records::WantedPhase& wanted) {
 
 void PhaseOrders::ObeyDrain(const runtime::RecordBook& book) {
   if (node_ == nullptr) return;
-  const bool wanted = records::DrainWantedOf(book, self_);
-  if (std::exchange(draining_, wanted) == wanted) return;
+  std::optional<std::string> drain = records::DrainWantedOf(book, self_);
+  const bool wanted = drain.has_value();
+  drain.swap(drain_);
+  if (drain.has_value() == wanted) return;
   {
     const absl::MutexLock lock(&mutex_);
     warning_ = !wanted ? ""
@@ -103,7 +105,7 @@ void PhaseOrders::GoOn() {
             [](runtime::RunKeeper& kept) { return kept.desired_phase(); });
       },
       [this, desired] {
-        if (node_ == nullptr || draining_ || node_->plan() == nullptr ||
+        if (node_ == nullptr || draining() || node_->plan() == nullptr ||
             *desired != DesiredPhase::kTraining) {
           return;
         }

@@ -5,6 +5,7 @@
 #define DFL_APP_NETWORK_PHASE_ORDERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,7 +40,9 @@ class PhaseOrders {
                  const records::Labels& labels);
   void ObeyDrain(const runtime::RecordBook& book) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  bool draining() const { return draining_; }
+  bool draining() const { return drain_.has_value(); }
+  // Why the node drains, as a person said; none: it does not.
+  const std::optional<std::string>& drain() const { return drain_; }
   // What a status says of it; "": nothing. Any thread.
   std::string warning() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -55,7 +58,7 @@ class PhaseOrders {
   SharedKeeper* keeper_ = nullptr;
   Worker* setup_ = nullptr;
   uint64_t obeyed_ = 0;  // mark of the last phase that was obeyed; 0: none
-  bool draining_ = false;
+  std::optional<std::string> drain_;
 
   mutable absl::Mutex mutex_;
   std::string warning_ ABSL_GUARDED_BY(mutex_);

@@ -297,17 +297,19 @@ TEST(OwnFacts, ANodeWhoseTrainingFailsIsDegraded) {
   status.train_rows = 30;
   const auto plan = std::make_shared<const runtime::KeptPlan>();
   const ports::MemberFacts told =
-      facts.Tell({}, {status, {{"site", "north"}}, false, "", plan});
+      facts.Tell({}, {status, {{"site", "north"}}, std::nullopt, "", plan});
   EXPECT_EQ(told.condition, Condition::kDegraded);
   EXPECT_EQ(told.reason, "the gradient is not finite");
   EXPECT_EQ(told.rows, 30);
   EXPECT_EQ(told.labels.at("site"), "north");
   // Draining comes before all else, and what is well has no reason.
-  EXPECT_EQ(facts.Tell(told, {status, {}, true, "x", plan}).condition,
-            Condition::kDraining);
+  const ports::MemberFacts draining =
+      facts.Tell(told, {status, {}, "a new disk", "x", plan});
+  EXPECT_EQ(draining.condition, Condition::kDraining);
+  EXPECT_EQ(draining.reason, "a new disk");
   status.phase = Phase::kTraining;
   const ports::MemberFacts well =
-      facts.Tell(told, {status, {}, false, "", plan});
+      facts.Tell(told, {status, {}, std::nullopt, "", plan});
   EXPECT_EQ(well.condition, Condition::kWell);
   EXPECT_EQ(well.reason, "");
 }

@@ -96,18 +96,18 @@ TEST_F(RecordsInForce, LabelsSelectAsNamesDo) {
 }
 
 TEST_F(RecordsInForce, TellWhoDrainsAndWhichLabelsItHas) {
-  EXPECT_FALSE(DrainWantedOf(book_, "a"));
+  EXPECT_EQ(DrainWantedOf(book_, "a"), std::nullopt);
   EXPECT_FALSE(LabelsOf(book_, "a").has_value());
   Take(RecordKind::kDrain, "a", 1, ToContent(DrainOrder{true, "a new disk"}));
   Take(RecordKind::kLabels, "a", 1,
        ToContent(LabelsOrder{{{"site", "north"}}, false}));
-  EXPECT_TRUE(DrainWantedOf(book_, "a"));
-  EXPECT_FALSE(DrainWantedOf(book_, "b"));
+  EXPECT_EQ(DrainWantedOf(book_, "a"), "a new disk");
+  EXPECT_EQ(DrainWantedOf(book_, "b"), std::nullopt);
   EXPECT_EQ(*LabelsOf(book_, "a"), (Labels{{"site", "north"}}));
   EXPECT_FALSE(LabelsOf(book_, "b").has_value());
   Take(RecordKind::kDrain, "a", 2, ToContent(DrainOrder{false, ""}));
   Take(RecordKind::kLabels, "a", 2, ToContent(LabelsOrder{{}, false}));
-  EXPECT_FALSE(DrainWantedOf(book_, "a"));
+  EXPECT_EQ(DrainWantedOf(book_, "a"), std::nullopt);
   EXPECT_EQ(*LabelsOf(book_, "a"), Labels());
   Take(RecordKind::kLabels, "a", 3, ToContent(LabelsOrder{{}, true}));
   EXPECT_FALSE(LabelsOf(book_, "a").has_value());
