@@ -1,5 +1,6 @@
 #include "daemon/records/records_in_force.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
