@@ -117,10 +117,18 @@ Adoption WaitAdopted(Context& context, absl::Duration timeout,
     if (!newest.ok()) return {newest, 0, {}};
     const auto table = daemon->Members({});
     // A daemon without membership, or of another release, tells of itself.
-    if (!table.ok() || table->membership_off) return {};
+    if (absl::IsUnimplemented(table.status()) ||
+        (table.ok() && table->membership_off)) {
+      return {};
+    }
+    const absl::Time now = SteadyNow();
+    if (!table.ok()) {
+      if (now >= deadline) return {table.status(), 0, {}};
+      absl::SleepFor(kPoll);
+      continue;
+    }
     Look look = LookAt(*table, plan);
     if (look.adoption.missing.empty()) return look.adoption;
-    const absl::Time now = SteadyNow();
     if (!look.all_degraded) {
       degraded_since.reset();
     } else if (!degraded_since.has_value()) {

@@ -26,7 +26,8 @@ struct NotAdopted {
 };
 
 struct Adoption {
-  // ABORTED: another edit has won, and says so.
+  // ABORTED: another edit has won, and says so. Else: who has it could not be
+  // asked.
   absl::Status status;
   size_t adopted = 0;  // members that have it
   std::vector<NotAdopted> missing;

@@ -151,7 +151,9 @@ ExitCode Show(Context& context, const std::string& node) {
   context.Print(ToJsonValue(report), [&] { return MemberText(report); });
   if (report.status.ok()) return kOk;
   context.Say(absl::StrCat(node, ": ", report.status.status().message()));
-  return ExitCodeOf(report.status.status());
+  // What the target knows of one that is gone was shown.
+  return report.member.present() ? ExitCodeOf(report.status.status())
+                                 : kPartlyDone;
 }
 
 ExitCode Ping(Context& context, const PingCommand& command) {

@@ -106,7 +106,12 @@ std::vector<Missing> Unmet(const WaitRule& rule, const Survey& survey,
                            const client::PlanDocument& plan) {
   std::vector<const MemberReport*> there;
   for (const MemberReport& report : survey.members) {
-    if (report.member.present()) there.push_back(&report);
+    if (!report.member.present()) continue;
+    // Who drains takes no part; it is counted where members are.
+    if (rule.kind == WaitRule::Kind::kMembers ||
+        report.member.state != client::MemberState::kDraining) {
+      there.push_back(&report);
+    }
   }
   const auto count = static_cast<int64_t>(there.size());
   if (rule.kind == WaitRule::Kind::kMembers) {
