@@ -139,8 +139,9 @@ class Calls {
     SetDeadline(context, timeout);
     response.Clear();
     const absl::Time began = SteadyNow();
-    return Came(FromGrpc(((*stub)->*method)(&context, request, &response)),
-                SteadyNow() - began, timeout);
+    const absl::Status status =
+        FromGrpc(((*stub)->*method)(&context, request, &response));
+    return Came(status, SteadyNow() - began, timeout);
   }
 
   template <typename Request, typename Response>
