@@ -129,12 +129,12 @@ ExitCode Conclude(Context& context, absl::Duration waited,
 void SayStillWaiting(Context& context, absl::Duration waited,
                      const std::vector<Missing>& missing) {
   if (missing.empty()) return;
-  context.Say(
-      absl::StrCat("waits since ", HumanSeconds(absl::ToDoubleSeconds(waited)),
-                   ": ", missing[0].why,
-                   missing.size() == 1
-                       ? ""
-                       : absl::StrCat("; and ", missing.size() - 1, " more")));
+  context.Say(absl::StrCat(
+      "not yet after ", HumanSeconds(absl::ToDoubleSeconds(waited)), ": ",
+      missing[0].why,
+      missing.size() == 1
+          ? ""
+          : absl::StrCat("; and ", missing.size() - 1, " more")));
 }
 
 absl::StatusOr<absl::Duration> LimitOf(const WaitCommand& command) {

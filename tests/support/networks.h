@@ -33,7 +33,7 @@ class Networks {
   // Cuts the machines of `part` off from all others, as a cable that is pulled:
   // what is sent is lost, and nobody is told. Once at a time.
   void CutOff(const std::vector<std::string>& part);
-  void JoinAgain();
+  void JoinAgain();  // they are back on the one switch
 
   // What the machine of the IPv4 address `address` sends to `to` is lost; the
   // other direction is as before. Takes iptables.

@@ -39,8 +39,7 @@ absl::Status Finding::Begin(const std::vector<std::string>& bound) {
   if (absl::IsUnavailable(told.status())) {
     trouble_ = std::string(told.status().message());
     Note(true, absl::StrCat(trouble_,
-                            "; it starts all the same, and looks "
-                            "again each ",
+                            "; it starts all the same, and looks again each ",
                             absl::FormatDuration(kLookWithout)));
     told = std::vector<std::string>();
   }

@@ -324,7 +324,7 @@ TEST_F(MemberCommandTest, WaitTellsWhatItWaitsForMeanwhile) {
   const Result result =
       Run({"wait", "--for", "members>=99", "--timeout=3500ms"});
   EXPECT_EQ(result.code, kTimeout);
-  EXPECT_THAT(result.err, HasSubstr("dflctl: waits since "));
+  EXPECT_THAT(result.err, HasSubstr("dflctl: not yet after "));
   EXPECT_THAT(result.err, HasSubstr("members>=99: "));
 }
 
