@@ -519,7 +519,13 @@ PlanKey Deadline() {
       "deadline",
       {Duration(
           "exchange", [](RunPlan& p) -> auto& { return p.deadline.exchange; },
-          Written::kAlways)});
+          Written::kAlways),
+       Duration(
+           "floor", [](RunPlan& p) -> auto& { return p.deadline.floor; },
+           Written::kUnlessDefault),
+       Duration(
+           "ceiling", [](RunPlan& p) -> auto& { return p.deadline.ceiling; },
+           Written::kUnlessDefault)});
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void FirstModel::OnNobodyToJoin() {
   own_.model.Changed();
   lives_.Restart(0);
   joining_.NoteStart(false);
-  joining_.WaitForOthers(loop_.Now() + own_.run.plan().deadline.exchange);
+  joining_.WaitForOthers(own_.run.plan().deadline.exchange);
   Train("started fresh");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/runtime/patience.h"
+
 namespace dfl::runtime {
 
 using ports::Phase;
@@ -192,9 +194,14 @@ void Joining::Confirm(const NodeId& peer, int64_t step) {
   if (!search_ && step > (joined_ ? 2 * own : own)) search_ = Search();
 }
 
-void Joining::WaitForOthers(absl::Time until) {
+void Joining::WaitForOthers(absl::Duration deadline) {
   loop_.Cancel(std::exchange(wait_timer_, 0));
-  wait_until_ = until;
+  wait_until_ = loop_.Now() + PatienceWith(run_, links_, deadline);
+}
+
+void Joining::WaitForNobody() {
+  loop_.Cancel(std::exchange(wait_timer_, 0));
+  wait_until_ = absl::InfinitePast();
 }
 
 bool Joining::OthersAreAboutToTrain() const {

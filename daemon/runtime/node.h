@@ -46,6 +46,7 @@
 #include "daemon/runtime/links/offences.h"
 #include "daemon/runtime/neighbourhood.h"
 #include "daemon/runtime/own_state.h"
+#include "daemon/runtime/patience.h"
 #include "daemon/runtime/peer_table.h"
 #include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
@@ -201,6 +202,9 @@ class Node : public LinkObserver,
   void Do(const core::Skip& a) override { exchange_.pushes().Do(a); }
   void Do(const core::Give& a) override;
   void OnHandled() override { exchange_.asks().Serve(); }
+  absl::Duration Patience(absl::Duration deadline) const override {
+    return PatienceWith(own_.run, links_, deadline);
+  }
 
   // Silence::Listener
   void OnSilent(const NodeId& peer, bool unanswered) override;

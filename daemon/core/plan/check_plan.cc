@@ -405,6 +405,20 @@ absl::Status CheckEvaluationAndStop(const RunPlan& plan,
                "a finite duration > 0, so that a silent neighbour never blocks "
                "a node");
   }
+  if (plan.deadline.ceiling < plan.deadline.exchange) {
+    return Bad("deadline.ceiling", absl::FormatDuration(plan.deadline.ceiling),
+               absl::StrCat("a duration of at least deadline.exchange (",
+                            absl::FormatDuration(plan.deadline.exchange),
+                            "), or nothing for ",
+                            DeadlineSpec::kCeilingOfExchange, " times that"));
+  }
+  if (plan.deadline.floor < absl::ZeroDuration() ||
+      plan.deadline.floor > plan.deadline.Ceiling()) {
+    return Bad("deadline.floor", absl::FormatDuration(plan.deadline.floor),
+               absl::StrCat("a duration of at most the ceiling (",
+                            absl::FormatDuration(plan.deadline.Ceiling()),
+                            ")"));
+  }
   return absl::OkStatus();
 }
 

@@ -114,7 +114,7 @@ absl::StatusOr<NodePlan> NodePlanOf(const RunPlan& plan, const Round& round,
   }
   out.member_count = static_cast<int64_t>(plan.members.size());
   out.place = place;
-  out.trains = member.participation != Participation::kMix;
+  out.trains = member.participation == Participation::kTrain;
   out.rows_known = round.rows > 0;
   if (out.rows_known) {
     out.sample_weight = static_cast<double>(member.rows) *

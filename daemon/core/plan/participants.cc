@@ -39,7 +39,12 @@ void FillIn(RunPlan& plan, absl::Span<const MemberSpec> present) {
   for (MemberSpec& member : plan.members) {
     const auto found = there.find(member.node);
     if (found == there.end()) continue;
-    if (member.rows == 0) member.rows = found->second->rows;
+    member.participation = found->second->participation;
+    if (member.participation != Participation::kTrain) {
+      member.rows = 0;  // what it has, it does not train on
+    } else if (member.rows == 0) {
+      member.rows = found->second->rows;
+    }
     member.dialable = found->second->dialable;
     member.labels = found->second->labels;
   }
@@ -72,6 +77,27 @@ size_t WarnOfMissing(const RunPlan& plan, absl::Span<const MemberSpec> present,
       "participants.fixed: not in the network now: ", NamesText(missing),
       "; the others go on without ", missing.size() == 1 ? "it" : "them"));
   return missing.size();
+}
+
+// Of a fixed set, which no node can be left out of.
+void WarnOfIdleInSet(const RunPlan& plan, absl::Span<const MemberSpec> present,
+                     const Catalogue& catalogue,
+                     std::vector<std::string>& warnings) {
+  const bool mixes = MixesWithoutData(plan, catalogue);
+  std::vector<std::string> idle;
+  for (const MemberSpec& there : present) {
+    const bool named = std::any_of(
+        plan.members.begin(), plan.members.end(),
+        [&there](const MemberSpec& m) { return m.node == there.node; });
+    if (named && !MayTakePart(there, mixes)) idle.push_back(there.node.name());
+  }
+  if (idle.empty()) return;
+  warnings.push_back(absl::StrCat(
+      "participants.fixed: ", NamesText(idle), idle.size() == 1 ? " says" : " say",
+      " that ", idle.size() == 1 ? "it does" : "they do",
+      " not train (participation:), and ", plan.algorithm.name,
+      " has no use for a node without data: leave ",
+      idle.size() == 1 ? "it" : "them", " out of the set"));
 }
 
 void WarnOfSelectors(const RunPlan& plan, absl::Span<const MemberSpec> present,
@@ -206,6 +232,7 @@ std::vector<std::string> ViewWarnings(const CheckedPlan& checked,
   RunPlan plan = *checked.plan;
   const bool fixed = !FollowsView(plan);
   if (fixed) {
+    WarnOfIdleInSet(plan, present, catalogue, warnings);
     const size_t missing = WarnOfMissing(plan, present, warnings);
     if (missing == 0 || missing == plan.members.size()) return warnings;
     // The graph of those who are there.

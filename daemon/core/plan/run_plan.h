@@ -91,9 +91,20 @@ struct StopRule {
   double accuracy_above = 0;  // local evaluation accuracy; 0 = off
 };
 
+// How long a node waits for its neighbours' answers or pushes: `exchange`, and
+// on top of it what their links take, as measured; never less than `floor` nor
+// more than `ceiling`.
 struct DeadlineSpec {
-  // How long a node waits for its neighbours' answers or pushes.
   absl::Duration exchange = absl::Seconds(2);
+  absl::Duration floor = absl::ZeroDuration();
+  // Infinite: kCeilingOfExchange times `exchange`.
+  absl::Duration ceiling = absl::InfiniteDuration();
+
+  static constexpr int kCeilingOfExchange = 5;
+  absl::Duration Ceiling() const {
+    return ceiling == absl::InfiniteDuration() ? kCeilingOfExchange * exchange
+                                               : ceiling;
+  }
 };
 
 // What one node does differently.

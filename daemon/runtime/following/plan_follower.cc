@@ -106,7 +106,12 @@ void PlanFollower::Look() {
   core::RunPlan next = *document_;
   std::vector<core::MemberSpec> present = Present();
   core::ResolveParticipants(next, present, catalogue_);
-  if (next.members == members_ || next.members == refused_) return;
+  if (next.members == refused_) return;
+  if (next.members == members_) {
+    refused_.reset();
+    problem_ = absl::OkStatus();
+    return;
+  }
   looked_ = loop_.Now();
   auto job = std::make_shared<Job>();
   job->document = document_;

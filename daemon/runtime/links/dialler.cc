@@ -33,7 +33,7 @@ Dialler::~Dialler() {
 absl::Duration Dialler::HoldOf(const Address& address) {
   absl::Duration hold = absl::InfiniteDuration();
   for (const auto& [owner, wanted] : address.claims) {
-    hold = std::min(hold, wanted);
+    hold = std::min(hold, wanted.hold);
   }
   return address.claims.empty() ? absl::ZeroDuration() : hold;
 }
@@ -44,9 +44,12 @@ bool Dialler::Claim(const std::string& owner, const std::string& name,
   const bool is_new = address.claims.empty();
   const absl::Duration before = HoldOf(address);
   if (address.node.empty()) address.node = node;
-  const bool added = address.claims.insert_or_assign(owner, hold).second;
-  // One that waits for its first dial may come earlier.
-  if (is_new || (address.failures == 0 && HoldOf(address) < before)) {
+  const bool added =
+      address.claims.insert_or_assign(owner, Wish{hold, !node.empty()}).second;
+  // One that waits for its first dial may come earlier, and one that was not to
+  // be dialled as its node is linked may be dialled now.
+  if (is_new ||
+      (added && node.empty() && address.failures == 0 && !address.answered) || (address.failures == 0 && HoldOf(address) < before)) {
     DialIn(name, HoldOf(address));
   }
   return added;
@@ -68,7 +71,10 @@ std::optional<Dialler::Released> Dialler::Release(const std::string& owner,
 }
 
 bool Dialler::Satisfied(const Address& address) const {
-  return !address.node.empty() && is_up_(address.node);
+  return !address.node.empty() && is_up_(address.node) &&
+         (address.answered ||
+          std::all_of(address.claims.begin(), address.claims.end(),
+                      [](const auto& claim) { return claim.second.names_node; }));
 }
 
 void Dialler::DialIn(const std::string& name, absl::Duration delay) {
@@ -120,6 +126,7 @@ bool Dialler::Failed(const std::string& name, const absl::Status& status) {
   if (ports::IsThisNodeItself(status)) {
     address.own = true;
     address.node = NodeId();
+    address.answered = false;
     address.last_error.clear();
     return true;
   }
@@ -142,6 +149,7 @@ bool Dialler::Refused(const std::string& name, const absl::Status& status,
   const auto it = addresses_.find(name);
   if (it == addresses_.end()) return false;
   it->second.node = NodeId();
+  it->second.answered = false;
   if (rarely) {
     it->second.failures = std::max(it->second.failures, kManyFailures);
   }
@@ -154,6 +162,7 @@ bool Dialler::Answered(const std::string& name, const NodeId& node) {
   it->second.dialling = false;
   it->second.last_error.clear();
   it->second.node = node;
+  it->second.answered = true;
   return true;
 }
 

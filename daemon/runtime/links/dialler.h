@@ -37,6 +37,13 @@ struct DiallerOptions {
 
 class Dialler {
  public:
+  struct Wish {
+    // How much later than at once.
+    absl::Duration hold;
+    // False: whoever answers there is wanted, and a member's word that it
+    // would is not enough.
+    bool names_node = false;
+  };
   // What is known of one address that is dialled.
   struct Address {
     bool dialling = false;
@@ -44,10 +51,11 @@ class Dialler {
     ports::TimerId timer = 0;
     // Who answered there last, or who is thought to; may be empty.
     NodeId node;
+    bool answered = false;  // the former
     std::string last_error;
     bool own = false;  // this node itself answers there
-    // Who wants it dialled, and how much later than at once.
-    std::map<std::string, absl::Duration> claims;
+    // By who wants it dialled.
+    std::map<std::string, Wish> claims;
   };
 
   // How a claim that was given back has left its address.

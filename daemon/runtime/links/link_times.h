@@ -6,7 +6,8 @@
 //   deadline   = mean + 4 deviation, between a floor and a ceiling
 //
 // The first sample s makes the mean s and the deviation s / 2. Before it there
-// is no estimate, and the deadline is the usual one.
+// is no estimate, and the deadline is the usual one; twice as long after each
+// that was missed, so that a link that is slower comes to a first sample.
 #ifndef DFL_RUNTIME_LINKS_LINK_TIMES_H_
 #define DFL_RUNTIME_LINKS_LINK_TIMES_H_
 
@@ -39,15 +40,21 @@ class LinkTimes {
   // No answer came within `deadline`. The next deadlines are longer, as after a
   // lost packet, until an answer shows how long they take.
   void NoteMissed(absl::Duration deadline) {
-    if (samples_ == 0) return;
+    if (samples_ == 0) {
+      least_ = std::max(least_, 2 * deadline);
+      return;
+    }
     deviation_ = std::max(deviation_, deadline / 2);
   }
 
+  // Nearly all answers come within it; 0 while nothing is known.
+  absl::Duration Expected() const { return mean_ + 4 * deviation_; }
+
   // How long to wait for the next answer.
   absl::Duration Deadline(const DeadlineBounds& bounds) const {
-    return samples_ == 0 ? bounds.usual
-                         : std::clamp(mean_ + 4 * deviation_, bounds.floor,
-                                      std::max(bounds.floor, bounds.ceiling));
+    return std::clamp(
+        samples_ == 0 ? std::max(bounds.usual, least_) : Expected(),
+        bounds.floor, std::max(bounds.floor, bounds.ceiling));
   }
 
   int64_t samples() const { return samples_; }
@@ -58,6 +65,7 @@ class LinkTimes {
   int64_t samples_ = 0;
   absl::Duration mean_;
   absl::Duration deviation_;
+  absl::Duration least_;  // before the first sample: what missed ones ask for
 };
 
 }  // namespace dfl::runtime

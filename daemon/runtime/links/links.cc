@@ -114,6 +114,17 @@ absl::Duration Links::AnswerDeadline(const NodeId& peer,
   return (it == peers_.end() ? LinkTimes() : it->second.times).Deadline(bounds);
 }
 
+void Links::NoteTransfer(const NodeId& peer, absl::Duration time) {
+  const auto it = peers_.find(peer);
+  if (it != peers_.end()) it->second.transfers.Note(time);
+}
+
+absl::Duration Links::TimeOver(const NodeId& peer) const {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || it->second.link == 0) return absl::ZeroDuration();
+  return it->second.times.Expected() + it->second.transfers.Expected();
+}
+
 absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
   const auto it = peers_.find(peer);
   if (it == peers_.end() || it->second.link == 0) {

@@ -84,7 +84,9 @@ class Links : public ports::Transport::Handler {
     int64_t bytes_received = 0;
     int64_t bytes_queued = 0;   // the same with those that wait
     ports::LinkId counted = 0;  // the link of those
-    LinkTimes times;            // of its answers, over all its links
+    // Over all its links: of its answers to probes, and of whole transfers.
+    LinkTimes times;
+    LinkTimes transfers;
   };
 
   // All must outlive it; it becomes the transport's handler.
@@ -131,6 +133,13 @@ class Links : public ports::Transport::Handler {
   // How long to wait for an answer of `peer`, see LinkTimes.
   absl::Duration AnswerDeadline(const NodeId& peer,
                                 const DeadlineBounds& bounds) const;
+
+  // A transfer between this node and `peer` took `time`, once it had begun; or
+  // would have, had it not been given up.
+  void NoteTransfer(const NodeId& peer, absl::Duration time);
+  // How long a request and a transfer in answer to it spend on the way, at the
+  // most that is to be expected; 0 while nothing is known.
+  absl::Duration TimeOver(const NodeId& peer) const;
 
   // See Rivals::SetDistant.
   void SetDistant(DistantNodes* distant) { rivals_.SetDistant(distant); }

@@ -9,10 +9,21 @@ using ports::MemberUpdate;
 
 namespace {
 
-// No honest node comes near it, and the next one can still be named.
 constexpr uint64_t kMostCount = uint64_t{1} << 53;
+// By how many starts a statement may be ahead of what is known of a member, and
+// how many one may have that is not known. More is no honest node's, and would
+// bring its name close to a count that cannot be outdone.
+constexpr uint64_t kMostStartsAhead = uint64_t{1} << 20;
 
 uint64_t HashOf(const NodeId& node) { return DeriveSeed(0, node.name()); }
+
+// Makes it the next one. A count of refutations that is used up, as a forged
+// statement may have it, goes on as one more start.
+void Outdo(ports::MemberIncarnation& incarnation) {
+  if (++incarnation.refutations < kMostCount) return;
+  ++incarnation.starts;
+  incarnation.refutations = 0;
+}
 
 bool InBounds(const ports::MemberIncarnation& incarnation) {
   return incarnation.starts < kMostCount &&
@@ -77,6 +88,9 @@ Merged MemberTable::Merge(const MemberUpdate& update, absl::Time now) {
   if (!InBounds(update.incarnation)) return {};
   if (update.node == self_) return MergeOwn(update);
   const auto found = members_.find(update.node);
+  const uint64_t known =
+      found == members_.end() ? 0 : found->second.incarnation.starts;
+  if (update.incarnation.starts > known + kMostStartsAhead) return {};
   if (found == members_.end()) return MergeNew(update, now);
   Member& member = found->second;
   if (update.incarnation < member.incarnation) return {Effect::kOlder};
@@ -130,7 +144,7 @@ Merged MemberTable::MergeOwn(const MemberUpdate& update) {
   }
   Count(self_, own, -1);
   own.incarnation = update.incarnation;
-  ++own.incarnation.refutations;
+  Outdo(own.incarnation);
   Count(self_, own, 1);
   return {Effect::kRefuted};
 }
@@ -140,7 +154,7 @@ bool MemberTable::SetFacts(const ports::MemberFacts& facts) {
   if (own.facts == facts || !own.present()) return false;
   Count(self_, own, -1);
   own.facts = facts;
-  ++own.incarnation.refutations;
+  Outdo(own.incarnation);
   Count(self_, own, 1);
   return true;
 }

@@ -260,8 +260,11 @@ void Membership::OnAddressFailed(const std::string& address) {
 }
 
 absl::Duration Membership::HeartbeatOfPeer(const NodeId& peer) const {
-  if (!active() || !table_.IsPresent(peer)) return absl::ZeroDuration();
-  return HeartbeatOf(MorePatient(facts_.pace, table_.Find(peer)->facts.pace));
+  // One that is thought dead and is linked answers probes as well, or its link
+  // is half-open.
+  const Member* member = table_.Find(peer);
+  if (!active() || member == nullptr) return absl::ZeroDuration();
+  return HeartbeatOf(MorePatient(facts_.pace, member->facts.pace));
 }
 
 }  // namespace dfl::runtime

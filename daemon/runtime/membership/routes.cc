@@ -72,7 +72,7 @@ absl::Status Routes::Send(ports::QueryFrame frame) {
 
 absl::Status Routes::SendBack(const NodeId& from, ports::ProbeAckFrame frame) {
   const NodeId target = frame.route.target;
-  return links_.Send(links_.IsUp(target) ? target : from, std::move(frame));
+  return links_.Send(links_.IsUp(from) ? from : target, std::move(frame));
 }
 absl::Status Routes::SendBack(const NodeId& from, ports::QueryPartFrame frame) {
   const NodeId target = frame.route.target;

@@ -71,9 +71,10 @@ class Routes final : public ProbePaths {
   bool Take(const NodeId& from, ports::QueryFrame& frame);
   bool Take(const NodeId& from, ports::QueryPartFrame& frame);
 
-  // Sends this node's answer to what `from` has brought: straight to its target
-  // if that is linked, else by `from`, which is on a way that works. So the
-  // answers to one question that came over several links take several ways.
+  // Sends this node's answer to what `from` has brought. An ack goes by `from`,
+  // which is on a way that works: of a probe that was passed on, the direct link
+  // is the one in doubt. The part of an answer goes straight to its target if
+  // that is linked, else by `from`.
   // Errors: NOT_FOUND when neither is linked.
   absl::Status SendBack(const NodeId& from, ports::ProbeAckFrame frame);
   absl::Status SendBack(const NodeId& from, ports::QueryPartFrame frame);

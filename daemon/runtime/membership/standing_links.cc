@@ -36,12 +36,11 @@ StandingLinks::~StandingLinks() {
 
 void StandingLinks::OnMember(const NodeId& node, const Member* member) {
   if (member == nullptr) {
-    known_.erase(node);
-    overlay_.Remove(node);
-    UpdateSoon();
+    OnForgotten(node);
     return;
   }
   Known& known = known_[node];
+  known.lost = absl::InfiniteFuture();
   known.addresses = member->facts.addresses;
   known.present = member->present();
   const bool dead = member->state == ports::MemberState::kDead;
@@ -56,6 +55,26 @@ void StandingLinks::OnMember(const NodeId& node, const Member* member) {
     overlay_.Remove(node);
   }
   UpdateSoon();
+}
+
+void StandingLinks::OnForgotten(const NodeId& node) {
+  overlay_.Remove(node);
+  UpdateSoon();
+  const auto found = known_.find(node);
+  if (found == known_.end()) return;
+  if (!found->second.dead || found->second.addresses.empty()) {
+    known_.erase(found);
+    return;
+  }
+  found->second.lost = loop_.Now();
+  size_t lost = 0;
+  auto oldest = found;
+  for (auto it = known_.begin(); it != known_.end(); ++it) {
+    if (it->second.lost == absl::InfiniteFuture()) continue;
+    ++lost;
+    if (it->second.lost < oldest->second.lost) oldest = it;
+  }
+  if (lost > kMostLost) known_.erase(oldest);
 }
 
 void StandingLinks::SetNeighbours(std::vector<NodeId> neighbours) {
@@ -94,8 +113,11 @@ void StandingLinks::Stop() {
 
 void StandingLinks::OnPeerUp(const NodeId& peer) {
   const Links::Peer& link = links_.peers().at(peer);
+  // Of an accepted link the address is the peer's word.
   const auto candidate = candidates_.find(link.address);
-  if (candidate != candidates_.end()) candidate->second.node = peer;
+  if (link.dialled_by_us && candidate != candidates_.end()) {
+    candidate->second.node = peer;
+  }
   UpdateSoon();
 }
 
@@ -186,7 +208,7 @@ void StandingLinks::ClaimCandidates() {
   std::set<std::string> claims;
   for (auto& [address, candidate] : candidates_) {
     const auto known = links_.addresses().find(address);
-    if (known != links_.addresses().end() && !known->second.node.empty() &&
+    if (known != links_.addresses().end() && known->second.answered &&
         links_.IsUp(known->second.node)) {
       candidate.node = known->second.node;
     }

@@ -8,7 +8,8 @@
 //   candidates   addresses of discovery, until a present member has answered
 //                there, and again when that one has gone.
 //   dead ones    are tried now and then, ever more seldom, so that networks
-//                that were split find each other again.
+//                that were split find each other again; the last kMostLost of
+//                them also when the members have forgotten them.
 //
 // A link to a member that is none of these is closed after a while by the end
 // that dialled it, unless somebody else claims its address.
@@ -55,6 +56,8 @@ class StandingLinks {
  public:
   // Of one source.
   static constexpr size_t kMostCandidates = 1024;
+  // Forgotten members whose addresses are kept.
+  static constexpr size_t kMostLost = 64;
 
   // All must outlive it.
   StandingLinks(StandingLinksOptions options, ports::Loop& loop, Links& links);
@@ -87,7 +90,8 @@ class StandingLinks {
     std::vector<std::string> addresses;
     bool present = false;
     bool dead = false;
-    absl::Duration pause;  // between two tries
+    absl::Time lost = absl::InfiniteFuture();  // since when it is forgotten
+    absl::Duration pause;                      // between two tries
     absl::Time next_try;
   };
   struct Candidate {
@@ -101,6 +105,8 @@ class StandingLinks {
     friend bool operator==(const Claim&, const Claim&) = default;
   };
 
+  // No member any more; where it died its addresses are kept.
+  void OnForgotten(const NodeId& node);
   bool IsOwn(const std::string& address) const;
   const Known* Find(const NodeId& node) const;
   bool IsPresent(const NodeId& node) const;

@@ -46,6 +46,18 @@ struct InboundTransfers::Transfer {
   absl::Time noted_at;
   ports::TimerId timer = 0;  // it ends then, unless something happens
 
+  bool interrupted = false;  // by a lost link
+
+  // How long all of it takes from its announcement, going by what is here;
+  // nullopt: that cannot be told.
+  std::optional<absl::Duration> Whole(absl::Time now) const {
+    const int64_t here = assembler->received();
+    if (here == 0 || interrupted) return std::nullopt;
+    return (now - announced) *
+           (static_cast<double>(assembler->header().body_bytes()) /
+            static_cast<double>(here));
+  }
+
   absl::Duration Age(absl::Time now) const {
     return announced_age + trip.value_or(absl::ZeroDuration()) / 2 +
            (now - announced);
@@ -231,8 +243,14 @@ void InboundTransfers::Append(Map::iterator it, int64_t offset,
       [] {});
 }
 
+void InboundTransfers::NoteTime(const Key& key, const Transfer& transfer) {
+  const std::optional<absl::Duration> time = transfer.Whole(loop_.Now());
+  if (time.has_value()) links_.NoteTransfer(key.first, *time);
+}
+
 void InboundTransfers::Check(Map::iterator it) {
   const TransferPtr& transfer = it->second;
+  NoteTime(it->first, *transfer);
   transfer->checking = true;
   worker_.Run(
       [transfer] {
@@ -315,6 +333,7 @@ bool InboundTransfers::IsAnswer(Map::const_iterator it, const NodeId& from,
 void InboundTransfers::CancelAnswer(const NodeId& from, uint64_t ask) {
   for (auto it = transfers_.begin(); it != transfers_.end(); ++it) {
     if (!IsAnswer(it, from, ask)) continue;
+    if (!it->second->checking) NoteTime(it->first, *it->second);
     loop_.Cancel(it->second->timer);
     transfers_.erase(it);
     return;
@@ -350,6 +369,7 @@ void InboundTransfers::OnPeerUp(const NodeId& peer, bool restarted) {
 void InboundTransfers::OnPeerDown(const NodeId& peer) {
   for (const auto& [key, transfer] : transfers_) {
     if (key.first != peer || transfer->checking) continue;
+    transfer->interrupted = true;
     loop_.Cancel(transfer->timer);
     transfer->timer = loop_.After(options_.resume_within, [this, key = key] {
       Lose(key, "the link did not come back");
