@@ -84,7 +84,11 @@ void ControlBackend::Publish() {
         },
         [] {});
   }
-  if (options_.orders != nullptr) options_.orders->Tick(status);
+  if (options_.orders != nullptr) {
+    options_.orders->Tick(status, options_.follower == nullptr
+                                      ? absl::OkStatus()
+                                      : options_.follower->problem());
+  }
   const absl::MutexLock lock(&mutex_);
   status_ = std::move(status);
 }
@@ -194,7 +198,8 @@ void ControlBackend::OnPlanSet() {
     owed_run_.clear();
   }
   KeepPlan();
-  if (start) {
+  const bool drains = options_.orders != nullptr && options_.orders->draining();
+  if (start && !drains) {
     const absl::Status started = node_.Start();
     log_.Keep(started.ok() ? config::LogLevel::kInfo : config::LogLevel::kError,
               "plan",

@@ -59,6 +59,15 @@ absl::StatusOr<std::string> Orders::Load(RecordGossip& gossip,
   DFL_ASSIGN_OR_RETURN(std::string note, gossip.Load());
   RefreshBans();
   TakeLabels();
+  // So that nobody learns of the node as what it was before its last orders.
+  ports::MemberFacts facts = membership.facts();
+  facts.labels = labels_;
+  if (const auto drain =
+          records::DrainWantedOf(gossip.book(), options_.self.name())) {
+    facts.condition = ports::Condition::kDraining;
+    facts.reason = ReasonFrom(*drain);
+  }
+  membership.SetFacts(std::move(facts));
   Publish();
   return note;
 }
@@ -95,14 +104,29 @@ void Orders::Recheck() {
   gossip_->TrustChanged();
 }
 
-void Orders::Tick(const runtime::NodeStatus& status) {
+void Orders::Tick(const runtime::NodeStatus& status, const absl::Status& view) {
   if (keeper_ == nullptr) return;
+  const std::string plan_fault = plan_orders_.fault();
+  const std::string view_fault =
+      view.ok() ? ""
+                : absl::StrCat(
+                      "the graph stays as it is, for the plan cannot be had "
+                      "with the members that are there now: ",
+                      view.message());
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (view_fault != view_fault_ && !view_fault.empty()) {
+      events_.Report(ports::RecordCame{false, NodeId(), view_fault});
+    }
+    view_fault_ = view_fault;
+  }
   const size_t members = membership_->members().size();
   if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
   membership_->SetFacts(
       own_facts_.Tell(membership_->facts(),
                       OwnFacts::Now{status, labels_, phase_orders_.drain(),
-                                    plan_orders_.fault(), keeper_->known()}));
+                                    plan_fault.empty() ? view_fault : plan_fault,
+                                    keeper_->known()}));
 }
 
 // Orders that control brings.
@@ -209,7 +233,8 @@ void Orders::Tell(control::DaemonStatus& status) const {
   const std::string draining = phase_orders_.warning();
   const absl::MutexLock lock(&mutex_);
   status.banned = banned_;
-  for (const std::string* warning : {&ban_of_self_, &plan_fault, &draining}) {
+  for (const std::string* warning :
+       {&ban_of_self_, &plan_fault, &view_fault_, &draining}) {
     if (!warning->empty()) status.warnings.push_back(*warning);
   }
 }

@@ -84,8 +84,9 @@ class Orders final : public runtime::RecordListener {
   void Recheck();
 
   // Tells the members how this node does, and tries to take a plan once more
-  // where the members have changed. On the loop, each tick.
-  void Tick(const runtime::NodeStatus& status);
+  // where the members have changed. `view` says why the plan's graph does not
+  // follow the members that are there; OK: it does. On the loop, each tick.
+  void Tick(const runtime::NodeStatus& status, const absl::Status& view);
 
   // As control::Backend. ApplyPlan waits for disk and learner; not on the loop.
   // In an insecure network a document becomes a record, so it reaches all.
@@ -148,6 +149,7 @@ class Orders final : public runtime::RecordListener {
   std::vector<control::RecordInfo> published_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> banned_ ABSL_GUARDED_BY(mutex_);
   std::string ban_of_self_ ABSL_GUARDED_BY(mutex_);  // "": it is not banned
+  std::string view_fault_ ABSL_GUARDED_BY(mutex_);   // "": none
 };
 
 }  // namespace dfl::app

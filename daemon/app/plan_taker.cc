@@ -1,5 +1,6 @@
 #include "daemon/app/plan_taker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +73,16 @@ absl::StatusOr<PlanAmong> ResolveAmong(core::CheckedPlan checked,
     for (std::string& text : core::ViewWarnings(checked, present)) {
       among.warnings.push_back(std::move(text));
     }
+  }
+  among.elsewhere =
+      std::any_of(present.begin(), present.end(), [&](const auto& there) {
+        return there.node != self && core::PlaceOf(*checked.plan, there.node);
+      });
+  if (among.elsewhere && !core::FollowsView(*checked.plan) &&
+      !core::PlaceOf(*checked.plan, self)) {
+    among.warnings.push_back(
+        absl::StrCat("participants.fixed: ", self.name(),
+                     " is none of the set: it passes the plan on and watches"));
   }
   among.checked = std::move(checked);
   return among;
@@ -253,9 +264,10 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(PlanAmong among,
                                                        bool by_record) {
   Prepared prepared;
   prepared.document = std::move(among.document);
+  const bool watches = by_record || among.elsewhere;
   absl::StatusOr<core::DerivedPlan> derived =
       steps_.derive(among.checked, self_);
-  if (by_record && absl::IsNotFound(derived.status())) {
+  if (watches && absl::IsNotFound(derived.status())) {
     derived = core::DeriveForWatcher(std::move(among.checked), self_);
   }
   if (!derived.ok()) return derived.status();

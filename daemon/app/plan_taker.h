@@ -58,6 +58,8 @@ struct PlanAmong {
   std::shared_ptr<const core::RunPlan> document;
   core::CheckedPlan checked;
   std::vector<std::string> warnings;
+  // Another node than this one is a member and is there.
+  bool elsewhere = false;
 };
 
 // Reading data and building a model take seconds, so Apply and TakeUpStored are

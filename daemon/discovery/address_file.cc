@@ -11,11 +11,14 @@
 #include "daemon/base/host_port.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/discovery/names.h"
+#include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::discovery {
 namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 20;
+// The file is read more often than names are asked for.
+constexpr absl::Duration kBetweenNames = absl::Seconds(10);
 
 // What the looks at one file remember; they come one after the other.
 class WatchedFile {
@@ -24,8 +27,14 @@ class WatchedFile {
       : path_(std::move(path)), resolver_(std::move(resolver)) {}
 
   Findings Look() {
+    const std::vector<std::string> before = good_;
     const absl::Status read = Read();
-    Findings findings = ResolveNames(good_, resolver_, resolved_);
+    if (good_ != before || !named_.trouble.empty() ||
+        SteadyNow() - named_at_ >= kBetweenNames) {
+      named_at_ = SteadyNow();
+      named_ = ResolveNames(good_, resolver_, resolved_);
+    }
+    Findings findings = named_;
     if (!read.ok()) {
       findings.trouble = absl::StrCat(
           read.message(), "; the last good list stays in force (", good_.size(),
@@ -58,6 +67,8 @@ class WatchedFile {
   std::string last_;
   std::vector<std::string> good_;
   std::map<std::string, Resolved> resolved_;
+  Findings named_;  // what the names had last
+  absl::Time named_at_ = absl::InfinitePast();
 };
 
 }  // namespace

@@ -147,11 +147,12 @@ class MdnsSource::Browser {
         "), and in this process it fails, too: ", embedded.status().message()));
   }
 
-  // One line a change.
-  void Note(std::string text) {
+  // One line a change; none once it stops, since who is told may be gone.
+  void Note(std::string text) ABSL_LOCKS_EXCLUDED(mutex_) {
     if (text == noted_) return;
     noted_ = std::move(text);
-    note_(false, noted_);
+    const absl::MutexLock lock(&mutex_);
+    if (!stopping_) note_(false, noted_);
   }
 
   // Returns when the source stops, what is announced changes (both OK), or the

@@ -153,10 +153,17 @@ std::map<std::string, Resolved> NameList::resolved() const {
 
 namespace {
 
-// What one service has; `known` is what it had, and its hosts, by name.
+// Of one service; no network that lives has more seeds.
+constexpr size_t kMostHosts = 1024;
+
+// By the name of a host.
+using Hosts = std::map<std::string, Resolved>;
+
+// What one service has; `before` is what it had, `last` what the hosts of the
+// last look had, and `hosts` takes those of this one.
 Resolved LookUpService(const std::string& service, const Resolver& resolver,
-                       const Resolved& before,
-                       std::map<std::string, Resolved>& hosts) {
+                       const Resolved& before, const Hosts& last,
+                       Hosts& hosts) {
   Resolved now;
   const auto found = resolver.services(service);
   if (!found.ok()) {
@@ -167,12 +174,20 @@ Resolved LookUpService(const std::string& service, const Resolver& resolver,
   }
   std::vector<std::string> troubles;
   for (const HostPort& host : *found) {
-    Resolved& last = hosts[host.ToString()];
-    last = Resolve(host, resolver, last);
-    now.addresses.insert(now.addresses.end(), last.addresses.begin(),
-                         last.addresses.end());
-    if (!last.trouble.empty()) {
-      troubles.push_back(absl::StrCat("service ", service, ": ", last.trouble));
+    const std::string name = host.ToString();
+    if (hosts.size() == kMostHosts && hosts.count(name) == 0) {
+      troubles.push_back(absl::StrCat("service ", service, ": only the first ",
+                                      kMostHosts, " hosts are looked up"));
+      break;
+    }
+    const auto known = last.find(name);
+    const Resolved& resolved = hosts[name] = Resolve(
+        host, resolver, known == last.end() ? Resolved() : known->second);
+    now.addresses.insert(now.addresses.end(), resolved.addresses.begin(),
+                         resolved.addresses.end());
+    if (!resolved.trouble.empty()) {
+      troubles.push_back(
+          absl::StrCat("service ", service, ": ", resolved.trouble));
     }
   }
   SortOnce(now.addresses);
@@ -189,16 +204,19 @@ std::unique_ptr<Source> MakeServiceSource(
   // Touched by the looks alone, which come one after the other.
   struct Known {
     std::map<std::string, Resolved> services;
-    std::map<std::string, Resolved> hosts;
+    Hosts hosts;
   };
   auto known = std::make_shared<Known>();
   for (const std::string& service : services) known->services[service] = {};
   return std::make_unique<PolledSource>(
       "srv",
       [known, resolver = std::move(resolver)] {
+        Hosts hosts;
         for (auto& [service, resolved] : known->services) {
-          resolved = LookUpService(service, resolver, resolved, known->hosts);
+          resolved =
+              LookUpService(service, resolver, resolved, known->hosts, hosts);
         }
+        known->hosts = std::move(hosts);  // those that are gone are forgotten
         return Together(known->services);
       },
       periods);

@@ -87,12 +87,7 @@ void PhaseOrders::ObeyDrain(const runtime::RecordBook& book) {
                              self_, "`");
   }
   if (!wanted) return GoOn();
-  // What has no model yet has nothing to pause.
-  const absl::Status halted =
-      Give(*node_, node_->phase() == ports::Phase::kJoining
-                       ? DesiredPhase::kStopped
-                       : DesiredPhase::kPaused)
-          .status;
+  const absl::Status halted = Give(*node_, DesiredPhase::kPaused).status;
   if (halted.ok()) return;
   Note(absl::StrCat("the node cannot halt to drain: ", halted.message()));
 }

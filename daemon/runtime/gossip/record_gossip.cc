@@ -145,7 +145,7 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
                                    "\" is not the record that was announced")));
   }
   const absl::StatusOr<RecordBook::Answer> answer =
-      book_.Offer(*std::move(record));
+      book_.Offer(*std::move(record), RecordBook::Disk::kMay);
   if (!answer.ok()) {
     events_.Report(ports::RecordCame{
         false, from,
@@ -156,8 +156,24 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
   if (*answer != RecordBook::Answer::kTaken) {
     return pulls_.Useless(from, whole.id);
   }
+  if (!book_.not_on_disk().ok()) SaveLater();
   Announce(book_.Find(whole.id)->record, from);
   pulls_.Taken(from);
+}
+
+// A full disk keeps no order from being obeyed.
+void RecordGossip::SaveLater() {
+  if (save_timer_ != 0) return;
+  events_.Report(ports::RecordCame{
+      false, NodeId(),
+      absl::StrCat("records hold and cannot be stored, so a restart forgets "
+                   "them until a neighbour tells them again: ",
+                   book_.not_on_disk().message())});
+  save_timer_ = loop_.After(kDiskPause, [this] {
+    save_timer_ = 0;
+    book_.SaveAgain();
+    if (!book_.not_on_disk().ok()) SaveLater();
+  });
 }
 
 void RecordGossip::Announce(std::shared_ptr<const Record> record,

@@ -66,6 +66,7 @@ class RecordGossip
   // All must outlive it.
   RecordGossip(const RecordOptions& options, ports::Loop& loop, Links& links,
                ports::EventSink& events, BadMessage bad_message);
+  ~RecordGossip() override { loop_.Cancel(save_timer_); }
 
   // Reads the book; before the first link. See RecordBook::Load.
   absl::StatusOr<std::string> Load() { return book_.Load(); }
@@ -105,6 +106,8 @@ class RecordGossip
   void Refuse(const NodeId& from, const ports::RecordId& id,
               const absl::Status& why);
   void TakeWhole(const NodeId& from, RecordPulls::Whole whole);
+  // What is held is not on disk: says so, and tries again until it is.
+  void SaveLater();
   // Tells everybody but `from`.
   void Announce(std::shared_ptr<const Record> record, const NodeId& from);
   void SendAll(const NodeId& peer);
@@ -119,6 +122,7 @@ class RecordGossip
   RecordBook book_;
   RecordPulls pulls_;
   std::map<NodeId, Allowance> allowances_;  // of those that are linked
+  ports::TimerId save_timer_ = 0;
 };
 
 }  // namespace dfl::runtime
