@@ -305,8 +305,10 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   }
   ReportApplied(context, answers, options.dry_run, adoption);
   const ExitCode applied = context.Conclude(answers);
-  if (applied != kOk || !adoption.has_value()) return applied;
-  return ConcludeAdoption(context, *adoption);
+  const ExitCode adopted =
+      adoption.has_value() ? ConcludeAdoption(context, *adoption) : kOk;
+  const bool partly = applied == kTimeout && adopted == kPartlyDone;
+  return applied == kOk || partly ? adopted : applied;
 }
 
 ExitCode EditPlan(Context& context, const ApplyOptions& options,

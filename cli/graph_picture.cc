@@ -131,7 +131,7 @@ std::string Matrix(const core::PlanTopology& topology) {
   }
   std::string out;
   for (size_t i = 0; i < n; ++i) {
-    const std::string name = topology.members[i].name();
+    const std::string name = Printable(topology.members[i].name());
     absl::StrAppend(&out, name, std::string(width - name.size() + 2, ' '),
                     rows[i], "\n");
   }

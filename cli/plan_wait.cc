@@ -105,11 +105,12 @@ Look LookAt(const client::MemberTable& table, const AppliedPlan& plan) {
 Adoption WaitAdopted(Context& context, absl::Duration timeout,
                      const AppliedPlan& plan, Answers& answers) {
   const absl::Time deadline = SteadyNow() + timeout;
-  WaitForTargets(context, deadline, plan.version, timeout, answers);
+  // A target that has not adopted it in time can still name who else has not.
   client::ControlClient* daemon = nullptr;
   for (size_t i = 0; i < answers.size() && daemon == nullptr; ++i) {
     if (answers[i].result.ok()) daemon = &context.Client(i);
   }
+  WaitForTargets(context, deadline, plan.version, timeout, answers);
   if (daemon == nullptr) return {};
   std::optional<absl::Time> degraded_since;
   while (true) {

@@ -100,6 +100,7 @@ absl::Status Calls::Came(const absl::Status& status, absl::Duration took,
   if (absl::IsDeadlineExceeded(status) && took >= timeout * 0.9) {
     return absl::DeadlineExceededError(kOwnDeadline);
   }
+  if (status.ok()) let_in_ = true;
   return connection_.Refused(status);
 }
 
@@ -134,7 +135,8 @@ absl::Status Calls::Explain(const absl::Status& status) const {
       if (absl::StrContains(status.message(), "timed out")) {
         return TimedOut(options_.timeout / 2);
       }
-      return ExplainUnavailable(target_, connection_.identity(), status);
+      return ExplainUnavailable(target_, connection_.identity(), let_in_,
+                                status);
     case absl::StatusCode::kDeadlineExceeded:
       // The daemon's own text says more than gRPC's.
       if (status.message() != kOwnDeadline) return status;

@@ -8,6 +8,7 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -159,7 +160,7 @@ class Calls {
     bool left = false;
     watchdog.Await(limits.first);
     while (!left && reader->Read(&response)) {
-      came = true;
+      came = let_in_ = true;
       watchdog.MessageCame();
       left = !on_message(response);
       watchdog.Await(limits.next);
@@ -192,6 +193,8 @@ class Calls {
   const Target target_;
   const ClientOptions options_;
   Connection connection_;
+  // The daemon has answered before, so it lets us in.
+  mutable std::atomic<bool> let_in_{false};
 };
 
 }  // namespace client

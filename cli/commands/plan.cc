@@ -60,6 +60,14 @@ ExitCode Validate(Context& context, const std::string& file) {
 }
 
 // The document of a past version, as the first target that keeps it has it.
+// A file gets the document as it is; a terminal, what it can show of it.
+std::string ForPerson(Context& context, const std::string& yaml) {
+  if (!context.io().out_is_terminal) return yaml;
+  std::vector<std::string> lines = absl::StrSplit(yaml, '\n');
+  for (std::string& line : lines) line = Printable(line);
+  return absl::StrJoin(lines, "\n");
+}
+
 ExitCode ShowPast(Context& context, uint64_t version) {
   absl::Status failure;
   for (size_t i = 0; i < context.targets().size(); ++i) {
@@ -72,7 +80,7 @@ ExitCode ShowPast(Context& context, uint64_t version) {
     context.Print(Json{{"version", past->version},
                        {"run_id", past->run_id},
                        {"yaml", past->yaml}},
-                  [&] { return past->yaml; });
+                  [&] { return ForPerson(context, past->yaml); });
     return kOk;
   }
   return context.Fail(failure);

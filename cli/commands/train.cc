@@ -1,5 +1,6 @@
 // dflctl train start|pause|resume|stop: of the targets, or as an order to the
 // network: to all nodes, or to those that a name or a label selects.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/fleet_plan.h"
+#include "cli/network/selection.h"
 #include "cli/signing.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
@@ -63,18 +65,31 @@ runtime::DesiredPhase WantedOf(TrainAction action) {
   return runtime::DesiredPhase::kTraining;
 }
 
-void WarnOfStrangers(Context& context, const core::RunPlan& plan,
-                     const std::vector<std::string>& nodes) {
-  // Who takes part may follow who is there.
-  if (plan.members.empty()) return;
-  for (const std::string& node : nodes) {
-    bool member = false;
-    for (const core::MemberSpec& spec : plan.members) {
-      member = member || spec.node.name() == node;
+// An order waits for a node that is away; one that nobody knows may be a slip.
+void WarnOfStrangers(Context& context, const TrainCommand& command) {
+  const auto table =
+      AskOne<client::MemberTable>(context, [](client::ControlClient& daemon) {
+        return daemon.Members({});
+      });
+  if (!table.ok() || table->membership_off) return;
+  const auto warn = [&](const std::string& what, auto is_meant) {
+    const auto& members = table->members;
+    if (std::none_of(members.begin(), members.end(), is_meant)) {
+      context.Warn(absl::StrCat("no member that is known now ", what));
     }
-    if (!member) {
-      context.Warn(absl::StrCat(node, " is no member of the plan"));
-    }
+  };
+  for (const std::string& node : command.nodes) {
+    warn(absl::StrCat("is called ", node),
+         [&](const client::Member& member) { return member.node == node; });
+  }
+  for (const std::string& label : command.labels) {
+    const size_t at = label.find('=');
+    warn(absl::StrCat("has the label ", label),
+         [&](const client::Member& member) {
+           const auto found = member.labels.find(label.substr(0, at));
+           return found != member.labels.end() &&
+                  found->second == label.substr(at + 1);
+         });
   }
 }
 
@@ -93,7 +108,7 @@ ExitCode TrainNetwork(Context& context, TrainAction action,
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  WarnOfStrangers(context, *fleet.plan, command.nodes);
+  WarnOfStrangers(context, command);
   records::PhaseOrder order;
   order.phase = WantedOf(action);
   order.nodes = command.nodes;

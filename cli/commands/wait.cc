@@ -22,6 +22,7 @@ namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(1);
+constexpr absl::Duration kLeastLook = absl::Milliseconds(100);
 // A person is told what is still waited for, ever more seldom.
 constexpr absl::Duration kFirstNews = absl::Seconds(2);
 constexpr absl::Duration kMostBetweenNews = absl::Minutes(1);
@@ -162,7 +163,8 @@ ExitCode Wait(Context& context, const WaitCommand& command) {
     const absl::StatusOr<Look> look =
         AskOne<Look>(context, [&](client::ControlClient& daemon) {
           return LookAt(daemon, command.selection, rules,
-                        AnswerTime(context.timeout()));
+                        std::min(AnswerTime(context.timeout()),
+                                 std::max(deadline - SteadyNow(), kLeastLook)));
         });
     const absl::Duration waited = SteadyNow() - start;
     if (look.ok()) {

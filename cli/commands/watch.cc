@@ -187,7 +187,12 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
   }
   const ExitCode asked = context.ConcludeAll(ends);
   const ExitCode run = ConcludeRuns(context, ended);
-  return asked != kOk ? asked : run;
+  if (asked != kOk) return asked;
+  if (run != kOk || !command.until_finished || over.size() == count) return run;
+  context.Say(absl::StrCat("interrupted; ", count - over.size(), " of ", count,
+                           count == 1 ? " run has" : " runs have",
+                           " not ended"));
+  return kFailed;
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/records/record_content.h"
 
 namespace dfl::cli {
 namespace {
@@ -54,12 +56,12 @@ std::optional<Missing> MissingStatus(const WaitRule& rule,
 }
 
 std::optional<Missing> MissingPlan(const client::PlanDocument& plan,
-                                   const client::Member& self,
                                    const client::Member& member) {
   // Of two documents of one version the hash tells.
-  const bool other = member.plan_version == plan.version &&
-                     self.plan_version == plan.version &&
-                     member.plan_hash != self.plan_hash;
+  const bool other =
+      member.plan_version == plan.version &&
+      member.plan_hash !=
+          absl::StrFormat("%016x", records::PlanMark(plan.yaml));
   if (member.plan_version >= plan.version && !other) return std::nullopt;
   return Missing{
       member.node,
@@ -123,14 +125,11 @@ std::vector<Missing> Unmet(const WaitRule& rule, const Survey& survey,
     return {{"", absl::StrCat(survey.node, " holds no plan yet")}};
   }
   if (there.empty()) return {{"", "none of the members meant is there"}};
-  const MemberReport* self = survey.self();
-  const client::Member none;
   std::vector<Missing> missing;
   for (const MemberReport* report : there) {
     std::optional<Missing> one =
         rule.kind == WaitRule::Kind::kPlan
-            ? MissingPlan(plan, self == nullptr ? none : self->member,
-                          report->member)
+            ? MissingPlan(plan, report->member)
             : MissingStatus(rule, *report);
     if (one.has_value()) missing.push_back(*std::move(one));
   }

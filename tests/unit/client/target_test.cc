@@ -50,7 +50,7 @@ TEST(Target, SaysWhyNobodyAnswersAtASocket) {
   const absl::Status gone = absl::UnavailableError("failed to connect");
   const auto explain = [&](const std::string& name) {
     return std::string(
-        ExplainUnavailable(*ParseTarget(folder.File(name)), "", gone)
+        ExplainUnavailable(*ParseTarget(folder.File(name)), "", false, gone)
             .message());
   };
   EXPECT_THAT(explain("none.sock"), HasSubstr("there is no such socket"));
