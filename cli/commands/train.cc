@@ -14,6 +14,7 @@
 #include "cli/signing.h"
 #include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/records/record_content.h"
 
 namespace dfl::cli {
@@ -66,7 +67,13 @@ runtime::DesiredPhase WantedOf(TrainAction action) {
 }
 
 // An order waits for a node that is away; one that nobody knows may be a slip.
-void WarnOfStrangers(Context& context, const TrainCommand& command) {
+void WarnOfStrangers(Context& context, const core::RunPlan& plan,
+                     const TrainCommand& command) {
+  for (const std::string& node : command.nodes) {
+    if (!plan.members.empty() && !core::PlaceOf(plan, NodeId(node))) {
+      context.Warn(absl::StrCat(node, " is no member of the plan"));
+    }
+  }
   const auto table =
       AskOne<client::MemberTable>(context, [](client::ControlClient& daemon) {
         return daemon.Members({});
@@ -108,7 +115,7 @@ ExitCode TrainNetwork(Context& context, TrainAction action,
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
-  WarnOfStrangers(context, command);
+  WarnOfStrangers(context, *fleet.plan, command);
   records::PhaseOrder order;
   order.phase = WantedOf(action);
   order.nodes = command.nodes;
