@@ -25,6 +25,14 @@ void Outdo(ports::MemberIncarnation& incarnation) {
   incarnation.refutations = 0;
 }
 
+// Of one incarnation, and of another memory: two nodes of one name, or one that
+// has lost its state and counts its starts anew.
+bool IsTwin(const MemberUpdate& update, const Member& member) {
+  return update.state == MemberState::kAlive &&
+         member.state == MemberState::kAlive && update.facts &&
+         update.facts->memory != member.facts.memory;
+}
+
 bool InBounds(const ports::MemberIncarnation& incarnation) {
   return incarnation.starts < kMostCount &&
          incarnation.refutations < kMostCount;
@@ -76,8 +84,10 @@ uint64_t MemberTable::digest() const {
 void MemberTable::Count(const NodeId& node, const Member& member, int sign) {
   if (!member.present()) return;
   const uint64_t name = HashOf(node);
-  const uint64_t entry = Mix64(Mix64(name ^ member.incarnation.starts) +
-                               member.incarnation.refutations);
+  const uint64_t entry = Mix64(
+      Mix64(Mix64(name ^ member.incarnation.starts) +
+            member.incarnation.refutations) ^
+      member.facts.memory);
   uint64_t& bucket = buckets_[name % ports::kDigestBuckets];
   bucket = sign > 0 ? bucket + entry : bucket - entry;
   present_ += sign;
@@ -97,7 +107,9 @@ Merged MemberTable::Merge(const MemberUpdate& update, absl::Time now) {
   MemberState state = update.state;
   if (update.incarnation == member.incarnation) {
     if (state < member.state) return {Effect::kOlder};
-    if (state == member.state) {
+    if (IsTwin(update, member)) {
+      if (update.facts->memory < member.facts.memory) return {Effect::kOlder};
+    } else if (state == member.state) {
       const bool other = state == MemberState::kSuspect &&
                          update.by != member.by && !update.by.empty();
       return {other ? Effect::kConfirmed : Effect::kNone};

@@ -3,6 +3,8 @@
 //
 //   - The one with the larger incarnation. Of one incarnation: left before dead
 //     before suspect before alive.
+//   - Of two that are alive with one incarnation the one with the larger memory,
+//     so that all know the same of two nodes of one name.
 //   - A member that is thought alive is not dead because one says so: it is
 //     suspect first, and may refute that.
 //   - A member that is not known enters the table by a statement with its
@@ -13,7 +15,7 @@
 //     statement does not bring them back.
 //
 // Its digest is equal where the same members are present with the same
-// incarnations. It is kept up to date with each change, at a cost that does not
+// incarnations and memories. It is kept up to date with each change, at a cost that does not
 // grow with the table.
 //
 // Loop only; reads no clock and sends nothing.

@@ -11,6 +11,7 @@ namespace {
 
 // Between two of one name each says the other's words are wrong; no more often.
 constexpr absl::Duration kBetweenQuarrels = absl::Seconds(10);
+constexpr absl::Duration kSameQuarrel = absl::Minutes(2);
 
 }  // namespace
 
@@ -128,8 +129,16 @@ bool Membership::IsQuarrel(const ports::MemberUpdate& update) {
       update.facts->memory != facts_.memory &&
       update.incarnation >= table_.Find(options_.self)->incarnation;
   if (!other) return false;
-  if (loop_.Now() - quarrelled_ < kBetweenQuarrels) return true;
+  const absl::Duration since = loop_.Now() - quarrelled_;
+  if (since < kBetweenQuarrels) return true;
   quarrelled_ = loop_.Now();
+  // Once it may be what this node was before it lost its state.
+  if (since < kSameQuarrel) {
+    events_.Report(ports::SecurityNote{
+        true, absl::StrCat("another node of the network calls itself ",
+                           options_.self.name(),
+                           " (a cloned image? give each its own name)")});
+  }
   return false;
 }
 
