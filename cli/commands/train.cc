@@ -74,10 +74,9 @@ void WarnOfStrangers(Context& context, const core::RunPlan& plan,
       context.Warn(absl::StrCat(node, " is no member of the plan"));
     }
   }
-  const auto table =
-      AskOne<client::MemberTable>(context, [](client::ControlClient& daemon) {
-        return daemon.Members({});
-      });
+  const auto table = AskOne<client::MemberTable>(
+      context,
+      [](client::ControlClient& daemon) { return daemon.Members({}); });
   if (!table.ok() || table->membership_off) return;
   const auto warn = [&](const std::string& what, auto is_meant) {
     const auto& members = table->members;

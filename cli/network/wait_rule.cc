@@ -58,10 +58,9 @@ std::optional<Missing> MissingStatus(const WaitRule& rule,
 std::optional<Missing> MissingPlan(const client::PlanDocument& plan,
                                    const client::Member& member) {
   // Of two documents of one version the hash tells.
-  const bool other =
-      member.plan_version == plan.version &&
-      member.plan_hash !=
-          absl::StrFormat("%016x", records::PlanMark(plan.yaml));
+  const bool other = member.plan_version == plan.version &&
+                     member.plan_hash !=
+                         absl::StrFormat("%016x", records::PlanMark(plan.yaml));
   if (member.plan_version >= plan.version && !other) return std::nullopt;
   return Missing{
       member.node,
@@ -127,10 +126,9 @@ std::vector<Missing> Unmet(const WaitRule& rule, const Survey& survey,
   if (there.empty()) return {{"", "none of the members meant is there"}};
   std::vector<Missing> missing;
   for (const MemberReport* report : there) {
-    std::optional<Missing> one =
-        rule.kind == WaitRule::Kind::kPlan
-            ? MissingPlan(plan, report->member)
-            : MissingStatus(rule, *report);
+    std::optional<Missing> one = rule.kind == WaitRule::Kind::kPlan
+                                     ? MissingPlan(plan, report->member)
+                                     : MissingStatus(rule, *report);
     if (one.has_value()) missing.push_back(*std::move(one));
   }
   return missing;

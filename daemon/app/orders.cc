@@ -34,6 +34,7 @@ Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
     : options_(std::move(options)),
       security_(security),
       loop_(loop),
+      events_(events),
       signed_(security == nullptr
                   ? nullptr
                   : std::make_unique<SignedRecordCodec>(
@@ -122,11 +123,11 @@ void Orders::Tick(const runtime::NodeStatus& status, const absl::Status& view) {
   }
   const size_t members = membership_->members().size();
   if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
-  membership_->SetFacts(
-      own_facts_.Tell(membership_->facts(),
-                      OwnFacts::Now{status, labels_, phase_orders_.drain(),
-                                    plan_fault.empty() ? view_fault : plan_fault,
-                                    keeper_->known()}));
+  membership_->SetFacts(own_facts_.Tell(
+      membership_->facts(),
+      OwnFacts::Now{status, labels_, phase_orders_.drain(),
+                    plan_fault.empty() ? view_fault : plan_fault,
+                    keeper_->known()}));
 }
 
 // Orders that control brings.

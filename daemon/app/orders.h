@@ -127,6 +127,7 @@ class Orders final : public runtime::RecordListener {
   const OrdersOptions options_;
   Security* const security_;
   EventLoop& loop_;
+  ports::EventSink& events_;
   // One of the two.
   const std::unique_ptr<records::SignedRecordCodec> signed_;
   const std::unique_ptr<records::UnsignedRecordCodec> unsigned_;

@@ -518,8 +518,8 @@ PlanKey Deadline() {
   return Section(
       "deadline",
       {Duration(
-          "exchange", [](RunPlan& p) -> auto& { return p.deadline.exchange; },
-          Written::kAlways),
+           "exchange", [](RunPlan& p) -> auto& { return p.deadline.exchange; },
+           Written::kAlways),
        Duration(
            "floor", [](RunPlan& p) -> auto& { return p.deadline.floor; },
            Written::kUnlessDefault),

@@ -29,9 +29,9 @@ inline absl::Duration PatienceWith(const RunInForce& run, const Links& links,
   for (const core::Neighbour& neighbour : run.node().neighbours) {
     link = std::max(link, links.TimeOver(neighbour.node));
   }
-  const absl::Duration one = std::clamp(
-      spec.exchange + link, std::min(spec.floor, spec.Ceiling()),
-      spec.Ceiling());
+  const absl::Duration one =
+      std::clamp(spec.exchange + link, std::min(spec.floor, spec.Ceiling()),
+                 spec.Ceiling());
   return one * absl::FDivDuration(deadline, spec.exchange);
 }
 

@@ -414,10 +414,10 @@ absl::Status CheckEvaluationAndStop(const RunPlan& plan,
   }
   if (plan.deadline.floor < absl::ZeroDuration() ||
       plan.deadline.floor > plan.deadline.Ceiling()) {
-    return Bad("deadline.floor", absl::FormatDuration(plan.deadline.floor),
-               absl::StrCat("a duration of at most the ceiling (",
-                            absl::FormatDuration(plan.deadline.Ceiling()),
-                            ")"));
+    return Bad(
+        "deadline.floor", absl::FormatDuration(plan.deadline.floor),
+        absl::StrCat("a duration of at most the ceiling (",
+                     absl::FormatDuration(plan.deadline.Ceiling()), ")"));
   }
   return absl::OkStatus();
 }

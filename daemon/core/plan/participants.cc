@@ -92,12 +92,13 @@ void WarnOfIdleInSet(const RunPlan& plan, absl::Span<const MemberSpec> present,
     if (named && !MayTakePart(there, mixes)) idle.push_back(there.node.name());
   }
   if (idle.empty()) return;
-  warnings.push_back(absl::StrCat(
-      "participants.fixed: ", NamesText(idle), idle.size() == 1 ? " says" : " say",
-      " that ", idle.size() == 1 ? "it does" : "they do",
-      " not train (participation:), and ", plan.algorithm.name,
-      " has no use for a node without data: leave ",
-      idle.size() == 1 ? "it" : "them", " out of the set"));
+  warnings.push_back(
+      absl::StrCat("participants.fixed: ", NamesText(idle),
+                   idle.size() == 1 ? " says" : " say", " that ",
+                   idle.size() == 1 ? "it does" : "they do",
+                   " not train (participation:), and ", plan.algorithm.name,
+                   " has no use for a node without data: leave ",
+                   idle.size() == 1 ? "it" : "them", " out of the set"));
 }
 
 void WarnOfSelectors(const RunPlan& plan, absl::Span<const MemberSpec> present,

@@ -145,8 +145,7 @@ RecordBook::Answer RecordBook::Insert(Held held, std::vector<Held>& current,
   return Answer::kTaken;
 }
 
-absl::StatusOr<RecordBook::Answer> RecordBook::Offer(Record record,
-                                                     Disk disk) {
+absl::StatusOr<RecordBook::Answer> RecordBook::Offer(Record record, Disk disk) {
   if (Find(record.id) != nullptr) return Answer::kUnchanged;
   std::vector<Held> current = current_;
   std::vector<PastRecord> history = history_;

@@ -49,7 +49,8 @@ bool Dialler::Claim(const std::string& owner, const std::string& name,
   // One that waits for its first dial may come earlier, and one that was not to
   // be dialled as its node is linked may be dialled now.
   if (is_new ||
-      (added && node.empty() && address.failures == 0 && !address.answered) || (address.failures == 0 && HoldOf(address) < before)) {
+      (added && node.empty() && address.failures == 0 && !address.answered) ||
+      (address.failures == 0 && HoldOf(address) < before)) {
     DialIn(name, HoldOf(address));
   }
   return added;
@@ -73,8 +74,9 @@ std::optional<Dialler::Released> Dialler::Release(const std::string& owner,
 bool Dialler::Satisfied(const Address& address) const {
   return !address.node.empty() && is_up_(address.node) &&
          (address.answered ||
-          std::all_of(address.claims.begin(), address.claims.end(),
-                      [](const auto& claim) { return claim.second.names_node; }));
+          std::all_of(
+              address.claims.begin(), address.claims.end(),
+              [](const auto& claim) { return claim.second.names_node; }));
 }
 
 void Dialler::DialIn(const std::string& name, absl::Duration delay) {

@@ -84,10 +84,9 @@ uint64_t MemberTable::digest() const {
 void MemberTable::Count(const NodeId& node, const Member& member, int sign) {
   if (!member.present()) return;
   const uint64_t name = HashOf(node);
-  const uint64_t entry = Mix64(
-      Mix64(Mix64(name ^ member.incarnation.starts) +
-            member.incarnation.refutations) ^
-      member.facts.memory);
+  const uint64_t entry = Mix64(Mix64(Mix64(name ^ member.incarnation.starts) +
+                                     member.incarnation.refutations) ^
+                               member.facts.memory);
   uint64_t& bucket = buckets_[name % ports::kDigestBuckets];
   bucket = sign > 0 ? bucket + entry : bucket - entry;
   present_ += sign;
