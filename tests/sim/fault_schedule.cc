@@ -335,6 +335,7 @@ std::string ScenarioText(const CampaignNetwork& network,
       network.membership.empty()
           ? ""
           : absl::StrCat("  membership: ", network.membership, "\n"),
+      network.plans_by_gossip ? "  plans: gossip\n" : "",
       "  problem: {kind: ", network.problem,
       network.problem == "softmax"
           ? absl::StrCat(", classes: ", network.classes)
