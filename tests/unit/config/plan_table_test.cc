@@ -92,6 +92,8 @@ stop:
   accuracy_above: 0.875
 deadline:
   exchange: 4s
+  floor: 1s
+  ceiling: 9s
 nodes:
   a: {knobs: {nu: 0.25}}
 )";

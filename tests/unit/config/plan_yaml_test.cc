@@ -165,6 +165,22 @@ TEST(PlanYaml, ReadsAndWritesTheFormatOfMass) {
   EXPECT_EQ(WritePlan(exact).find("mass"), std::string::npos);
 }
 
+// The same of the bounds of the deadline.
+TEST(PlanYaml, ReadsAndWritesTheBoundsOfTheDeadline) {
+  const core::RunPlan plan = MustParse(
+      "members: [a]\ndeadline: {exchange: 500ms, floor: 200ms, ceiling: 3s}\n");
+  EXPECT_EQ(plan.deadline.floor, absl::Milliseconds(200));
+  EXPECT_EQ(plan.deadline.ceiling, absl::Seconds(3));
+  const std::string text = WritePlan(plan);
+  EXPECT_THAT(text, HasSubstr("deadline:\n  exchange: 500ms\n"
+                              "  floor: 200ms\n  ceiling: 3s\n"));
+  EXPECT_EQ(WritePlan(MustParse(text)), text);
+  const std::string plain = WritePlan(MustParse("members: [a]\n"));
+  EXPECT_THAT(plain, HasSubstr("deadline:\n  exchange: 2s\n"));
+  EXPECT_EQ(plain.find("floor"), std::string::npos);
+  EXPECT_EQ(plain.find("ceiling"), std::string::npos);
+}
+
 // What is written is checked, and not changed.
 TEST(PlanYaml, CoordinatesAreByDefaultWhatTheAlgorithmTakes) {
   for (const auto& [text, coordinates] :
@@ -341,6 +357,10 @@ TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
                {"plan.yaml:3: stop.time: found \"2\"; allowed: a duration"}},
           Case{"members: [a]\ndeadline: {exchange: -1s}\n",
                {"plan.yaml:2: deadline.exchange: "}},
+          Case{"members: [a]\ndeadline:\n  exchange: 2s\n  ceiling: 1s\n",
+               {"plan.yaml:4: deadline.ceiling: 1s", "at least"}},
+          Case{"members: [a]\ndeadline:\n  floor: 11s\n",
+               {"plan.yaml:3: deadline.floor: 11s", "at most"}},
           Case{"members: [a]\nseed: -1\n",
                {"plan.yaml:2: seed: found \"-1\"; allowed: an integer from "
                 "0"}},

@@ -109,6 +109,41 @@ TEST(Participants, AFixedSetStaysAndLearnsOfItsMembers) {
   EXPECT_EQ(plan.members[1].rows, 7);
 }
 
+TEST(Participants, OneOfAFixedSetThatDoesNotTrainIsTakenAsThat) {
+  RunPlan plan = PlanOf(Kind::kFixed);
+  plan.algorithm.name = "decefl";
+  plan.topology.kind = "complete";
+  plan.members = {
+      {NodeId("anna"), 0}, {NodeId("eye"), 7}, {NodeId("relay"), 0}};
+  const std::vector<MemberSpec> present = {
+      There("anna"), There("eye", Participation::kObserve),
+      There("relay", Participation::kMix)};
+  ResolveParticipants(plan, present);
+  EXPECT_THAT(Names(plan), ElementsAre("anna", "eye", "relay"));
+  EXPECT_EQ(plan.members[0].rows, 10);
+  EXPECT_EQ(plan.members[1].participation, Participation::kObserve);
+  EXPECT_EQ(plan.members[1].rows, 0);
+  EXPECT_EQ(plan.members[2].participation, Participation::kMix);
+  EXPECT_EQ(plan.members[2].rows, 0);
+  for (const char* name : {"anna", "eye", "relay"}) {
+    const auto derived = CheckAndDerive(plan, NodeId(name));
+    ASSERT_TRUE(derived.ok()) << derived.status();
+    EXPECT_EQ(derived->node.trains, name == std::string("anna")) << name;
+  }
+  auto checked = CheckPlan(plan);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_THAT(ViewWarnings(*checked, present),
+              ElementsAre(AllOf(HasSubstr("participants.fixed: eye says"),
+                                HasSubstr("decefl has no use"))));
+  // No node without data is of use here.
+  plan.algorithm.name = "push-pull";
+  checked = CheckPlan(plan);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_THAT(ViewWarnings(*checked, present),
+              ElementsAre(AllOf(HasSubstr("participants.fixed: eye, relay say"),
+                                HasSubstr("push-pull has no use"))));
+}
+
 TEST(Participants, WithoutMembersAPlanIsCheckedAsFarAsThatGoes) {
   const RunPlan plan = PlanOf(Kind::kAll);
   const absl::StatusOr<CheckedPlan> checked = CheckPlan(plan);

@@ -319,7 +319,28 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"deadline.exchange: inf", "finite duration > 0",
                 [](RunPlan& p) {
                   p.deadline.exchange = absl::InfiniteDuration();
-                }}));
+                }},
+        BadPlan{"deadline.ceiling: 1s", "at least deadline.exchange (2s)",
+                [](RunPlan& p) { p.deadline.ceiling = absl::Seconds(1); }},
+        BadPlan{"deadline.floor: 11s", "at most the ceiling (10s)",
+                [](RunPlan& p) { p.deadline.floor = absl::Seconds(11); }},
+        BadPlan{"deadline.floor: 4s", "at most the ceiling (3s)",
+                [](RunPlan& p) {
+                  p.deadline.floor = absl::Seconds(4);
+                  p.deadline.ceiling = absl::Seconds(3);
+                }},
+        BadPlan{"deadline.floor: -1s", "at most the ceiling (10s)",
+                [](RunPlan& p) { p.deadline.floor = -absl::Seconds(1); }}));
+
+TEST(ValidatePlan, TakesADeadlineThatItsBoundsLeaveNoRoom) {
+  RunPlan plan = GoodPlan();
+  EXPECT_EQ(plan.deadline.Ceiling(), 5 * plan.deadline.exchange);
+  plan.deadline.floor = plan.deadline.Ceiling();
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.deadline.floor = plan.deadline.ceiling = plan.deadline.exchange;
+  EXPECT_EQ(plan.deadline.Ceiling(), plan.deadline.exchange);
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+}
 
 // Every algorithm that exchanges with everyone.
 TEST(ValidatePlan, RefusesOtherGraphsAndWeightsWhereAllMeetAll) {

@@ -189,6 +189,44 @@ TEST_F(Table, AbsurdIncarnationsAreRefused) {
   EXPECT_EQ(table_.Find(kSelf)->incarnation, (MemberIncarnation{3, 0}));
 }
 
+// A forged one could bring a name close to a count that cannot be outdone.
+TEST_F(Table, StatementsThatAreFarAheadAreIgnored) {
+  const uint64_t most = uint64_t{1} << 20;
+  EXPECT_EQ(Merge(Update(kBox, {most + 1, 0}, MemberState::kAlive)),
+            Effect::kNone);
+  EXPECT_EQ(table_.Find(kBox), nullptr);
+  EXPECT_EQ(Merge(Update(kBox, {most, 0}, MemberState::kAlive)),
+            Effect::kChanged);
+  for (const MemberState state : {MemberState::kAlive, MemberState::kSuspect,
+                                  MemberState::kDead, MemberState::kLeft}) {
+    EXPECT_EQ(Merge(Update(kBox, {2 * most + 1, 0}, state, "liar")),
+              Effect::kNone);
+    EXPECT_EQ(table_.Find(kBox)->incarnation, (MemberIncarnation{most, 0}));
+    EXPECT_EQ(StateOf(kBox), MemberState::kAlive);
+  }
+  EXPECT_EQ(Merge(Update(kBox, {2 * most, 0}, MemberState::kAlive)),
+            Effect::kChanged);
+  EXPECT_EQ(table_.Find(kBox)->incarnation, (MemberIncarnation{2 * most, 0}));
+}
+
+TEST_F(Table, AForgedCountOfRefutationsIsRefutedByOneMoreStart) {
+  const MemberUpdate forged = Update(kSelf, {3, (uint64_t{1} << 53) - 1},
+                                     MemberState::kSuspect, "liar");
+  MemberTable other(kBox, 1, FactsOf(5), kNow);
+  other.Merge(table_.StatementOn(kSelf), kNow);
+  EXPECT_EQ(other.Merge(forged, kNow).effect, Effect::kChanged);
+  EXPECT_EQ(other.Find(kSelf)->state, MemberState::kSuspect);
+  EXPECT_EQ(Merge(forged), Effect::kRefuted);
+  EXPECT_EQ(table_.Find(kSelf)->incarnation, (MemberIncarnation{4, 0}));
+  EXPECT_EQ(other.Merge(table_.StatementOn(kSelf), kNow).effect,
+            Effect::kChanged);
+  EXPECT_EQ(other.Find(kSelf)->state, MemberState::kAlive);
+  EXPECT_EQ(other.digest(), [&] {
+    Merge(other.StatementOn(kBox));
+    return table_.digest();
+  }());
+}
+
 TEST_F(Table, IsBounded) {
   for (size_t i = 0; i < kMostMembers + 10; ++i) {
     Merge(Update(NodeId(absl::StrCat("m", i)), {1, 0}, MemberState::kAlive));

@@ -352,6 +352,25 @@ TEST_F(HostileMembership, OneWhoLivesIsNotDeadByOneWord) {
             (MemberIncarnation{1, 10}));
 }
 
+// Its end of the link may be gone, and nobody would notice.
+TEST_F(HostileMembership, ASilentLinkOfOneThatIsThoughtDeadIsClosed) {
+  Send(FrameOf(Update("liar", {1, 0}, MemberState::kAlive)));
+  ASSERT_TRUE(net_.Within(absl::Seconds(14), [this] {
+    const Member* member = net_.node("n0000").Find("liar");
+    return member != nullptr && member->state == MemberState::kDead;
+  }));
+  ASSERT_TRUE(liar_.linked());
+  liar_.Forget();
+  EXPECT_TRUE(
+      net_.Within(absl::Seconds(20), [this] { return !liar_.linked(); }));
+  int64_t beats = 0;
+  for (const ports::ProbeFrame& probe : liar_.Heard<ports::ProbeFrame>()) {
+    if ((probe.number & Heartbeats::kNumberBit) != 0) ++beats;
+  }
+  EXPECT_GE(beats, 1);
+  EXPECT_EQ(net_.node("n0000").Find("liar")->state, MemberState::kDead);
+}
+
 TEST_F(HostileMembership, AQuarrelOfTwoOfOneNameIsBounded) {
   const int64_t before = net_.network().sent().frames;
   for (uint64_t i = 0; i < 2000; ++i) {

@@ -61,6 +61,33 @@ TEST_F(LineTest, AProbeIsPassedOnAndItsOriginHasAReceiptAndAnAck) {
   EXPECT_EQ(b.routes.counts().passed_on, 2);
 }
 
+// The direct link of the two is in doubt: the probe did not come over it.
+TEST_F(LineTest, AnAckGoesTheWayOfItsProbeThoughItsTargetIsLinked) {
+  PathNode a(network_, "a");
+  PathNode b(network_, "b");
+  PathNode c(network_, "c");
+  Connect(a, b, c);
+  ASSERT_TRUE(a.links.AddAddress("c:1").ok());
+  RunFor(absl::Milliseconds(500));
+  ASSERT_TRUE(a.IsLinked("c"));
+  ASSERT_TRUE(a.routes.SendVia(b.id, Probe(a, c, 5)).ok());
+  RunFor(absl::Milliseconds(500));
+  ASSERT_EQ(a.acks.size(), 2U);
+  EXPECT_TRUE(a.acks[0].receipt);
+  EXPECT_EQ(a.acks[1].route.origin, c.id);
+  EXPECT_EQ(a.acks[1].route.hops, 1);
+  EXPECT_EQ(b.routes.counts().passed_on, 2);
+  // Who brought it is not linked any more: straight to its target.
+  ports::ProbeAckFrame ack;
+  ack.route = {.origin = c.id, .target = a.id};
+  ack.number = 6;
+  ASSERT_TRUE(c.routes.SendBack(NodeId("gone"), ack).ok());
+  RunFor(absl::Milliseconds(500));
+  ASSERT_EQ(a.acks.size(), 3U);
+  EXPECT_EQ(a.acks[2].number, 6U);
+  EXPECT_EQ(a.acks[2].route.hops, 0);
+}
+
 TEST_F(LineTest, WithoutAWayItEndsAndDoesNotComeBack) {
   PathNode a(network_, "a");
   PathNode b(network_, "b");

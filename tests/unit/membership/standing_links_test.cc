@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/unit/membership/path_node.h"
 
@@ -179,6 +180,79 @@ TEST_F(StandingLinksTest, AMemberThatLeftIsNotTried) {
   a.Set(NodeId("b"), left);
   RunFor(absl::Minutes(10));
   EXPECT_TRUE(a.failed.empty());
+}
+
+TEST_F(StandingLinksTest, ADeadMemberThatIsForgottenIsStillTried) {
+  PathNode a(network_, "a");
+  a.Set(a.id, PathNetwork::MemberOf(a));
+  Member dead = MemberAt("b:1");
+  dead.state = ports::MemberState::kDead;
+  a.Set(NodeId("b"), dead);
+  a.Forget(NodeId("b"));
+  // One that died and has said goodbye since is not, nor one that did not die.
+  Member gone = MemberAt("c:1");
+  gone.state = ports::MemberState::kDead;
+  a.Set(NodeId("c"), gone);
+  gone.state = ports::MemberState::kLeft;
+  a.Set(NodeId("c"), gone);
+  a.Forget(NodeId("c"));
+  a.Set(NodeId("d"), MemberAt("d:1"));
+  a.Forget(NodeId("d"));
+  RunFor(absl::Minutes(1));
+  EXPECT_GE(a.failed.size(), 3U);
+  for (const auto& [when, address] : a.failed) EXPECT_EQ(address, "b:1");
+  // One that is back is found.
+  PathNode b(network_, "b");
+  ASSERT_TRUE(
+      scheduler_.RunUntil([&] { return a.IsLinked("b"); }, absl::Minutes(10)));
+  const auto& claims = a.links.addresses().at("b:1").claims;
+  EXPECT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims.count("members thought dead"), 1U);
+}
+
+TEST_F(StandingLinksTest, OfForgottenMembersTheLastAreTried) {
+  PathNodeOptions options;
+  options.standing.tried_at_once = 1000;
+  PathNode a(network_, "a", options);
+  a.Set(a.id, PathNetwork::MemberOf(a));
+  constexpr size_t kTooMany = 6;
+  for (size_t i = 0; i < StandingLinks::kMostLost + kTooMany; ++i) {
+    const std::string name = absl::StrCat("m", i);
+    Member dead = MemberAt(name + ":1");
+    dead.state = ports::MemberState::kDead;
+    a.Set(NodeId(name), dead);
+    a.Forget(NodeId(name));
+    RunFor(absl::Milliseconds(1));
+  }
+  RunFor(absl::Minutes(10));
+  std::set<std::string> tried;
+  for (const auto& [when, address] : a.failed) tried.insert(address);
+  EXPECT_EQ(tried.size(), StandingLinks::kMostLost);
+  for (size_t i = 0; i < kTooMany; ++i) {
+    EXPECT_EQ(tried.count(absl::StrCat("m", i, ":1")), 0U) << i;
+  }
+}
+
+// It may say any address, such as one where somebody else would answer.
+TEST_F(StandingLinksTest, ACandidateIsDialledThoughALinkedPeerSaysItIsThere) {
+  PathNode a(network_, "a");
+  PathNode b(network_, "b", {.address = "seed:1"});
+  a.Set(a.id, PathNetwork::MemberOf(a));
+  a.Set(b.id, MemberAt("elsewhere:1"));
+  a.standing.SetCandidates("file", {"seed:1"});
+  ASSERT_TRUE(b.links.AddAddress("a:1").ok());
+  RunFor(absl::Milliseconds(100));
+  ASSERT_TRUE(a.IsLinked("b"));
+  ASSERT_FALSE(a.Link("b").dialled_by_us);
+  ASSERT_EQ(a.Link("b").address, "seed:1");
+  RunFor(absl::Seconds(1));
+  EXPECT_TRUE(a.Link("b").dialled_by_us);
+  EXPECT_EQ(a.ups.size(), 2U);
+  // A member has answered there, so that is done.
+  RunFor(absl::Seconds(20));
+  EXPECT_EQ(a.links.addresses().count("seed:1"), 0U);
+  EXPECT_TRUE(a.IsLinked("b"));
+  EXPECT_EQ(a.ups.size(), 2U);
 }
 
 TEST_F(StandingLinksTest, OnceStoppedNothingIsDialled) {

@@ -487,6 +487,32 @@ TEST_F(LinksTest, AClaimMayWaitForTheOtherEndToDial) {
   EXPECT_TRUE(c.links.IsUp(NodeId("a")));
 }
 
+// Of two claims one says that the linked b answers there. The other wants
+// whoever does, who is c.
+TEST_F(LinksTest, WhoeverAnswersIsDialledThoughALinkedNodeIsThoughtToBeThere) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  LinkEnd c(network_, "c");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.IsUp(NodeId("b")));
+  a.links.Claim("membership", "c:1", NodeId("b"));
+  scheduler_.RunFor(absl::Seconds(30));
+  EXPECT_FALSE(a.links.IsUp(NodeId("c")));
+  a.links.Claim("discovery", "c:1", NodeId(), absl::Seconds(1));
+  scheduler_.RunFor(absl::Seconds(2));
+  ASSERT_TRUE(a.links.IsUp(NodeId("c")));
+  // Who answers there is linked now, and nobody is dialled again: not for a
+  // claim that would be in more of a hurry either.
+  a.links.Release("membership", "c:1");
+  ASSERT_TRUE(a.links.AddAddress("c:1").ok());
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_EQ(c.ups.size(), 1U);
+  EXPECT_TRUE(c.downs.empty());
+  EXPECT_EQ(b.ups.size(), 1U);
+  EXPECT_EQ(a.transport.link_count(), 2);
+}
+
 TEST_F(LinksTest, ALinkThatIsDroppedIsDialledAgainWhileItIsClaimed) {
   LinkEnd a(network_, "a");
   LinkEnd b(network_, "b");
@@ -526,6 +552,49 @@ TEST(LinkTimes, ADeadlineFollowsTheTimesBetweenItsBounds) {
   EXPECT_GT(missed.Deadline(bounds), absl::Seconds(2));
   for (int i = 0; i < 200; ++i) missed.Note(absl::Seconds(100));
   EXPECT_EQ(missed.Deadline(bounds), bounds.ceiling);
+}
+
+TEST(LinkTimes, UntilOneHasComeEachThatWasMissedMakesTheDeadlineLonger) {
+  const DeadlineBounds bounds{.usual = absl::Seconds(2),
+                              .floor = absl::Milliseconds(100),
+                              .ceiling = absl::Seconds(10)};
+  LinkTimes times;
+  for (const int64_t seconds : {4, 8, 10, 10}) {
+    times.NoteMissed(times.Deadline(bounds));
+    EXPECT_EQ(times.Deadline(bounds), absl::Seconds(seconds));
+  }
+  EXPECT_EQ(times.Expected(), absl::ZeroDuration());  // nothing is known
+  // One that was given a short time makes it no shorter.
+  times.NoteMissed(absl::Milliseconds(1));
+  EXPECT_EQ(times.Deadline(bounds), bounds.ceiling);
+  // The first that comes says how long they take.
+  times.Note(absl::Seconds(1));
+  EXPECT_EQ(times.Expected(), absl::Seconds(3));  // 1 + 4 / 2
+  EXPECT_EQ(times.Deadline(bounds), absl::Seconds(3));
+}
+
+TEST_F(LinksTest, TheTimeOverALinkIsThatOfAnAnswerAndOfATransfer) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  const NodeId peer("b");
+  a.links.NoteTransfer(peer, absl::Seconds(1));  // it is not known yet
+  EXPECT_EQ(a.links.TimeOver(peer), absl::ZeroDuration());
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.IsUp(peer));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::ZeroDuration());
+  a.links.NoteTransfer(peer, absl::Seconds(2));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(6));  // 2 + 4 * 1
+  a.links.NoteAnswer(peer, absl::Seconds(1));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(9));  // and 1 + 4 / 2
+  // Of a peer that is not linked nothing is to be waited for.
+  network_.Cut("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::ZeroDuration());
+  network_.Heal("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(30));
+  ASSERT_TRUE(a.links.IsUp(peer));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(9));
 }
 
 TEST_F(LinksTest, APeersTimesOutliveItsLinks) {

@@ -256,6 +256,41 @@ TEST(PlanFollower, WhatCannotBeHadLeavesThePlanAsItIs) {
   EXPECT_TRUE(cluster.follower(0).problem().ok());
 }
 
+TEST(PlanFollower, TheProblemIsOverWhenTheMembersAreThoseThatTheNodeHas) {
+  ClusterOptions options = Gossiping(3);
+  options.facts = [](int64_t i) {
+    ports::MemberFacts facts;
+    facts.rows = i == 2 ? 0 : 100;
+    if (i == 2) facts.participation = core::Participation::kObserve;
+    return facts;
+  };
+  SimCluster cluster(options);
+  for (int64_t i = 0; i < 2; ++i) {
+    const absl::Status set = cluster.SetPlan(
+        i, PlanForAll(cluster, "decefl", {{"sample_weighting", true}}));
+    ASSERT_TRUE(set.ok()) << set;
+    ASSERT_TRUE(cluster.node(i).Start().ok());
+  }
+  ASSERT_TRUE(
+      cluster.RunUntil([&] { return MembersOf(cluster, 0).size() == 2; },
+                       absl::Seconds(5)));
+  const auto say = [&](core::Participation participation) {
+    ports::MemberFacts facts = cluster.membership(2).facts();
+    facts.participation = participation;
+    cluster.membership(2).SetFacts(facts);
+    cluster.RunFor(absl::Seconds(3));
+  };
+  // It wants to train, and does not say its rows; and thinks better of it.
+  for (int i = 0; i < 2; ++i) {
+    say(core::Participation::kTrain);
+    EXPECT_FALSE(cluster.follower(0).problem().ok()) << i;
+    say(core::Participation::kObserve);
+    EXPECT_TRUE(cluster.follower(0).problem().ok())
+        << cluster.follower(0).problem();
+    EXPECT_THAT(MembersOf(cluster, 0), ElementsAre("n0", "n1"));
+  }
+}
+
 // Without membership a plan for all is one for the node itself.
 TEST(PlanFollower, WithoutMembershipANodeKnowsItselfAlone) {
   ClusterOptions options;
