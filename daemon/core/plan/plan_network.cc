@@ -17,7 +17,7 @@ namespace dfl::core {
 bool RowsKnown(const RunPlan& plan) {
   return std::all_of(
       plan.members.begin(), plan.members.end(), [](const MemberSpec& member) {
-        return member.rows > 0 || member.participation == Participation::kMix;
+        return member.rows > 0 || member.participation != Participation::kTrain;
       });
 }
 

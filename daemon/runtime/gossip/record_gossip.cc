@@ -169,11 +169,14 @@ void RecordGossip::SaveLater() {
       absl::StrCat("records hold and cannot be stored, so a restart forgets "
                    "them until a neighbour tells them again: ",
                    book_.not_on_disk().message())});
-  save_timer_ = loop_.After(kDiskPause, [this] {
-    save_timer_ = 0;
-    book_.SaveAgain();
-    if (!book_.not_on_disk().ok()) SaveLater();
-  });
+  save_timer_ = loop_.After(kDiskPause, [this] { SaveAgain(); });
+}
+
+void RecordGossip::SaveAgain() {
+  book_.SaveAgain();
+  save_timer_ = book_.not_on_disk().ok()
+                    ? 0
+                    : loop_.After(kDiskPause, [this] { SaveAgain(); });
 }
 
 void RecordGossip::Announce(std::shared_ptr<const Record> record,

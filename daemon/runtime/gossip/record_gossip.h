@@ -108,6 +108,7 @@ class RecordGossip
   void TakeWhole(const NodeId& from, RecordPulls::Whole whole);
   // What is held is not on disk: says so, and tries again until it is.
   void SaveLater();
+  void SaveAgain();
   // Tells everybody but `from`.
   void Announce(std::shared_ptr<const Record> record, const NodeId& from);
   void SendAll(const NodeId& peer);

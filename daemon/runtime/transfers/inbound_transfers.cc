@@ -46,13 +46,13 @@ struct InboundTransfers::Transfer {
   absl::Time noted_at;
   ports::TimerId timer = 0;  // it ends then, unless something happens
 
-  bool interrupted = false;  // by a lost link
+  bool timed = true;  // neither at once nor interrupted by a lost link
 
   // How long all of it takes from its announcement, going by what is here;
   // nullopt: that cannot be told.
   std::optional<absl::Duration> Whole(absl::Time now) const {
     const int64_t here = assembler->received();
-    if (here == 0 || interrupted) return std::nullopt;
+    if (here == 0 || !timed) return std::nullopt;
     return (now - announced) *
            (static_cast<double>(assembler->header().body_bytes()) /
             static_cast<double>(here));
@@ -175,6 +175,7 @@ void InboundTransfers::Open(const Key& key, TransferBegin begin,
     return;
   }
   transfer->trip = absl::ZeroDuration();  // the sender has counted it
+  transfer->timed = false;
   Append(transfers_.emplace(key, std::move(transfer)).first, 0, begin.body);
 }
 
@@ -369,7 +370,7 @@ void InboundTransfers::OnPeerUp(const NodeId& peer, bool restarted) {
 void InboundTransfers::OnPeerDown(const NodeId& peer) {
   for (const auto& [key, transfer] : transfers_) {
     if (key.first != peer || transfer->checking) continue;
-    transfer->interrupted = true;
+    transfer->timed = false;
     loop_.Cancel(transfer->timer);
     transfer->timer = loop_.After(options_.resume_within, [this, key = key] {
       Lose(key, "the link did not come back");
