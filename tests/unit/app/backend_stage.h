@@ -18,6 +18,7 @@
 #include "daemon/app/control_backend.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/simports/analytic_learner.h"
 #include "daemon/simports/sim_files.h"
@@ -170,11 +171,13 @@ class BackendStage {
   // and takes records where `insecure_records` says so.
   // Its records have a disk of their own, for the loop writes them and another
   // thread writes all else.
+  // `gossips`: membership is on, and plans follow the members that SayMember
+  // brings.
   BackendStage(ports::Files& disk, FakeLearners& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
                simports::SimFiles* records_disk = nullptr,
-               bool insecure_records = false)
+               bool insecure_records = false, bool gossips = false)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(log_),
@@ -199,13 +202,22 @@ class BackendStage {
       records = {&orders_->judge(), records_disk, orders_.get()};
       options.orders = orders_.get();
     }
+    runtime::MembershipOptions membership;
+    membership.enabled = gossips;
+    membership.self = node.self;
+    if (gossips) membership.facts.rows = 150;
     loop_.RunAndWait([&] {
-      node_ = std::make_unique<runtime::LinkedNode>(node, loop_, transport_,
-                                                    worker_, events_, records);
+      node_ = std::make_unique<runtime::LinkedNode>(
+          node, loop_, transport_, worker_, events_, records, membership);
       if (orders_ != nullptr) {
         EXPECT_TRUE(orders_->Load(node_->records(), node_->membership()).ok());
       }
+      if (gossips) {
+        follower_ = std::make_unique<runtime::PlanFollower>(
+            node.self, loop_, worker_, node_->membership(), node_->node());
+      }
     });
+    options.follower = follower_.get();
     options.membership = &node_->membership();
     backend_ = std::make_unique<ControlBackend>(
         std::move(options), loop_, node_->node(), learners, std::move(keeper),
@@ -213,7 +225,10 @@ class BackendStage {
   }
   ~BackendStage() {
     backend_.reset();
-    loop_.RunAndWait([&] { node_.reset(); });
+    loop_.RunAndWait([&] {
+      follower_.reset();
+      node_.reset();
+    });
     worker_.Stop();
     loop_.Stop();
   }
@@ -222,6 +237,28 @@ class BackendStage {
   // It goes before the node does.
   void EndBackend() { backend_.reset(); }
   Security& security() { return *security_; }
+  // Another node says so of itself, for the `statement`-th time.
+  void SayMember(const std::string& name, int64_t rows,
+                 uint64_t statement = 1) {
+    ports::MemberUpdate update;
+    update.node = NodeId(name);
+    update.incarnation = {1, statement};
+    update.facts.emplace();
+    update.facts->rows = rows;
+    update.facts->condition = ports::Condition::kWell;
+    loop_.RunAndWait([&] {
+      node_->membership().OnFrame(update.node, ports::MembersFrame{{update}});
+    });
+  }
+  // What it tells all members while its graph follows them as `view` says.
+  ports::MemberFacts FactsWhile(const absl::Status& view) {
+    ports::MemberFacts facts;
+    loop_.RunAndWait([&] {
+      orders_->Tick(node_->node().Status(), view);
+      facts = node_->membership().facts();
+    });
+    return facts;
+  }
   // What it tells all members.
   ports::MemberFacts Facts() {
     ports::MemberFacts facts;
@@ -312,6 +349,7 @@ class BackendStage {
   std::unique_ptr<Security> security_;
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<runtime::LinkedNode> node_;
+  std::unique_ptr<runtime::PlanFollower> follower_;
   std::unique_ptr<ControlBackend> backend_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "daemon/app/network/own_facts.h"
 #include "daemon/app/network/plan_archive.h"
@@ -29,6 +30,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using testing_support::Eventually;
 
@@ -41,15 +43,21 @@ class NetworkOrdersTest : public testing::Test {
     EXPECT_TRUE(record.ok()) << record.status();
     return record.ok() ? *record : "";
   }
-  static std::string PlanText(uint64_t version, const std::string& p = "0.5") {
+  static std::string PlanText(uint64_t version, const std::string& p = "0.5",
+                              const std::string& members = "anna, bert, carl") {
     return absl::StrCat("version: ", version, "\nrun: run-1\nseed: 3\n",
-                        "members: [anna, bert, carl]\n"
+                        "members: [", members,
+                        "]\n"
                         "model: {kind: linear, classes: 0}\n"
                         "algorithm: {name: pame, knobs: {p: ",
                         p, "}}\ntopology: {kind: complete}\n");
   }
   static std::string Plan(uint64_t version, const std::string& p = "0.5") {
     return Made(RecordKind::kPlan, "", version, PlanText(version, p));
+  }
+  static std::string PlanOf(uint64_t version, const std::string& members) {
+    return Made(RecordKind::kPlan, "", version,
+                PlanText(version, "0.5", members));
   }
   static std::string Want(uint64_t counter, DesiredPhase phase,
                           const std::vector<std::string>& nodes = {},
@@ -63,16 +71,30 @@ class NetworkOrdersTest : public testing::Test {
                 records::ToContent(records::DrainOrder{draining, ""}));
   }
 
-  BackendStage& Start() {
+  // The daemon without the orders that are on its disk.
+  BackendStage& StartDeaf(bool gossips = false) {
     stage_.reset();
     BackendOptions options;
     options.files = &disk_;
     stage_ = std::make_unique<BackendStage>(disk_, learners_, options, nullptr,
                                             &records_disk_,
-                                            /*insecure_records=*/true);
+                                            /*insecure_records=*/true, gossips);
+    return *stage_;
+  }
+  BackendStage& Start(bool gossips = false) {
+    StartDeaf(gossips);
     (void)stage_->backend().Restore();
     stage_->backend().ObeyRecords();
     return *stage_;
+  }
+  // What the setup thread was given is done, and the loop knows of it.
+  void FinishSetup() {
+    (void)stage_->Data("");
+    (void)stage_->Status();
+  }
+  bool HasInForce(uint64_t version) {
+    return Eventually(absl::Seconds(10),
+                      [&] { return stage_->Status().plan_version == version; });
   }
   bool Becomes(Phase phase) {
     return Eventually(absl::Seconds(10),
@@ -200,6 +222,175 @@ TEST_F(NetworkOrdersTest, ANodeThatDrainsHaltsUntilItTakesPartAgain) {
   ASSERT_TRUE(stage_->Put(Drain(2, false)).ok());
   EXPECT_TRUE(Becomes(Phase::kJoining));
   EXPECT_EQ(stage_->Facts().condition, Condition::kJoining);
+}
+
+// The node is in the midst of its first step when both orders come.
+TEST_F(NetworkOrdersTest, AnOrderToTrainTakesBackAHaltThatWaits) {
+  struct Case {
+    std::string halt;
+    std::string go_on;
+  };
+  for (const Case& c :
+       {Case{Want(2, DesiredPhase::kPaused), Want(3, DesiredPhase::kTraining)},
+        Case{Want(2, DesiredPhase::kStopped), Want(3, DesiredPhase::kTraining)},
+        Case{Drain(1, true), Drain(2, false)}}) {
+    stage_.reset();
+    disk_ = simports::SimFiles();
+    records_disk_ = simports::SimFiles();
+    struct Gate {
+      absl::Notification begun;
+      absl::Notification go_on;
+    };
+    const auto gate = std::make_shared<Gate>();
+    learners_.on_gradient = [gate] {
+      if (gate->begun.HasBeenNotified()) return;
+      gate->begun.Notify();
+      gate->go_on.WaitForNotification();
+    };
+    BackendStage& stage = Start();
+    EXPECT_TRUE(stage
+                    .ApplySigned(Made(RecordKind::kPlan, "", 1,
+                                      "version: 1\nrun: run-1\nseed: 3\n"
+                                      "members: [anna]\n"
+                                      "model: {kind: linear, classes: 0}\n"
+                                      "algorithm: {name: local}\n"))
+                    .ok());
+    EXPECT_TRUE(stage.Put(Want(1, DesiredPhase::kTraining)).ok());
+    ASSERT_TRUE(gate->begun.WaitForNotificationWithTimeout(absl::Seconds(20)));
+    FinishSetup();
+    EXPECT_TRUE(stage.Put(c.halt).ok());
+    EXPECT_TRUE(stage.Put(c.go_on).ok());
+    FinishSetup();
+    EXPECT_EQ(stage.Status().phase, Phase::kTraining);
+    gate->go_on.Notify();
+    EXPECT_TRUE(Eventually(absl::Seconds(10),
+                           [&] { return stage.Status().step >= 10; }));
+  }
+}
+
+TEST_F(NetworkOrdersTest, AnOrderToPauseStopsANodeThatJoins) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  ASSERT_TRUE(stage.Put(Want(1, DesiredPhase::kTraining)).ok());
+  ASSERT_TRUE(Becomes(Phase::kJoining));
+  ASSERT_TRUE(stage.Put(Want(2, DesiredPhase::kPaused)).ok());
+  EXPECT_EQ(stage.Status().phase, Phase::kStopped);
+}
+
+TEST_F(NetworkOrdersTest, AnOrderToPauseEndsTheWaitToTakePart) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.Put(PlanOf(1, "bert, carl")).ok());
+  ASSERT_TRUE(HasInForce(1));
+  ASSERT_TRUE(stage.Put(Want(1, DesiredPhase::kTraining)).ok());
+  EXPECT_THAT(stage.Status().phase_reason, HasSubstr("takes no part"));
+  ASSERT_TRUE(stage.Put(Want(2, DesiredPhase::kPaused)).ok());
+  ASSERT_TRUE(stage.Put(PlanOf(2, "anna, bert, carl")).ok());
+  ASSERT_TRUE(HasInForce(2));
+  EXPECT_EQ(stage.Status().phase, Phase::kIdle);
+  // It would have gone on, had it only waited.
+  ASSERT_TRUE(stage.Put(PlanOf(3, "bert, carl")).ok());
+  ASSERT_TRUE(HasInForce(3));
+  ASSERT_TRUE(stage.Put(Want(3, DesiredPhase::kTraining)).ok());
+  ASSERT_TRUE(stage.Put(PlanOf(4, "anna, bert, carl")).ok());
+  EXPECT_TRUE(Becomes(Phase::kJoining));
+}
+
+// Its disk says that it was to train, and its plan cannot be taken up yet.
+TEST_F(NetworkOrdersTest, APlanThatIsTakenUpLateStartsNoNodeThatDrains) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  ASSERT_TRUE(stage.Put(Want(1, DesiredPhase::kTraining)).ok());
+  ASSERT_TRUE(Becomes(Phase::kJoining));
+  ASSERT_TRUE(stage.Put(Drain(1, true)).ok());
+  FinishSetup();
+  stage_.reset();
+  learners_.failure = absl::NotFoundError("model.pt is not in /var/lib/models");
+  Start();
+  ASSERT_TRUE(Becomes(Condition::kDraining));
+  EXPECT_EQ(stage_->Status().plan_version, 0u);
+  learners_.Mend();
+  ASSERT_TRUE(HasInForce(1));
+  EXPECT_EQ(stage_->Status().phase, Phase::kIdle);
+  ASSERT_TRUE(stage_->Put(Drain(2, false)).ok());
+  EXPECT_TRUE(Becomes(Phase::kJoining)) << "it was wanted all the time";
+}
+
+TEST_F(NetworkOrdersTest, WhatOrdersMadeOfANodeIsSaidFromTheStart) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage
+                  .Put(Made(RecordKind::kLabels, "anna", 1,
+                            records::ToContent(records::LabelsOrder{
+                                {{"site", "north"}}, false})))
+                  .ok());
+  ASSERT_TRUE(stage
+                  .Put(Made(RecordKind::kDrain, "anna", 1,
+                            records::ToContent(
+                                records::DrainOrder{true, "a new disk"})))
+                  .ok());
+  const ports::MemberFacts facts = StartDeaf().Facts();
+  EXPECT_EQ(facts.condition, Condition::kDraining);
+  EXPECT_EQ(facts.reason, "a new disk");
+  EXPECT_EQ(facts.labels,
+            (std::map<std::string, std::string>{{"site", "north"}}));
+}
+
+TEST_F(NetworkOrdersTest, AGraphThatCannotFollowIsToldOf) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  const ports::MemberFacts facts =
+      stage.FactsWhile(absl::InvalidArgumentError("bert tells no rows"));
+  EXPECT_EQ(facts.condition, Condition::kDegraded);
+  EXPECT_THAT(facts.reason, HasSubstr("bert tells no rows"));
+  EXPECT_THAT(stage.backend().Status().warnings,
+              Contains(HasSubstr("bert tells no rows")));
+  EXPECT_EQ(stage.FactsWhile(absl::OkStatus()).condition, Condition::kWell);
+  EXPECT_EQ(stage.Facts().reason, "");
+  EXPECT_THAT(stage.backend().Status().warnings,
+              Not(Contains(HasSubstr("bert tells no rows"))));
+}
+
+// The weighting needs the rows of every member.
+TEST_F(NetworkOrdersTest, ANodeIsDegradedWhileItsGraphCannotFollow) {
+  BackendStage& stage = Start(/*gossips=*/true);
+  const auto applied = stage.Apply(
+      "participants: all\n"
+      "model: {kind: linear, classes: 0}\n"
+      "algorithm: {name: decefl, knobs: {sample_weighting: true}}\n");
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(stage.Facts().condition, Condition::kWell);
+  stage.SayMember("bert", /*rows=*/0);
+  ASSERT_TRUE(Becomes(Condition::kDegraded));
+  EXPECT_THAT(stage.Facts().reason, HasSubstr("the graph stays as it is"));
+  EXPECT_THAT(stage.backend().Status().warnings,
+              Contains(HasSubstr("rows of every member")));
+  stage.SayMember("bert", /*rows=*/100, /*statement=*/2);
+  EXPECT_TRUE(Becomes(Condition::kWell));
+  EXPECT_EQ(stage.Facts().reason, "");
+  EXPECT_THAT(stage.backend().Status().warnings,
+              Not(Contains(HasSubstr("rows of every member"))));
+}
+
+TEST_F(NetworkOrdersTest, WhoIsNoneOfASetWatchesWhereOneOfItIsThere) {
+  BackendStage& stage = Start(/*gossips=*/true);
+  const std::string plan =
+      "members: [bert, carl]\n"
+      "model: {kind: linear, classes: 0}\n"
+      "algorithm: {name: pame, knobs: {p: 0.5}}\n"
+      "topology: {kind: complete}\n";
+  // Nobody of it is there.
+  stage.SayMember("dora", 100);
+  EXPECT_EQ(stage.Apply(plan).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(stage.Status().plan_version, 0u);
+  stage.SayMember("bert", 100);
+  const auto applied = stage.Apply(plan);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_THAT(applied->warnings,
+              Contains(HasSubstr("anna is none of the set: it passes the plan "
+                                 "on and watches")));
+  EXPECT_EQ(stage.Status().plan_version, 1u);
+  EXPECT_THAT(stage.backend().ListRecords(), SizeIs(1));
+  ASSERT_TRUE(stage.Train(control::TrainAction::kStart).ok());
+  EXPECT_EQ(stage.Status().phase, Phase::kIdle);
 }
 
 TEST_F(NetworkOrdersTest, AnOrderToALabelConcernsWhoHasIt) {

@@ -55,6 +55,7 @@ class CliTest : public ::testing::Test {
     std::ostringstream out;
     std::ostringstream err;
     Io io{in, out, err};
+    io.out_is_terminal = out_is_terminal_;
     io.environment = environment_;
     io.is_root = false;
     Result result;
@@ -75,6 +76,7 @@ class CliTest : public ::testing::Test {
 
   SocketFolder folder_;
   std::map<std::string, std::string> environment_;
+  bool out_is_terminal_ = false;
   std::vector<std::unique_ptr<control::FakeBackend>> backends_;
   std::vector<std::unique_ptr<control::ControlServer>> servers_;
 };

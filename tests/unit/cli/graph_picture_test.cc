@@ -66,6 +66,16 @@ TEST(GraphPicture, ManyNodesAreAMatrix) {
   EXPECT_EQ(rows.size(), 31u);
 }
 
+TEST(GraphPicture, ANameCannotSteerTheTerminal) {
+  for (const int nodes : {4, 30}) {
+    console::TopologyReport report = ReportOf(RingPlan(nodes));
+    report.topology.members[0] = NodeId("n\x1b[31m");
+    EXPECT_THAT(GraphText(report),
+                AllOf(HasSubstr("n?[31m"), Not(HasSubstr("\x1b"))))
+        << nodes;
+  }
+}
+
 TEST(GraphPicture, GraphvizIsToldNodesEdgesAndLayout) {
   const std::string dot = GraphDot(ReportOf(RingPlan(4)), "ring");
   EXPECT_THAT(dot, AllOf(StartsWith("graph topology {\n  layout=circo;"),

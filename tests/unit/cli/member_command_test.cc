@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "cli/exit_codes.h"
 #include "daemon/control/member_proto.h"
+#include "daemon/records/record_content.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace dfl::cli {
@@ -221,7 +222,10 @@ TEST_F(MemberCommandTest, WaitForAPlanNamesWhoHasNotAdoptedIt) {
   plan.version = 3;
   daemon_.SetPlan(plan);
   control::MemberTable members = control::SampleMembers();
-  for (control::MemberInfo& member : members.members) member.plan_version = 3;
+  for (control::MemberInfo& member : members.members) {
+    member.plan_version = 3;
+    member.plan_hash = records::PlanMark(plan.yaml);
+  }
   members.members[1].plan_version = 2;
   daemon_.SetMembers(members);
   const Result result =
@@ -238,6 +242,46 @@ TEST_F(MemberCommandTest, WaitForAPlanNamesWhoHasNotAdoptedIt) {
   daemon_.SetMembers(members);
   EXPECT_THAT(Run({"wait", "--for", "plan=adopted", "--timeout=100ms"}).err,
               HasSubstr("box-3 has another plan of version 3"));
+}
+
+// What the target holds counts, and not what it has in force itself.
+TEST_F(MemberCommandTest, WaitForAPlanLooksAtTheTargetAsAtTheOthers) {
+  control::PlanDocument plan;
+  plan.yaml = kPlan;
+  plan.version = 3;
+  daemon_.SetPlan(plan);
+  control::MemberTable members = control::SampleMembers();
+  for (control::MemberInfo& member : members.members) {
+    member.plan_version = 3;
+    member.plan_hash = records::PlanMark(plan.yaml);
+  }
+  members.members[0].plan_hash = 1;
+  daemon_.SetMembers(members);
+  const Result one = Run({"wait", "--for", "plan=adopted", "--timeout=100ms"});
+  EXPECT_EQ(one.code, kTimeout);
+  EXPECT_THAT(one.err, AllOf(HasSubstr("box-1 has another plan of version 3"),
+                             Not(HasSubstr("box-2 has another plan"))));
+  // All have the same one, and it is another.
+  for (control::MemberInfo& member : members.members) member.plan_hash = 1;
+  daemon_.SetMembers(members);
+  EXPECT_EQ(Run({"wait", "--for", "plan=adopted", "--timeout=100ms"}).code,
+            kTimeout);
+}
+
+TEST_F(MemberCommandTest, WaitForTheEndIsNotForOneThatDrains) {
+  SetPhase(ports::Phase::kFinished);
+  daemon_.SetReport("box-2",
+                    control::MemberReport(control::SampleStatus("box-2"),
+                                          absl::Milliseconds(250)));
+  EXPECT_EQ(Run({"wait", "--for", "phase=finished", "--timeout=100ms"}).code,
+            kTimeout);
+  control::MemberTable members = control::SampleMembers();
+  members.members[1].state = control::MemberState::kDraining;
+  daemon_.SetMembers(members);
+  // It is there all the same.
+  const Result result = Run({"wait", "--for", "phase=finished", "--for",
+                             "members>=4", "--timeout=20s"});
+  EXPECT_EQ(result.code, 0) << result.err;
 }
 
 TEST_F(MemberCommandTest, WaitForTheEndGivesUpWhereItCannotCome) {

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "absl/time/clock.h"
 #include "cli/exit_codes.h"
 #include "daemon/config/plan_yaml.h"
 #include "tests/unit/cli/fake_daemon.h"
@@ -297,6 +299,60 @@ TEST_F(PlanCommand, WaitNamesTheMembersThatHaveNotAdoptedThePlan) {
   EXPECT_EQ(printed["adopted"], 0);
   ASSERT_EQ(printed["not_adopted"].size(), 4u);
   EXPECT_EQ(printed["not_adopted"][1]["node"], "box-2");
+}
+
+TEST_F(PlanCommand, WaitNamesAllMembersThoughItsOwnTargetIsLate) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  ASSERT_EQ(
+      RunAt("box-1", {"plan", "apply", WriteFile("plan.yaml", kPlan)}).code, 0);
+  daemon.NeverReachABoundary();
+  const Result none = RunAt(
+      "box-1", {"topology", "set", "ring", "--wait", "--wait-timeout=300ms"});
+  EXPECT_EQ(none.code, kTimeout);
+  EXPECT_THAT(none.err,
+              AllOf(HasSubstr("box-1.sock: took plan version 2, but it is not "
+                              "in force after 300ms"),
+                    HasSubstr("box-1 has not adopted it"),
+                    HasSubstr("box-2 has not adopted it"),
+                    HasSubstr("box-4 has not adopted it")));
+  daemon.LetOthersReachABoundary();
+  const Result others = RunAt(
+      "box-1", {"topology", "set", "star", "--wait", "--wait-timeout=300ms"});
+  EXPECT_EQ(others.code, kPartlyDone);
+  EXPECT_THAT(others.err, AllOf(HasSubstr("box-1 has not adopted it"),
+                                Not(HasSubstr("box-2 has not adopted it"))));
+}
+
+TEST_F(PlanCommand, WaitThatLosesItsDaemonSaysSo) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  daemon.SetMembers(control::SampleMembers());
+  const std::string file = WriteFile("plan.yaml", kPlan);
+  std::thread later([&] {
+    while (daemon.plan().version == 0) absl::SleepFor(absl::Milliseconds(1));
+    const int looks = daemon.member_looks();
+    while (daemon.member_looks() == looks) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    servers_.clear();
+  });
+  const Result result =
+      RunAt("box-1", {"plan", "apply", file, "--wait", "--wait-timeout=2s"});
+  later.join();
+  EXPECT_EQ(result.code, kUnreachable);
+  EXPECT_THAT(result.out, HasSubstr("plan version 1 taken"));
+  EXPECT_THAT(result.err, HasSubstr("unix:FOLDER/box-1.sock: "));
+}
+
+TEST_F(PlanCommand, APastPlanCannotSteerTheTerminal) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::PlanDocument past;
+  past.yaml = "run: x\n# \x1b[31mred\nseed: 3\n";
+  past.version = 7;
+  daemon.SetPastPlan(past);
+  const std::vector<std::string> show = {"plan", "show", "--version", "7"};
+  EXPECT_EQ(RunAt("box-1", show).out, past.yaml) << "a file gets it as it is";
+  out_is_terminal_ = true;
+  EXPECT_EQ(RunAt("box-1", show).out, "run: x\n# ?[31mred\nseed: 3\n");
 }
 
 TEST_F(PlanCommand, PastPlansAreListedShownComparedAndBroughtBack) {

@@ -259,6 +259,22 @@ TEST_F(SigningCommand, TrainOfTheNetworkIsASignedOrder) {
             runtime::DesiredPhase::kStopped);
 }
 
+// It may be for one that is away; it may as well be a slip.
+TEST_F(SigningCommand, AnOrderThatNobodyIsMeantByIsWarnedOf) {
+  ASSERT_EQ(Apply().code, 0);
+  const Result label = Run({"train", "pause", "--label", "site=east"});
+  EXPECT_EQ(label.code, 0) << label.err;
+  EXPECT_THAT(label.err, HasSubstr("no member that is known now has the label "
+                                   "site=east"));
+  const Result node = Run({"train", "pause", "--node", "box-3,box-33"});
+  EXPECT_EQ(node.code, 0) << node.err;
+  EXPECT_THAT(node.err,
+              AllOf(HasSubstr("no member that is known now is called box-33"),
+                    Not(HasSubstr("is called box-3\n"))));
+  EXPECT_THAT(Run({"train", "pause", "--label", "site=south"}).err,
+              Not(HasSubstr("no member that is known")));
+}
+
 TEST_F(SigningCommand, TrainWithoutNetworkIsForTheTargetsAlone) {
   ASSERT_EQ(Apply().code, 0);
   const size_t before = a_->records().size();

@@ -233,6 +233,16 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     no_boundary_ = true;
   }
+  // The other members of the sample reach one all the same.
+  void LetOthersReachABoundary() {
+    absl::MutexLock lock(&mutex_);
+    others_adopt_ = true;
+  }
+  // What PastPlan answers for that version.
+  void SetPastPlan(PlanDocument plan) {
+    absl::MutexLock lock(&mutex_);
+    past_plans_.insert_or_assign(plan.version, std::move(plan));
+  }
   void SetModelFile(std::string bytes) {
     absl::MutexLock lock(&mutex_);
     model_file_ = std::move(bytes);
@@ -327,6 +337,11 @@ class FakeBackend : public Backend {
   int kept_answers() const {
     absl::MutexLock lock(&mutex_);
     return static_cast<int>(kept_answers_.size());
+  }
+  // How often Members was asked.
+  int member_looks() const {
+    absl::MutexLock lock(&mutex_);
+    return member_looks_;
   }
   int open_files() const {
     absl::MutexLock lock(&mutex_);
@@ -489,6 +504,7 @@ class FakeBackend : public Backend {
 
   MemberTable Members() override {
     absl::MutexLock lock(&mutex_);
+    ++member_looks_;
     return members_;
   }
 
@@ -667,8 +683,9 @@ class FakeBackend : public Backend {
     result.unchanged = options.yaml == plan_.yaml;
     plan_ = {options.yaml, plan->version, plan->version, plan->run_id, {}};
     past_plans_[plan->version] = plan_;
-    if (members_adopt_ && !no_boundary_) {
+    if (members_adopt_) {
       for (MemberInfo& member : members_.members) {
+        if (no_boundary_ && (member.self || !others_adopt_)) continue;
         member.plan_version = plan->version;
         member.plan_hash =
             std::stoull(Sha256Hex(options.yaml).substr(0, 16), nullptr, 16);
@@ -706,6 +723,8 @@ class FakeBackend : public Backend {
   MemberTable members_ ABSL_GUARDED_BY(mutex_) = SampleMembers();
   // The members of the sample have each plan in force at once.
   bool members_adopt_ ABSL_GUARDED_BY(mutex_) = true;
+  bool others_adopt_ ABSL_GUARDED_BY(mutex_) = false;
+  int member_looks_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, absl::StatusOr<std::string>> reports_
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> questions_ ABSL_GUARDED_BY(mutex_);

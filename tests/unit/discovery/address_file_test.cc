@@ -114,5 +114,32 @@ TEST_F(FileSourceTest, NamesInItAreResolved) {
   EXPECT_TRUE(Has({"192.0.2.7:7600"}));
 }
 
+TEST_F(FileSourceTest, NamesAreNotAskedForAtEachLook) {
+  fake_.SetHost("box-7", List{"192.0.2.7"});
+  fake_.SetHost("box-8", List{"192.0.2.8"});
+  WriteFile(path_, "box-7:7600\n");
+  Start();
+  EXPECT_TRUE(Has({"192.0.2.7:7600"}));
+  const int looks = told_.times();
+  EXPECT_TRUE(told_.Becomes(
+      [&](const Findings&) { return told_.times() > looks + 10; }));
+  EXPECT_EQ(fake_.lookups(), 1);
+  // A list that has changed is asked for as a whole.
+  WriteFile(path_, "box-7:7600\nbox-8:7600\n");
+  EXPECT_TRUE(Has({"192.0.2.7:7600", "192.0.2.8:7600"}));
+  EXPECT_EQ(fake_.lookups(), 3);
+}
+
+TEST_F(FileSourceTest, ANameInTroubleIsAskedForAgainAtOnce) {
+  WriteFile(path_, "box-7:7600\n");
+  Start();
+  EXPECT_TRUE(testing_support::Eventually(absl::Seconds(5),
+                                          [&] { return fake_.lookups() > 3; }));
+  fake_.SetHost("box-7", List{"192.0.2.7"});
+  EXPECT_TRUE(testing_support::Eventually(absl::Seconds(5), [&] {
+    return told_.last().addresses == List{"192.0.2.7:7600"};
+  }));
+}
+
 }  // namespace
 }  // namespace dfl::discovery

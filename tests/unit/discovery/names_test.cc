@@ -16,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr PollPeriods kFast = {absl::Milliseconds(1), absl::Milliseconds(1)};
 using List = std::vector<std::string>;
@@ -173,6 +174,36 @@ TEST_F(ServicesTest, KeepsWhatItHadWhileNoServerAnswers) {
   EXPECT_TRUE(
       told_.Becomes([](const Findings& f) { return !f.trouble.empty(); }));
   EXPECT_THAT(told_.last().addresses, ElementsAre("192.0.2.1:1"));
+}
+
+TEST_F(ServicesTest, AHostThatWasGoneComesBackWithoutItsOldAddress) {
+  const std::string service = "_dfl._tcp.example.org";
+  fake_.SetHost("a.example.org", List{"192.0.2.1"});
+  fake_.SetService(service, std::vector<HostPort>{{"a.example.org", 1}});
+  Start();
+  EXPECT_TRUE(told_.Becomes(
+      [](const Findings& f) { return f.addresses == List{"192.0.2.1:1"}; }));
+  fake_.SetService(service, std::vector<HostPort>{{"192.0.2.9", 9}});
+  EXPECT_TRUE(told_.Becomes(
+      [](const Findings& f) { return f.addresses == List{"192.0.2.9:9"}; }));
+  fake_.SetHost("a.example.org", absl::UnavailableError("Temporary failure"));
+  fake_.SetService(service, std::vector<HostPort>{{"a.example.org", 1}});
+  EXPECT_TRUE(
+      told_.Becomes([](const Findings& f) { return !f.trouble.empty(); }));
+  EXPECT_THAT(told_.last().addresses, IsEmpty());
+}
+
+TEST_F(ServicesTest, OnlySoManyHostsAreLookedUp) {
+  std::vector<HostPort> hosts;
+  for (int port = 1; port <= 1025; ++port) {
+    hosts.push_back({"192.0.2.1", port});
+  }
+  fake_.SetService("_dfl._tcp.example.org", hosts);
+  Start();
+  EXPECT_TRUE(
+      told_.Becomes([](const Findings& f) { return !f.trouble.empty(); }));
+  EXPECT_THAT(told_.last().addresses, SizeIs(1024));
+  EXPECT_THAT(told_.last().trouble, HasSubstr("only the first 1024 hosts"));
 }
 
 }  // namespace
