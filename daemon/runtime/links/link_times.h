@@ -30,7 +30,6 @@ class LinkTimes {
   void Note(absl::Duration time) {
     if (time < absl::ZeroDuration()) return;
     if (samples_++ == 0) {
-      least_ = absl::ZeroDuration();
       mean_ = time;
       deviation_ = time / 2;
       return;
@@ -49,9 +48,7 @@ class LinkTimes {
   }
 
   // Nearly all answers come within it; 0 while nothing is known.
-  absl::Duration Expected() const {
-    return std::max(mean_ + 4 * deviation_, least_);
-  }
+  absl::Duration Expected() const { return mean_ + 4 * deviation_; }
 
   // How long to wait for the next answer.
   absl::Duration Deadline(const DeadlineBounds& bounds) const {

@@ -119,11 +119,6 @@ void Links::NoteTransfer(const NodeId& peer, absl::Duration time) {
   if (it != peers_.end()) it->second.transfers.Note(time);
 }
 
-void Links::NoteTransferMissed(const NodeId& peer, absl::Duration time) {
-  const auto it = peers_.find(peer);
-  if (it != peers_.end()) it->second.transfers.NoteMissed(time);
-}
-
 absl::Duration Links::TimeOver(const NodeId& peer) const {
   const auto it = peers_.find(peer);
   if (it == peers_.end() || it->second.link == 0) return absl::ZeroDuration();

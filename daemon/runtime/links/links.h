@@ -137,8 +137,6 @@ class Links : public ports::Transport::Handler {
   // A transfer between this node and `peer` took `time`, once it had begun; or
   // would have, had it not been given up.
   void NoteTransfer(const NodeId& peer, absl::Duration time);
-  // It took longer than `time`, and was given up.
-  void NoteTransferMissed(const NodeId& peer, absl::Duration time);
   // How long a request and a transfer in answer to it spend on the way, at the
   // most that is to be expected; 0 while nothing is known.
   absl::Duration TimeOver(const NodeId& peer) const;

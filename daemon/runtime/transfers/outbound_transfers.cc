@@ -240,7 +240,6 @@ void OutboundTransfers::OnAck(const NodeId& from, const TransferAck& ack) {
     Advance(transfer, ack.received);
     return;
   }
-  links_.NoteTransfer(from, loop_.Now() - transfer->announced_at);
   Receipt receipt;
   if (transfer->what.format.coordinates == core::Coordinates::kTopK) {
     receipt.sent = transfer->encoder->TakeSent();
@@ -313,11 +312,6 @@ void OutboundTransfers::GiveUp(uint64_t id, RefuseReason reason,
 }
 
 void OutboundTransfers::CancelAnswer(const NodeId& to, uint64_t ask) {
-  for (const auto& [id, t] : transfers_) {
-    if (t->what.to == to && t->what.ask == ask && t->announced) {
-      links_.NoteTransferMissed(to, loop_.Now() - t->announced_at);
-    }
-  }
   FinishIf(
       [&](const Transfer& t) {
         return t.what.to == to && t.what.ask == ask &&
