@@ -264,10 +264,9 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(PlanAmong among,
                                                        bool by_record) {
   Prepared prepared;
   prepared.document = std::move(among.document);
-  const bool watches = by_record || among.elsewhere;
   absl::StatusOr<core::DerivedPlan> derived =
       steps_.derive(among.checked, self_);
-  if (watches && absl::IsNotFound(derived.status())) {
+  if ((by_record || among.elsewhere) && absl::IsNotFound(derived.status())) {
     derived = core::DeriveForWatcher(std::move(among.checked), self_);
   }
   if (!derived.ok()) return derived.status();

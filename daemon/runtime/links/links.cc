@@ -85,9 +85,7 @@ absl::Status Links::RemoveAddress(const std::string& address) {
 }
 
 void Links::Drop(const NodeId& peer, const absl::Status& reason) {
-  const auto it = peers_.find(peer);
-  if (it == peers_.end() || it->second.link == 0) return;
-  transport_.Close(it->second.link, reason);
+  if (IsUp(peer)) transport_.Close(peers_.at(peer).link, reason);
 }
 
 bool Links::HasRoom(const NodeId& peer, int64_t bytes) const {

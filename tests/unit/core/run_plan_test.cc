@@ -316,10 +316,9 @@ INSTANTIATE_TEST_SUITE_P(
                 [](RunPlan& p) { p.stop.accuracy_above = 90; }},
         BadPlan{"deadline.exchange: 0", "finite duration > 0",
                 [](RunPlan& p) { p.deadline.exchange = absl::ZeroDuration(); }},
-        BadPlan{"deadline.exchange: inf", "finite duration > 0",
-                [](RunPlan& p) {
-                  p.deadline.exchange = absl::InfiniteDuration();
-                }},
+        BadPlan{
+            "deadline.exchange: inf", "finite duration > 0",
+            [](RunPlan& p) { p.deadline.exchange = absl::InfiniteDuration(); }},
         BadPlan{"deadline.ceiling: 1s", "at least deadline.exchange (2s)",
                 [](RunPlan& p) { p.deadline.ceiling = absl::Seconds(1); }},
         BadPlan{"deadline.floor: 11s", "at most the ceiling (10s)",

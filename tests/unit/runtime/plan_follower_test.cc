@@ -271,9 +271,8 @@ TEST(PlanFollower, TheProblemIsOverWhenTheMembersAreThoseThatTheNodeHas) {
     ASSERT_TRUE(set.ok()) << set;
     ASSERT_TRUE(cluster.node(i).Start().ok());
   }
-  ASSERT_TRUE(
-      cluster.RunUntil([&] { return MembersOf(cluster, 0).size() == 2; },
-                       absl::Seconds(5)));
+  ASSERT_TRUE(cluster.RunUntil(
+      [&] { return MembersOf(cluster, 0).size() == 2; }, absl::Seconds(5)));
   const auto say = [&](core::Participation participation) {
     ports::MemberFacts facts = cluster.membership(2).facts();
     facts.participation = participation;
