@@ -72,7 +72,7 @@ class Routes final : public ProbePaths {
   bool Take(const NodeId& from, ports::QueryPartFrame& frame);
 
   // Sends this node's answer to what `from` has brought. An ack goes by `from`,
-  // which is on a way that works: of a probe that was passed on, the direct link
+  // which is on a way that works: where a probe was passed on, the direct link
   // is the one in doubt. The part of an answer goes straight to its target if
   // that is linked, else by `from`.
   // Errors: NOT_FOUND when neither is linked.
