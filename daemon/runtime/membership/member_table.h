@@ -3,7 +3,7 @@
 //
 //   - The one with the larger incarnation. Of one incarnation: left before dead
 //     before suspect before alive.
-//   - Of two that are alive with one incarnation the one with the larger memory,
+//   - Of two that are alive with one incarnation that with the larger memory,
 //     so that all know the same of two nodes of one name.
 //   - A member that is thought alive is not dead because one says so: it is
 //     suspect first, and may refute that.
@@ -15,8 +15,8 @@
 //     statement does not bring them back.
 //
 // Its digest is equal where the same members are present with the same
-// incarnations and memories. It is kept up to date with each change, at a cost that does not
-// grow with the table.
+// incarnations and memories. It is kept up to date with each change, at a cost
+// that does not grow with the table.
 //
 // Loop only; reads no clock and sends nothing.
 #ifndef DFL_RUNTIME_MEMBERSHIP_MEMBER_TABLE_H_
