@@ -91,7 +91,7 @@ class NodeParts
                 peers, own.run, first),
         lives(own, exchange, presence, training, joining),
         first(own, presence, training, joining, lives, exchange.rejections(),
-              loop, log),
+              log),
         plans(own, peers, exchange, presence, training, joining, lives,
               evaluations, log) {
     router_.Connect(*this, exchange.asks(), exchange.pushes(),
