@@ -135,8 +135,9 @@ absl::Status Calls::Explain(const absl::Status& status) const {
       if (absl::StrContains(status.message(), "timed out")) {
         return TimedOut(options_.timeout / 2);
       }
-      return ExplainUnavailable(target_, connection_.identity(), let_in_,
-                                status);
+      // Once: who is let in no longer is to know.
+      return ExplainUnavailable(target_, connection_.identity(),
+                                let_in_.exchange(false), status);
     case absl::StatusCode::kDeadlineExceeded:
       // The daemon's own text says more than gRPC's.
       if (status.message() != kOwnDeadline) return status;

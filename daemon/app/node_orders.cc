@@ -37,8 +37,6 @@ NodeOrder Give(runtime::Node& node, DesiredPhase wanted) {
       return Give(node, phase == Phase::kPaused ? TrainAction::kResume
                                                 : TrainAction::kStart);
     case DesiredPhase::kPaused:
-      // What has no model yet has nothing to pause.
-      if (phase == Phase::kJoining) return Give(node, TrainAction::kStop);
       if (!trains) {
         // It stays as it is; if it was to train once it takes part, that is
         // over.

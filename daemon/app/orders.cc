@@ -123,6 +123,7 @@ void Orders::Tick(const runtime::NodeStatus& status, const absl::Status& view) {
   }
   const size_t members = membership_->members().size();
   if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
+  if (phase_orders_.awaits_model()) ObeyPhase();
   membership_->SetFacts(own_facts_.Tell(
       membership_->facts(),
       OwnFacts::Now{status, labels_, phase_orders_.drain(),

@@ -169,13 +169,17 @@ Resolved LookUpService(const std::string& service, const Resolver& resolver,
   if (!found.ok()) {
     now.trouble =
         absl::StrCat("service ", service, ": ", found.status().message());
-    if (!absl::IsNotFound(found.status())) now.addresses = before.addresses;
+    if (!absl::IsNotFound(found.status())) {
+      now.addresses = before.addresses;
+      hosts.insert(last.begin(), last.end());
+    }
     return now;
   }
   std::vector<std::string> troubles;
+  size_t count = 0;
   for (const HostPort& host : *found) {
     const std::string name = host.ToString();
-    if (hosts.size() == kMostHosts && hosts.count(name) == 0) {
+    if (++count > kMostHosts) {
       troubles.push_back(absl::StrCat("service ", service, ": only the first ",
                                       kMostHosts, " hosts are looked up"));
       break;

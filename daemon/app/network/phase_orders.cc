@@ -43,6 +43,10 @@ void PhaseOrders::ObeyPhase(const runtime::RecordBook& book,
   if (!wanted.has_value() || wanted->run_id != node_->plan()->run_id) return;
   const uint64_t mark = MarkOf(wanted->hash);
   if (mark == obeyed_) return;
+  // A node that gets its model has nothing to pause yet.
+  awaits_model_ = wanted->phase == DesiredPhase::kPaused &&
+                  node_->phase() == ports::Phase::kJoining;
+  if (awaits_model_) return;
   obeyed_ = mark;
   if (!draining() || wanted->phase != DesiredPhase::kTraining) {
     const absl::Status given = Give(*node_, wanted->phase).status;
@@ -87,7 +91,12 @@ void PhaseOrders::ObeyDrain(const runtime::RecordBook& book) {
                              self_, "`");
   }
   if (!wanted) return GoOn();
-  const absl::Status halted = Give(*node_, DesiredPhase::kPaused).status;
+  // What has no model yet has nothing to pause.
+  const absl::Status halted =
+      Give(*node_, node_->phase() == ports::Phase::kJoining
+                       ? DesiredPhase::kStopped
+                       : DesiredPhase::kPaused)
+          .status;
   if (halted.ok()) return;
   Note(absl::StrCat("the node cannot halt to drain: ", halted.message()));
 }

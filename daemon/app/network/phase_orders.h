@@ -40,6 +40,8 @@ class PhaseOrders {
                  const records::Labels& labels);
   void ObeyDrain(const runtime::RecordBook& book) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // An order waits until the node has a model: it is to be obeyed again.
+  bool awaits_model() const { return awaits_model_; }
   bool draining() const { return drain_.has_value(); }
   // Why the node drains, as a person said; none: it does not.
   const std::optional<std::string>& drain() const { return drain_; }
@@ -58,6 +60,7 @@ class PhaseOrders {
   SharedKeeper* keeper_ = nullptr;
   Worker* setup_ = nullptr;
   uint64_t obeyed_ = 0;  // mark of the last phase that was obeyed; 0: none
+  bool awaits_model_ = false;
   std::optional<std::string> drain_;
 
   mutable absl::Mutex mutex_;

@@ -153,10 +153,10 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
                      answer.status().message())});
     return pulls_.Postponed(from, kDiskPause);
   }
+  if (!book_.not_on_disk().ok()) SaveLater();
   if (*answer != RecordBook::Answer::kTaken) {
     return pulls_.Useless(from, whole.id);
   }
-  if (!book_.not_on_disk().ok()) SaveLater();
   Announce(book_.Find(whole.id)->record, from);
   pulls_.Taken(from);
 }

@@ -49,7 +49,8 @@ bool Dialler::Claim(const std::string& owner, const std::string& name,
   // One that waits for its first dial may come earlier, and one that was not to
   // be dialled as its node is linked may be dialled now.
   if (is_new ||
-      (added && node.empty() && address.failures == 0 && !address.answered) ||
+      (added && node.empty() && !address.answered && !address.dialling &&
+       (address.failures == 0 || address.timer == 0)) ||
       (address.failures == 0 && HoldOf(address) < before)) {
     DialIn(name, HoldOf(address));
   }
@@ -91,11 +92,9 @@ void Dialler::DialIn(const std::string& name, absl::Duration delay) {
 
 void Dialler::Dial(const std::string& name) {
   const auto it = addresses_.find(name);
-  if (it == addresses_.end() || it->second.dialling || it->second.own ||
-      Satisfied(it->second)) {
-    return;
-  }
+  if (it == addresses_.end()) return;
   it->second.timer = 0;
+  if (it->second.dialling || it->second.own || Satisfied(it->second)) return;
   const absl::Duration shut_out = shut_out_(it->second.node);
   if (shut_out > absl::ZeroDuration()) {
     DialIn(name, shut_out);

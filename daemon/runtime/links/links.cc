@@ -120,7 +120,7 @@ void Links::NoteTransfer(const NodeId& peer, absl::Duration time) {
 absl::Duration Links::TimeOver(const NodeId& peer) const {
   const auto it = peers_.find(peer);
   if (it == peers_.end() || it->second.link == 0) return absl::ZeroDuration();
-  return it->second.times.Expected() + it->second.transfers.Expected();
+  return 2 * it->second.times.mean() + it->second.transfers.Expected();
 }
 
 absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {

@@ -90,6 +90,7 @@ void FailureDetector::MakeUpFor(absl::Duration lag) {
   const absl::Time least = loop_.Now() + std::min(lag, OwnPreset().suspicion);
   for (auto& [number, probe] : probes_) {
     probe.deadline = std::max(probe.deadline + lag, least);
+    probe.sent = absl::InfinitePast();  // it tells nothing of the link
   }
   suspicions_.Prolong(lag, least);
 }

@@ -10,9 +10,9 @@ using ports::MemberUpdate;
 namespace {
 
 constexpr uint64_t kMostCount = uint64_t{1} << 53;
-// By how many starts a statement may be ahead of what is known of a member, and
-// how many one may have that is not known. More is no honest node's, and would
-// bring its name close to a count that cannot be outdone.
+// By how many starts a statement may be ahead of what is known of a member. More
+// is no honest node's, and would bring its name close to a count that cannot be
+// outdone.
 constexpr uint64_t kMostStartsAhead = uint64_t{1} << 20;
 
 uint64_t HashOf(const NodeId& node) { return DeriveSeed(0, node.name()); }
@@ -95,11 +95,14 @@ void MemberTable::Count(const NodeId& node, const Member& member, int sign) {
 Merged MemberTable::Merge(const MemberUpdate& update, absl::Time now) {
   using Effect = Merged::Effect;
   if (!InBounds(update.incarnation)) return {};
-  if (update.node == self_) return MergeOwn(update);
   const auto found = members_.find(update.node);
-  const uint64_t known =
-      found == members_.end() ? 0 : found->second.incarnation.starts;
-  if (update.incarnation.starts > known + kMostStartsAhead) return {};
+  const uint64_t most =
+      found == members_.end()
+          ? kMostCount / 2
+          : found->second.incarnation.starts + kMostStartsAhead;
+  if (update.incarnation.starts > most) return {};
+  // What others would refuse as well it does not make its own.
+  if (update.node == self_) return MergeOwn(update);
   if (found == members_.end()) return MergeNew(update, now);
   Member& member = found->second;
   if (update.incarnation < member.incarnation) return {Effect::kOlder};

@@ -67,14 +67,6 @@ void StandingLinks::OnForgotten(const NodeId& node) {
     return;
   }
   found->second.lost = loop_.Now();
-  size_t lost = 0;
-  auto oldest = found;
-  for (auto it = known_.begin(); it != known_.end(); ++it) {
-    if (it->second.lost == absl::InfiniteFuture()) continue;
-    ++lost;
-    if (it->second.lost < oldest->second.lost) oldest = it;
-  }
-  if (lost > kMostLost) known_.erase(oldest);
 }
 
 void StandingLinks::SetNeighbours(std::vector<NodeId> neighbours) {
@@ -243,6 +235,16 @@ void StandingLinks::EndTries() {
 }
 
 void StandingLinks::TryDead() {
+  std::vector<std::pair<absl::Time, NodeId>> lost;
+  for (const auto& [node, known] : known_) {
+    if (known.lost != absl::InfiniteFuture())
+      lost.emplace_back(known.lost, node);
+  }
+  if (lost.size() > kMostLost) {
+    std::sort(lost.begin(), lost.end());
+    lost.resize(lost.size() - kMostLost);
+    for (const auto& [since, node] : lost) known_.erase(node);
+  }
   std::vector<NodeId> due;
   for (const auto& [node, known] : known_) {
     if (known.dead && known.next_try <= loop_.Now() &&

@@ -46,16 +46,22 @@ struct InboundTransfers::Transfer {
   absl::Time noted_at;
   ports::TimerId timer = 0;  // it ends then, unless something happens
 
+  int64_t first = 0;  // bytes of the first chunk
   bool timed = true;  // neither at once nor interrupted by a lost link
 
   // How long all of it takes from its announcement, going by what is here;
   // nullopt: that cannot be told.
   std::optional<absl::Duration> Whole(absl::Time now) const {
-    const int64_t here = assembler->received();
-    if (here == 0 || !timed) return std::nullopt;
-    return (now - announced) *
-           (static_cast<double>(assembler->header().body_bytes()) /
-            static_cast<double>(here));
+    if (!timed) return std::nullopt;
+    if (assembler->complete()) return now - announced;
+    const int64_t streamed = assembler->received() - first;
+    if (!trip || streamed <= 0) return std::nullopt;
+    // The way to the first chunk is not the longer for what follows it.
+    const absl::Time begun = acknowledged + *trip;
+    const int64_t whole = assembler->header().body_bytes() - first;
+    return (begun - announced) +
+           (now - begun) *
+               (static_cast<double>(whole) / static_cast<double>(streamed));
   }
 
   absl::Duration Age(absl::Time now) const {
@@ -223,7 +229,10 @@ void InboundTransfers::Append(Map::iterator it, int64_t offset,
     return;
   }
   transfer.last_bytes = loop_.Now();
-  if (!transfer.trip) transfer.trip = loop_.Now() - transfer.acknowledged;
+  if (!transfer.trip) {
+    transfer.trip = loop_.Now() - transfer.acknowledged;
+    transfer.first = transfer.assembler->received();
+  }
   if (transfer.assembler->complete()) {
     Check(it);
     return;

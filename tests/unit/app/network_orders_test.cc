@@ -268,13 +268,15 @@ TEST_F(NetworkOrdersTest, AnOrderToTrainTakesBackAHaltThatWaits) {
   }
 }
 
-TEST_F(NetworkOrdersTest, AnOrderToPauseStopsANodeThatJoins) {
+// Where it has no model yet there is nothing to pause.
+TEST_F(NetworkOrdersTest, AnOrderToPauseWaitsForTheModelOfANodeThatJoins) {
   BackendStage& stage = Start();
   ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
   ASSERT_TRUE(stage.Put(Want(1, DesiredPhase::kTraining)).ok());
   ASSERT_TRUE(Becomes(Phase::kJoining));
   ASSERT_TRUE(stage.Put(Want(2, DesiredPhase::kPaused)).ok());
-  EXPECT_EQ(stage.Status().phase, Phase::kStopped);
+  EXPECT_EQ(stage.Status().phase, Phase::kJoining);
+  EXPECT_TRUE(Becomes(Phase::kPaused));
 }
 
 TEST_F(NetworkOrdersTest, AnOrderToPauseEndsTheWaitToTakePart) {

@@ -192,7 +192,8 @@ TEST_F(Table, AbsurdIncarnationsAreRefused) {
 // A forged one could bring a name close to a count that cannot be outdone.
 TEST_F(Table, StatementsThatAreFarAheadAreIgnored) {
   const uint64_t most = uint64_t{1} << 20;
-  EXPECT_EQ(Merge(Update(kBox, {most + 1, 0}, MemberState::kAlive)),
+  const uint64_t half = uint64_t{1} << 52;
+  EXPECT_EQ(Merge(Update(kBox, {half + 1, 0}, MemberState::kAlive)),
             Effect::kNone);
   EXPECT_EQ(table_.Find(kBox), nullptr);
   EXPECT_EQ(Merge(Update(kBox, {most, 0}, MemberState::kAlive)),
@@ -207,6 +208,24 @@ TEST_F(Table, StatementsThatAreFarAheadAreIgnored) {
   EXPECT_EQ(Merge(Update(kBox, {2 * most, 0}, MemberState::kAlive)),
             Effect::kChanged);
   EXPECT_EQ(table_.Find(kBox)->incarnation, (MemberIncarnation{2 * most, 0}));
+}
+
+// What others drop, the member must not make its own: it could refute nothing
+// any more.
+TEST_F(Table, WhatIsFarAheadOfItselfANodeDoesNotTakeOver) {
+  const uint64_t most = uint64_t{1} << 20;
+  const MemberIncarnation own = table_.Find(kSelf)->incarnation;
+  EXPECT_EQ(Merge(Update(kSelf, {own.starts + most + 1, 0}, MemberState::kDead,
+                         "liar")),
+            Effect::kNone);
+  EXPECT_EQ(table_.Find(kSelf)->incarnation, own);
+  EXPECT_EQ(
+      Merge(Update(kSelf, {own.starts + most, 0}, MemberState::kDead, "liar")),
+      Effect::kRefuted);
+  // One who never heard of it takes its word.
+  MemberTable other(kBox, 1, FactsOf(5), kNow);
+  EXPECT_EQ(other.Merge(table_.StatementOn(kSelf), kNow).effect,
+            Effect::kChanged);
 }
 
 TEST_F(Table, AForgedCountOfRefutationsIsRefutedByOneMoreStart) {

@@ -586,7 +586,10 @@ TEST_F(LinksTest, TheTimeOverALinkIsThatOfAnAnswerAndOfATransfer) {
   a.links.NoteTransfer(peer, absl::Seconds(2));
   EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(6));  // 2 + 4 * 1
   a.links.NoteAnswer(peer, absl::Seconds(1));
-  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(9));  // and 1 + 4 / 2
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(8));  // and 2 * 1
+  // Its own stalls and lost probes tell nothing of the link.
+  a.links.NoteNoAnswer(peer, absl::Seconds(30));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(8));
   // Of a peer that is not linked nothing is to be waited for.
   network_.Cut("a:1", "b:1");
   scheduler_.RunFor(absl::Seconds(1));
@@ -594,7 +597,7 @@ TEST_F(LinksTest, TheTimeOverALinkIsThatOfAnAnswerAndOfATransfer) {
   network_.Heal("a:1", "b:1");
   scheduler_.RunFor(absl::Seconds(30));
   ASSERT_TRUE(a.links.IsUp(peer));
-  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(9));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(8));
 }
 
 TEST_F(LinksTest, APeersTimesOutliveItsLinks) {

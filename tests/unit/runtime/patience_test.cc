@@ -43,15 +43,15 @@ TEST(Patience, ItGrowsByTheTimeOfTheSlowestLinkBetweenFloorAndCeiling) {
   // Nothing is known of their links.
   EXPECT_NEAR(PatienceOf(parts, plain, asked), 2, 1e-9);
   EXPECT_NEAR(PatienceOf(parts, floor, asked), 3, 1e-9);
-  parts.links.NoteAnswer(parts.kB, absl::Milliseconds(100));    // 0.3 s
+  parts.links.NoteAnswer(parts.kB, absl::Milliseconds(100));    // 0.2 s
   parts.links.NoteTransfer(parts.kB, absl::Milliseconds(500));  // 1.5 s
   parts.links.NoteTransfer(parts.kC, absl::Milliseconds(200));  // 0.6 s
-  EXPECT_NEAR(PatienceOf(parts, plain, asked), 3.8, 1e-9);
-  EXPECT_NEAR(PatienceOf(parts, floor, asked), 3.8, 1e-9);
+  EXPECT_NEAR(PatienceOf(parts, plain, asked), 3.7, 1e-9);
+  EXPECT_NEAR(PatienceOf(parts, floor, asked), 3.7, 1e-9);
   EXPECT_NEAR(PatienceOf(parts, ceiling, asked), 2.5, 1e-9);
   EXPECT_NEAR(PatienceOf(parts, fixed, asked), 2, 1e-9);
   // Two hops take twice as long.
-  EXPECT_NEAR(PatienceOf(parts, plain, 2 * asked), 7.6, 1e-9);
+  EXPECT_NEAR(PatienceOf(parts, plain, 2 * asked), 7.4, 1e-9);
   // Without a word of the plan five times deadline.exchange is the most.
   parts.links.NoteTransfer(parts.kC, absl::Seconds(100));
   EXPECT_NEAR(PatienceOf(parts, plain, asked), 10, 1e-9);
