@@ -1,6 +1,5 @@
 #include "cli/apply_report.h"
 
-#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -57,9 +56,17 @@ std::string FactsText(const client::ModelFacts& facts) {
 
 void ReportApplied(Context& context,
                    const std::vector<Answer<client::ApplyPlanResult>>& answers,
-                   bool dry_run) {
+                   bool dry_run, const std::optional<Adoption>& adoption) {
   Json json = Context::TargetsJson<client::ApplyPlanResult>(answers, FillJson);
   json["dry_run"] = dry_run;
+  if (adoption.has_value()) {
+    json["adopted"] = adoption->adopted;
+    json["not_adopted"] = Json::array();
+    for (const NotAdopted& missing : adoption->missing) {
+      json["not_adopted"].push_back(
+          Json{{"node", missing.node}, {"reason", missing.why}});
+    }
+  }
   context.Print(json, [&] {
     std::string out;
     for (const auto& answer : answers) {
@@ -72,14 +79,17 @@ void ReportApplied(Context& context,
                       "\n");
       if (result.facts.has_value()) out += FactsText(*result.facts);
     }
+    if (adoption.has_value() && adoption->adopted > 0) {
+      absl::StrAppend(&out, "in force on ", adoption->adopted, " of ",
+                      adoption->adopted + adoption->missing.size(),
+                      " members\n");
+    }
     return out;
   });
-  // The same warning of ten nodes is said once.
-  std::set<std::string> said;
   for (const auto& answer : answers) {
     if (!answer.result.ok()) continue;
     for (const std::string& warning : answer.result->warnings) {
-      if (said.insert(warning).second) context.Warn(warning);
+      context.Warn(warning);
     }
   }
 }

@@ -17,14 +17,23 @@ using Chosen = std::function<ExitCode(Context&)>;
 
 void AddStatus(CLI::App& app, Chosen& chosen);
 void AddWatch(CLI::App& app, Chosen& chosen);
+void AddTop(CLI::App& app, Chosen& chosen);
+void AddWait(CLI::App& app, Chosen& chosen);
+void AddPing(CLI::App& app, Chosen& chosen);
+void AddEvent(CLI::App& app, Chosen& chosen);
 void AddGet(CLI::App& app, Chosen& chosen);
 void AddSet(CLI::App& app, Chosen& chosen);
 void AddPlan(CLI::App& app, Chosen& chosen);
+// history, rollback and diff, below `plan`.
+void AddPlanHistory(CLI::App& plan, Chosen& chosen);
 void AddTrain(CLI::App& app, Chosen& chosen);
 void AddAlgorithm(CLI::App& app, Chosen& chosen);
 void AddTopology(CLI::App& app, Chosen& chosen);
 void AddParticipation(CLI::App& app, Chosen& chosen);
 void AddPeriod(CLI::App& app, Chosen& chosen);
+void AddNode(CLI::App& app, Chosen& chosen);
+// drain, undrain and label, below `node`.
+void AddNodeOrders(CLI::App& node, Chosen& chosen);
 void AddPeer(CLI::App& app, Chosen& chosen);
 void AddRecord(CLI::App& app, Chosen& chosen);
 void AddModel(CLI::App& app, Chosen& chosen);
@@ -34,6 +43,7 @@ void AddCert(CLI::App& app, Chosen& chosen);
 // rotate and retire, below `cert`.
 void AddCertRotation(CLI::App& cert, Chosen& chosen);
 void AddToken(CLI::App& app, Chosen& chosen);
+void AddContext(CLI::App& app, Chosen& chosen);
 void AddCompletion(CLI::App& app, Chosen& chosen);
 void AddVersion(CLI::App& app, Chosen& chosen);
 

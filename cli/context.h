@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,9 @@
 
 namespace dfl::cli {
 
-enum class Output { kTable, kJson, kYaml };
+// How a result is printed. kWide is kTable with more columns; kJsonLines is
+// kJson with one line for each item of a list.
+enum class Output { kTable, kWide, kJson, kJsonLines, kYaml };
 
 struct Globals {
   std::vector<std::string> targets;
@@ -29,7 +32,17 @@ struct Globals {
   bool no_color = false;
   std::string identity;
   bool insecure = false;
+  std::string context;
+  // The command speaks to no daemon: contexts are not looked up.
+  bool offline = false;
 };
+
+// "500ms", "10s"; "10" is 10 s.
+// Errors: INVALID_ARGUMENT "--timeout: ..." for what is no time above zero.
+absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text);
+
+// Which of several ways to name targets and identity wins, for --help.
+const char* ContextHelp();
 
 // What one daemon answered.
 template <typename T>
@@ -42,12 +55,16 @@ class Context {
  public:
   // Resolves the global options.
   // Errors: INVALID_ARGUMENT for a bad option (exit 2); NOT_FOUND when the file
-  // of targets does not exist.
+  // of targets does not exist; as Contexts::Load.
   static absl::StatusOr<std::unique_ptr<Context>> Create(const Globals& globals,
                                                          Io& io);
 
   Io& io() { return io_; }
+  const Globals& globals() const { return globals_; }
   Output output() const { return output_; }
+  // Whether text is wanted, and whether with all columns.
+  bool text() const { return output_ == Output::kTable || wide(); }
+  bool wide() const { return output_ == Output::kWide; }
   absl::Duration timeout() const { return timeout_; }
   bool color() const { return color_; }
   const std::vector<std::string>& targets() const { return targets_; }
@@ -58,9 +75,12 @@ class Context {
 
   // Prints `line` on stderr as "dflctl: LINE".
   void Say(absl::string_view line);
+  // The same with "warning: "; what was warned of once is not said again.
   void Warn(absl::string_view line);
 
-  // Prints the document: `json` as JSON or YAML, or `table()`.
+  // Prints the document: `json` as JSON or YAML, or `table()`. As lines of JSON
+  // a document that lists targets, members, events, contexts or algorithms is a
+  // line for each of them, any other one line.
   void Print(const Json& json, const std::function<std::string()>& table);
 
   // Prints the error on stderr and returns its exit code.
@@ -93,6 +113,8 @@ class Context {
     return Json{{"targets", std::move(list)}};
   }
   static Json TargetJson(const std::string& target, const absl::Status& status);
+  // {"code": "unreachable", "exit_code": 3, "message": "..."} of a failure.
+  static Json ErrorJson(const absl::Status& status);
 
   // Prints each failure on stderr. Returns 0 if all targets succeeded, 6 if
   // some did, and the code of the first failure if none did.
@@ -115,15 +137,17 @@ class Context {
   client::ControlClient& Client(size_t i) { return *clients_[i]; }
 
  private:
-  explicit Context(Io& io) : io_(io) {}
+  Context(const Globals& globals, Io& io) : globals_(globals), io_(io) {}
   void ForEachTarget(
       const std::function<void(size_t, client::ControlClient&)>& call);
 
+  const Globals globals_;
   Io& io_;
   Output output_ = Output::kTable;
   absl::Duration timeout_;
   bool color_ = false;
   std::string identity_;
+  std::set<std::string> warned_;
   std::vector<std::string> targets_;
   std::vector<std::unique_ptr<client::ControlClient>> clients_;
 };

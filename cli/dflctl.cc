@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/completer.h"
 #include "cli/console.h"
 #include "cli/context.h"
 #include "cli/exit_codes.h"
@@ -21,21 +22,27 @@ void AddGlobals(CLI::App& app, Globals& globals) {
   const std::string group = "Global options";
   app.add_option("-t,--target", globals.targets,
                  "Daemon: unix:/path/of/control.sock or host:port; repeat for "
-                 "several. Default: $DFLCTL_TARGET, else this machine's socket")
+                 "several. Default: see `dflctl context --help`")
       ->allow_extra_args(false)
       ->group(group);
   app.add_option("--all,--targets", globals.targets_file,
                  "File with targets, one a line")
       ->group(group);
-  app.add_option("-o,--output", globals.output, "table, json or yaml")
+  app.add_option("--context", globals.context,
+                 "Name of the targets and the identity to use, see `dflctl "
+                 "context`")
+      ->group(group);
+  app.add_option("-o,--output", globals.output,
+                 "table, wide, json, jsonl or yaml")
       ->capture_default_str()
       ->group(group);
   app.add_option("--timeout", globals.timeout, "Of each call: 500ms, 10s, 2m")
       ->capture_default_str()
       ->group(group);
   app.add_option("--identity", globals.identity,
-                 "Folder of your ca.pem, cert.pem and key.pem. Default: "
-                 "$DFLCTL_IDENTITY, else yours below ~/.config/dfl")
+                 "Folder of your ca.pem, cert.pem and key.pem. Default: that "
+                 "of the context, $DFLCTL_IDENTITY, else yours below "
+                 "~/.config/dfl")
       ->group(group);
   app.add_flag("--insecure", globals.insecure,
                "Speaks plain text to host:port, for daemons with `security: "
@@ -48,7 +55,10 @@ void AddGlobals(CLI::App& app, Globals& globals) {
 
 void AddCommands(CLI::App& app, Chosen& chosen) {
   AddStatus(app, chosen);
+  AddTop(app, chosen);
   AddWatch(app, chosen);
+  AddWait(app, chosen);
+  AddPing(app, chosen);
   AddGet(app, chosen);
   AddSet(app, chosen);
   AddPlan(app, chosen);
@@ -57,13 +67,16 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddTopology(app, chosen);
   AddParticipation(app, chosen);
   AddPeriod(app, chosen);
+  AddNode(app, chosen);
   AddPeer(app, chosen);
+  AddEvent(app, chosen);
   AddRecord(app, chosen);
   AddModel(app, chosen);
   AddData(app, chosen);
   AddConfig(app, chosen);
   AddCert(app, chosen);
   AddToken(app, chosen);
+  AddContext(app, chosen);
   AddCompletion(app, chosen);
   AddVersion(app, chosen);
 }
@@ -81,15 +94,24 @@ int Dflctl(const std::vector<std::string>& arguments, Io& io) {
     Chosen chosen;
     AddGlobals(app, globals);
     AddCommands(app, chosen);
+    if (!arguments.empty() && arguments[0] == kCompleteCommand) {
+      io.out << CompletionText(
+          Complete(app, {arguments.begin() + 1, arguments.end()}, io));
+      return kOk;
+    }
     // CLI11 takes them back to front.
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {
       app.parse(reversed);
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) return app.exit(error, io.out, io.err);
+      if (error.get_exit_code() == 0 && !console::HasUnknown(app)) {
+        return app.exit(error, io.out, io.err);
+      }
       io.err << console::ParseErrorText(app, error);
       return kUsage;
     }
+    globals.offline =
+        app.got_subcommand("context") || app.got_subcommand("completion");
     const absl::StatusOr<std::unique_ptr<Context>> context =
         Context::Create(globals, io);
     if (!context.ok()) {

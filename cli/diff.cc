@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "cli/console.h"
 
 namespace dfl::cli {
 namespace {
@@ -96,10 +98,10 @@ std::string LineDiff(absl::string_view before, absl::string_view after,
     gap = false;
     const Line& line = script[i];
     const bool painted = color && line.mark != ' ';
-    absl::StrAppend(&out,
-                    painted ? (line.mark == '-' ? "\x1b[31m" : "\x1b[32m") : "",
-                    std::string(1, line.mark), " ", line.text,
-                    painted ? "\x1b[0m" : "", "\n");
+    absl::StrAppend(
+        &out, painted ? (line.mark == '-' ? "\x1b[31m" : "\x1b[32m") : "",
+        std::string(1, line.mark), " ", Printable(std::string(line.text)),
+        painted ? "\x1b[0m" : "", "\n");
   }
   if (gap) out += "  ...\n";
   return out;

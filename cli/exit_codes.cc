@@ -62,14 +62,14 @@ const char* ExitCodeHelp() {
          "  3   unreachable: nobody answers at the target\n"
          "  4   not allowed: by role, certificate or file mode\n"
          "  5   timeout\n"
-         "  6   partly done: some targets did it, others did not\n"
+         "  6   partly done: some targets or members did it, others did not\n"
          "  7   conflict: the plan was changed by somebody else\n"
          "  8   version skew: the daemon does not know this call\n"
-         "  9   watch --until-finished: training has failed on a node\n"
+         "  9   watch --until-finished, wait: training has failed on a node\n"
          "  10  watch --until-finished: a node learned alone although its plan "
          "has\n"
          "      neighbours\n"
-         "  11  watch --until-finished: a node was stopped by hand\n"
+         "  11  watch --until-finished, wait: a node was stopped by hand\n"
          "  70  a bug of dflctl";
 }
 

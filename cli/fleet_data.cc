@@ -43,6 +43,7 @@ InputScaling ScalingOf(const client::InputScaling& from) {
 std::string QuestionOf(const core::RunPlan& plan) {
   core::RunPlan question;
   question.seed = 1;
+  question.participants = plan.participants;
   question.members = plan.members;
   question.algorithm.name = "local";
   question.model = plan.model;

@@ -11,6 +11,8 @@
 #include "cli/apply_report.h"
 #include "cli/diff.h"
 #include "cli/fleet_data.h"
+#include "cli/network/present.h"
+#include "cli/plan_wait.h"
 #include "cli/signing.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_yaml.h"
@@ -22,8 +24,6 @@
 
 namespace dfl::cli {
 namespace {
-
-constexpr absl::Duration kWaitPoll = absl::Milliseconds(200);
 
 // A person's yes, when one sits at a terminal.
 bool Confirmed(Context& context) {
@@ -56,37 +56,6 @@ void SetData(core::DataSection data, core::CheckedPlan& checked) {
   core::RunPlan plan = *checked.plan;
   plan.data = std::move(data);
   checked.plan = std::make_shared<const core::RunPlan>(std::move(plan));
-}
-
-// Until every target that took the plan says it is in force.
-void WaitInForce(Context& context, absl::Duration timeout, uint64_t version,
-                 std::vector<Answer<client::ApplyPlanResult>>& answers) {
-  const absl::Time deadline = SteadyNow() + timeout;
-  std::vector<bool> done(answers.size(), false);
-  for (size_t i = 0; i < answers.size(); ++i) done[i] = !answers[i].result.ok();
-  while (std::find(done.begin(), done.end(), false) != done.end()) {
-    const auto states = context.AskAll<client::DaemonStatus>(
-        [](client::ControlClient& daemon) { return daemon.Status(); });
-    const bool late = SteadyNow() >= deadline;
-    for (size_t i = 0; i < states.size(); ++i) {
-      if (done[i]) continue;
-      const auto& state = states[i].result;
-      if (state.ok() && state->node.plan_version >= version) {
-        done[i] = true;
-      } else if (late) {
-        done[i] = true;
-        answers[i].result = absl::DeadlineExceededError(absl::StrCat(
-            answers[i].target, ": took plan version ", version,
-            ", but it is not in force after ", absl::FormatDuration(timeout),
-            state.ok() ? absl::StrCat("; the node is ",
-                                      client::PhaseName(state->node.phase))
-                       : absl::StrCat("; ", state.status().message())));
-      }
-    }
-    if (std::find(done.begin(), done.end(), false) != done.end()) {
-      absl::SleepFor(kWaitPoll);
-    }
-  }
 }
 
 absl::StatusOr<core::RunPlan> Read(const Answer<client::PlanDocument>& answer) {
@@ -151,6 +120,7 @@ bool MayMeanElse(const FleetPlan& fleet, const core::RunPlan& next,
   };
   return (from_file && IsOpen(next.data)) || !(next.model == held.model) ||
          !(next.data == held.data) || next.run_id != held.run_id ||
+         !(next.participants == held.participants) ||
          !std::equal(next.members.begin(), next.members.end(),
                      held.members.begin(), held.members.end(), same_member);
 }
@@ -164,6 +134,37 @@ void DropFormerModel(const core::RunPlan& held, core::RunPlan& next) {
   } else if (next.data.model == held.data.model) {
     next.data.model.clear();
   }
+}
+
+// Wants all nodes to train, by an order that is brought to every target that
+// took the plan.
+absl::Status StartAll(Context& context, const Signer& signer,
+                      const std::string& run_id,
+                      std::vector<Answer<client::ApplyPlanResult>>& answers) {
+  records::PhaseOrder order;
+  order.phase = runtime::DesiredPhase::kTraining;
+  order.run_id = run_id;
+  const records::RecordKind kind = records::RecordKind::kPhase;
+  DFL_ASSIGN_OR_RETURN(const std::string record,
+                       signer.Sign(kind, "", signer.Highest(kind, "") + 1,
+                                   records::ToContent(order)));
+  std::map<std::string, Answer<client::ApplyPlanResult>*> took;
+  for (auto& answer : answers) {
+    if (answer.result.ok()) took[answer.target] = &answer;
+  }
+  const auto put = context.AskAll<client::PutRecordResult>(
+      [&](client::ControlClient& daemon)
+          -> absl::StatusOr<client::PutRecordResult> {
+        if (took.count(daemon.target()) == 0) return client::PutRecordResult();
+        return daemon.PutRecord(record);
+      });
+  for (const auto& answer : put) {
+    if (answer.result.ok()) continue;
+    took.at(answer.target)->result =
+        Annotate(answer.result.status(),
+                 "the plan is taken, but the order to train is not");
+  }
+  return absl::OkStatus();
 }
 
 std::vector<std::string> Reached(const FleetPlan& fleet) {
@@ -205,8 +206,10 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options) {
   command.add_flag("--dry-run", options.dry_run,
                    "Only have it checked by the daemons, and show what it "
                    "means");
+  command.add_flag("--start", options.start,
+                   "Then all nodes of the network train");
   command.add_flag("--wait", options.wait,
-                   "Until every daemon's status shows it in force");
+                   "Until every member that is there has it in force");
   command.add_option("--wait-timeout", options.wait_timeout, "Of --wait")
       ->capture_default_str();
   command.add_flag("-y,--yes", options.yes, "Ask nothing");
@@ -224,7 +227,7 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   }
   std::optional<Signer> signer;
   if (!options.dry_run) {
-    absl::StatusOr<std::optional<Signer>> found = Signer::ForTargets(context);
+    absl::StatusOr<Signer> found = Signer::ForTargets(context);
     if (!found.ok()) return context.Fail(found.status());
     signer = *std::move(found);
   }
@@ -259,6 +262,7 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
   for (const std::string& warning : core::PlanWarnings(next)) {
     context.Warn(warning);
   }
+  WarnOfMembers(context, next);
   if (from_file && changed && !options.dry_run && !options.yes &&
       !Confirmed(context)) {
     context.Say("nothing was applied");
@@ -271,9 +275,9 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
         signer->Sign(records::RecordKind::kPlan, "", next.plan->version, text);
     if (!record.ok()) return context.Fail(record.status());
     apply.record = *std::move(record);
-    context.Say(absl::StrCat("signed by ", tls::ToUri(signer->identity())));
+    if (signer->secured()) context.Say(signer->Says());
   } else {
-    apply.yaml = std::move(text);
+    apply.yaml = text;
   }
   apply.dry_run = options.dry_run;
   std::map<std::string, const Answer<client::PlanDocument>*> held;
@@ -289,11 +293,22 @@ ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
         mine.expected_version = before.result->version;
         return daemon.ApplyPlan(mine);
       });
-  if (options.wait && !options.dry_run) {
-    WaitInForce(context, wait_timeout, next.plan->version, answers);
+  if (options.start && signer.has_value()) {
+    const absl::Status started =
+        StartAll(context, *signer, next.plan->run_id, answers);
+    if (!started.ok()) return context.Fail(started);
   }
-  ReportApplied(context, answers, options.dry_run);
-  return context.Conclude(answers);
+  std::optional<Adoption> adoption;
+  if (options.wait && !options.dry_run) {
+    adoption = WaitAdopted(context, wait_timeout,
+                           {next.plan->version, std::move(text)}, answers);
+  }
+  ReportApplied(context, answers, options.dry_run, adoption);
+  const ExitCode applied = context.Conclude(answers);
+  const ExitCode adopted =
+      adoption.has_value() ? ConcludeAdoption(context, *adoption) : kOk;
+  const bool partly = applied == kTimeout && adopted == kPartlyDone;
+  return applied == kOk || partly ? adopted : applied;
 }
 
 ExitCode EditPlan(Context& context, const ApplyOptions& options,

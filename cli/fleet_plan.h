@@ -49,6 +49,7 @@ ExitCode ReadExistingPlan(Context& context, FleetPlan& fleet);
 // The options of every command that changes the plan.
 struct ApplyOptions {
   bool dry_run = false;
+  bool start = false;
   bool wait = false;
   std::string wait_timeout = "60s";
   bool yes = false;
@@ -58,11 +59,11 @@ void AddApplyOptions(CLI::App& command, ApplyOptions& options);
 // Where what the data mean may change, has the targets say what theirs are and
 // fixes what `next` leaves open (fleet_data.h). Shows on stderr what changes
 // from `fleet.plan` to `next`, gives it the next version, and applies it to all
-// targets, or with dry_run has it checked by them. Where the targets are in a
-// secured network, all get one record, which the caller signs. Prints the
-// document with each one's answer. `from_file`: a person gave a whole document,
-// so data that are open are fixed also where nothing else changes, and a yes is
-// wanted at a terminal first.
+// targets, or with dry_run has it checked by them. All targets get one record,
+// which the caller signs where the network is secured; the nodes pass it on, so
+// one target is enough. Prints the document with each one's answer.
+// `from_file`: a person gave a whole document, so data that are open are fixed
+// also where nothing else changes, and a yes is wanted at a terminal first.
 ExitCode ApplyToFleet(Context& context, const FleetPlan& fleet,
                       core::CheckedPlan next, const ApplyOptions& options,
                       bool from_file = false);

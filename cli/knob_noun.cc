@@ -7,10 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/fleet_plan.h"
+#include "cli/network/present.h"
+#include "daemon/base/ids.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/catalogue.h"
 #include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/plan/participants.h"
 
 namespace dfl::cli {
 namespace {
@@ -38,6 +41,21 @@ absl::StatusOr<const core::KnobSpec*> FindKnob(
         "; see `dflctl algorithm show ", algorithm.name, "`"));
   }
   return UnknownNameError("knob", name, known);
+}
+
+// Of a plan that follows the network a node may be no member yet.
+absl::Status CheckNode(const core::RunPlan& plan, const std::string& node) {
+  if (core::FollowsView(plan)) {
+    return Annotate(ValidateNodeName(node), "--node");
+  }
+  std::vector<std::string> members;
+  for (const core::MemberSpec& member : plan.members) {
+    members.push_back(member.node.name());
+  }
+  if (std::find(members.begin(), members.end(), node) != members.end()) {
+    return absl::OkStatus();
+  }
+  return UnknownNameError("--node", node, members);
 }
 
 struct SetCommand {
@@ -77,13 +95,7 @@ absl::Status SetKnobs(core::KnobNoun noun,
   core::KnobValues* values = &plan.algorithm.knobs;
   const NodeId id(node);
   if (!node.empty()) {
-    std::vector<std::string> members;
-    for (const core::MemberSpec& member : plan.members) {
-      members.push_back(member.node.name());
-    }
-    if (std::find(members.begin(), members.end(), node) == members.end()) {
-      return UnknownNameError("--node", node, members);
-    }
+    DFL_RETURN_IF_ERROR(CheckNode(plan, node));
     values = &plan.nodes[id].knobs;
   }
   for (const std::string& change : changes) {
@@ -135,6 +147,9 @@ void AddKnobNoun(CLI::App& app, const char* name, const char* help,
   command->callback([&chosen, set, noun] {
     chosen = [set, noun](Context& context) {
       return EditPlan(context, set->options, [&](core::RunPlan& plan) {
+        if (!set->node.empty() && core::FollowsView(plan)) {
+          WarnOfStranger(context, set->node);
+        }
         return SetKnobs(noun, set->changes, set->node, plan);
       });
     };

@@ -19,7 +19,7 @@ namespace dfl::cli {
 // is not empty. The value "default" removes a setting.
 // Errors: INVALID_ARGUMENT for a change that is no NAME=VALUE, an unknown knob
 // (with the nearest one, or the noun that sets it), a value that is not
-// allowed, or a node that is no member.
+// allowed, or a node that is no member of a fixed set.
 absl::Status SetKnobs(core::KnobNoun noun,
                       const std::vector<std::string>& changes,
                       const std::string& node, core::RunPlan& plan);

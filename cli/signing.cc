@@ -8,18 +8,20 @@
 #include "cli/console.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/records/sign_record.h"
+#include "daemon/records/unsigned_record_codec.h"
 #include "daemon/tls/identity.h"
 
 namespace dfl::cli {
 namespace {
 
 std::string Spoken(const client::Version& version) {
-  return version.cluster.empty() ? "is insecure"
-                                 : absl::StrCat("is in ", version.cluster);
+  if (!version.cluster.empty()) return absl::StrCat("is in ", version.cluster);
+  if (version.insecure_cluster.empty()) return "is insecure";
+  return absl::StrCat("is insecure, in ", version.insecure_cluster);
 }
 
-// The network that all targets that answer are in, "" for insecure ones.
-absl::StatusOr<std::string> NetworkOf(Context& context) {
+// The network that all targets that answer are in.
+absl::StatusOr<client::Version> NetworkOf(Context& context) {
   const auto versions = context.AskAll<client::Version>(
       [](client::ControlClient& daemon) { return daemon.Version(); });
   const Answer<client::Version>* first = nullptr;
@@ -27,7 +29,7 @@ absl::StatusOr<std::string> NetworkOf(Context& context) {
     if (!answer.result.ok()) continue;
     if (first == nullptr) {
       first = &answer;
-    } else if (answer.result->cluster != first->result->cluster) {
+    } else if (Spoken(*answer.result) != Spoken(*first->result)) {
       return absl::InvalidArgumentError(
           absl::StrCat(first->target, " ", Spoken(*first->result), ", and ",
                        answer.target, " ", Spoken(*answer.result),
@@ -35,18 +37,12 @@ absl::StatusOr<std::string> NetworkOf(Context& context) {
     }
   }
   if (first == nullptr) return versions.front().result.status();
-  return first->result->cluster;
+  return *first->result;
 }
 
-}  // namespace
-
-Signer::Signer(tls::Credentials credentials,
-               std::vector<client::RecordInfo> known)
-    : credentials_(std::move(credentials)), known_(std::move(known)) {}
-
-absl::StatusOr<std::optional<Signer>> Signer::ForTargets(Context& context) {
-  DFL_ASSIGN_OR_RETURN(const std::string cluster, NetworkOf(context));
-  if (cluster.empty()) return std::nullopt;
+// The caller as one who may give orders in the secured network `cluster`.
+absl::StatusOr<tls::Credentials> AuthorIn(Context& context,
+                                          const std::string& cluster) {
   absl::StatusOr<tls::Credentials> credentials = context.Identity();
   if (!credentials.ok()) {
     return Annotate(credentials.status(),
@@ -66,6 +62,28 @@ absl::StatusOr<std::optional<Signer>> Signer::ForTargets(Context& context) {
         ", and only operators and admins give orders; name the folder of one "
         "with --identity, or ask one"));
   }
+  return credentials;
+}
+
+}  // namespace
+
+Signer::Signer(std::optional<tls::Credentials> credentials, Unsigned instead,
+               std::vector<client::RecordInfo> known)
+    : credentials_(std::move(credentials)),
+      instead_(std::move(instead)),
+      known_(std::move(known)) {}
+
+absl::StatusOr<Signer> Signer::ForTargets(Context& context) {
+  DFL_ASSIGN_OR_RETURN(const client::Version version, NetworkOf(context));
+  std::optional<tls::Credentials> credentials;
+  Unsigned instead;
+  if (version.cluster.empty()) {
+    instead.cluster = version.insecure_cluster;
+    const auto user = context.io().environment.find("USER");
+    if (user != context.io().environment.end()) instead.author = user->second;
+  } else {
+    DFL_ASSIGN_OR_RETURN(credentials, AuthorIn(context, version.cluster));
+  }
   std::vector<client::RecordInfo> known;
   for (const auto& answer : context.AskAll<std::vector<client::RecordInfo>>(
            [](client::ControlClient& daemon) {
@@ -74,7 +92,12 @@ absl::StatusOr<std::optional<Signer>> Signer::ForTargets(Context& context) {
     if (!answer.result.ok()) continue;
     known.insert(known.end(), answer.result->begin(), answer.result->end());
   }
-  return Signer(*std::move(credentials), std::move(known));
+  return Signer(std::move(credentials), std::move(instead), std::move(known));
+}
+
+std::string Signer::Says() const {
+  return secured() ? absl::StrCat("signed by ", tls::ToUri(identity()))
+                   : "not signed, for the network is insecure";
 }
 
 uint64_t Signer::Highest(records::RecordKind kind,
@@ -93,17 +116,21 @@ absl::StatusOr<std::string> Signer::Sign(records::RecordKind kind,
                                          const std::string& subject,
                                          uint64_t counter,
                                          const std::string& content) const {
-  return records::SignRecord(kind, subject, counter, content, credentials_,
-                             absl::Now());
+  if (secured()) {
+    return records::SignRecord(kind, subject, counter, content, *credentials_,
+                               absl::Now());
+  }
+  return records::MakeUnsignedRecord(kind, subject, counter, content,
+                                     instead_.cluster, instead_.author,
+                                     absl::Now());
 }
 
 absl::StatusOr<Signer> RequireSigner(Context& context,
                                      absl::string_view instead) {
-  DFL_ASSIGN_OR_RETURN(std::optional<Signer> signer,
-                       Signer::ForTargets(context));
-  if (signer.has_value()) return *std::move(signer);
+  DFL_ASSIGN_OR_RETURN(Signer signer, Signer::ForTargets(context));
+  if (signer.secured()) return signer;
   return absl::FailedPreconditionError(absl::StrCat(
-      "the targets are insecure, and pass on no orders; ", instead));
+      "the targets are insecure, and take no such order; ", instead));
 }
 
 ExitCode SignAndPut(Context& context, const Signer& signer,
@@ -137,8 +164,8 @@ ExitCode SignAndPut(Context& context, const Signer& signer,
         }
         return table.empty() ? "" : table.ToString();
       });
-  context.Say(absl::StrCat("signed by ", tls::ToUri(signer.identity()),
-                           "; the nodes pass it on to all others"));
+  context.Say(
+      absl::StrCat(signer.Says(), "; the nodes pass it on to all others"));
   return context.Conclude(answers);
 }
 

@@ -84,27 +84,50 @@ std::string PlanText(const client::NodeStatus& node) {
   return node.plan_version == 0 ? "-" : absl::StrCat(node.plan_version);
 }
 
-std::vector<std::string> StatusTitles() {
-  return {"NODE",   "PHASE",     ">STEP",    ">ROUND", ">LOSS",
-          ">SCORE", "ALGORITHM", "TOPOLOGY", "PLAN",   ">NEIGHBOURS",
-          ">SENT",  ">RECEIVED", "NETWORK"};
+std::string SavedText(const client::NodeStatus& node) {
+  if (node.dense_bytes_sent <= 0) return "-";
+  const double share = 1 - static_cast<double>(node.bytes_sent) /
+                               static_cast<double>(node.dense_bytes_sent);
+  return absl::StrCat(static_cast<int64_t>(std::floor(100 * share)), "%");
 }
 
-std::vector<std::string> StatusRow(const client::DaemonStatus& status) {
+std::vector<std::string> StatusTitles(bool wide) {
+  std::vector<std::string> titles = {
+      "NODE",   "PHASE",     ">STEP",    ">ROUND", ">LOSS",
+      ">SCORE", "ALGORITHM", "TOPOLOGY", "PLAN",   ">NEIGHBOURS",
+      ">SENT",  ">RECEIVED", "NETWORK"};
+  if (wide) {
+    titles.insert(titles.end(), {">SAVED", ">EPOCHS", ">STEPS/S", ">ROWS",
+                                 ">MEMORY", "FORMAT", "RUN", "VERSION"});
+  }
+  return titles;
+}
+
+std::vector<std::string> StatusRow(const client::DaemonStatus& status,
+                                   bool wide) {
   const client::NodeStatus& node = status.node;
-  return {node.node,
-          client::PhaseName(node.phase),
-          StepText(node),
-          RoundText(node),
-          node.loss.has_value() ? Fixed(*node.loss, 4) : "-",
-          ScoreText(node),
-          OrDash(node.algorithm),
-          OrDash(node.topology),
-          PlanText(node),
-          NeighbourText(node),
-          HumanBytes(node.bytes_sent),
-          HumanBytes(node.bytes_received),
-          NetworkText(status)};
+  std::vector<std::string> row = {
+      node.node,
+      client::PhaseName(node.phase),
+      StepText(node),
+      RoundText(node),
+      node.loss.has_value() ? Fixed(*node.loss, 4) : "-",
+      ScoreText(node),
+      OrDash(node.algorithm),
+      OrDash(node.topology),
+      PlanText(node),
+      NeighbourText(node),
+      HumanBytes(node.bytes_sent),
+      HumanBytes(node.bytes_received),
+      NetworkText(status)};
+  if (wide) {
+    row.insert(row.end(),
+               {SavedText(node), Fixed(node.epochs, 2),
+                Fixed(node.steps_per_second, 1), absl::StrCat(node.train_rows),
+                HumanBytes(status.memory_bytes), OrDash(node.format),
+                OrDash(node.run_id), OrDash(status.version)});
+  }
+  return row;
 }
 
 Table PeerTable(const std::vector<client::PeerStatus>& peers) {

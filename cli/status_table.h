@@ -10,8 +10,14 @@
 
 namespace dfl::cli {
 
-std::vector<std::string> StatusTitles();
-std::vector<std::string> StatusRow(const client::DaemonStatus& status);
+// `wide`: with more columns behind the others.
+std::vector<std::string> StatusTitles(bool wide = false);
+std::vector<std::string> StatusRow(const client::DaemonStatus& status,
+                                   bool wide = false);
+
+// "83%": the bytes that compression kept off the network, of what the models
+// sent would have taken; "-": none was sent.
+std::string SavedText(const client::NodeStatus& node);
 
 // "1000/4000", "1000".
 std::string StepText(const client::NodeStatus& node);

@@ -75,7 +75,9 @@ void WatchFeed::Run(size_t index) {
         [this] { return queue_.stopped(); });
     if (status.ok()) return;
     // Who was there will be back; who never was is an error of the caller.
-    const bool given_up = !answered || !absl::IsUnavailable(status);
+    const bool back_later =
+        absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+    const bool given_up = !answered || !back_later;
     queue_.Push({index, std::nullopt, status, given_up});
     if (given_up) return;
     queue_.AwaitStop(kBetweenAttempts);

@@ -1,205 +1,35 @@
 #include "client/control_client.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <optional>
-#include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "client/calls.h"
 #include "client/person.h"
 #include "client/proto_types.h"
-#include "client/retry.h"
 #include "client/target.h"
-#include "client/tls_channel.h"
-#include "daemon/threads/steady_cond_var.h"
-#include "dfl/control/v1/control.grpc.pb.h"
-#include "proto/grpc_status.h"
+#include "dfl/control/v1/control.pb.h"
 
 namespace dfl {
 namespace client {
 namespace {
 
-// gRPC's text for a call whose own deadline has passed.
-constexpr char kOwnDeadline[] = "Deadline Exceeded";
-
 namespace pb = dfl::control::v1;
 
 constexpr int64_t kPartBytes = int64_t{1} << 20;
-constexpr int kMaxMessageBytes = 16 << 20;
-constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
-
-std::chrono::system_clock::time_point After(absl::Duration time) {
-  // Beyond a year is no deadline that anybody waits for.
-  const absl::Duration bounded = std::min(time, absl::Hours(24 * 365));
-  return std::chrono::system_clock::now() +
-         std::chrono::duration_cast<std::chrono::system_clock::duration>(
-             absl::ToChronoNanoseconds(bounded));
-}
-
-// Cancels a stream when the user wants to stop, or when the first message did
-// not come in time.
-class Watchdog {
- public:
-  Watchdog(grpc::ClientContext& context, absl::Duration first_message,
-           std::function<bool()> stop_requested)
-      : context_(context),
-        first_by_(std::chrono::steady_clock::now() +
-                  absl::ToChronoNanoseconds(
-                      std::min(first_message, absl::Hours(24 * 365)))),
-        stop_requested_(std::move(stop_requested)),
-        thread_([this] { Run(); }) {}
-
-  ~Watchdog() {
-    {
-      const absl::MutexLock lock(&mutex_);
-      done_ = true;
-    }
-    changed_.Signal();
-    thread_.join();
-  }
-
-  void MessageCame() { came_ = true; }
-  bool stopped() const { return stopped_; }
-  bool timed_out() const { return timed_out_; }
-
- private:
-  void Run() {
-    const absl::MutexLock lock(&mutex_);
-    while (!done_) {
-      if (stop_requested_ && stop_requested_()) {
-        stopped_ = true;
-      } else if (!came_ && std::chrono::steady_clock::now() >= first_by_) {
-        timed_out_ = true;
-      }
-      if (stopped_ || timed_out_) {
-        context_.TryCancel();
-        return;
-      }
-      changed_.WaitFor(&mutex_, kStopPoll);
-    }
-  }
-
-  grpc::ClientContext& context_;
-  const std::chrono::steady_clock::time_point first_by_;
-  const std::function<bool()> stop_requested_;
-  absl::Mutex mutex_;
-  SteadyCondVar changed_;
-  bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> came_{false};
-  std::atomic<bool> stopped_{false};
-  std::atomic<bool> timed_out_{false};
-  std::thread thread_;
-};
-
-using Stub = pb::ControlService::Stub;
-
-// The connection to a daemon: by TLS on the network, unless plain text is
-// asked for. It is made by the first call, because that is what fails when
-// there is no identity.
-class Connection {
- public:
-  // Both outlive it.
-  Connection(const Target& target, const ClientOptions& options)
-      : target_(target), options_(options) {}
-
-  absl::StatusOr<Stub*> GetStub() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    if (stub_ != nullptr) return stub_.get();
-    std::shared_ptr<grpc::ChannelCredentials> credentials =
-        grpc::InsecureChannelCredentials();
-    if (target_.socket_path.empty() && !target_.plaintext &&
-        !options_.insecure) {
-      if (options_.identity == nullptr) {
-        return absl::UnauthenticatedError(absl::StrCat(
-            target_.text,
-            ": a daemon on the network is told who calls, and no identity is "
-            "given; set ClientOptions::identity, or speak plain text to "
-            "insecure:",
-            target_.address));
-      }
-      absl::StatusOr<ClientIdentity> identity = options_.identity();
-      if (absl::IsUnavailable(identity.status())) {
-        // Not the daemon's: this machine's clock is not set.
-        return absl::FailedPreconditionError(identity.status().message());
-      }
-      if (!identity.ok()) return identity.status();
-      absl::StatusOr<TlsIdentity> made = MakeTlsIdentity(*identity, refusal_);
-      if (!made.ok()) return made.status();
-      credentials = made->credentials;
-      identity_ = made->uri;
-    }
-    stub_ = pb::ControlService::NewStub(grpc::CreateCustomChannel(
-        target_.address, credentials, ChannelArguments()));
-    return stub_.get();
-  }
-
-  // To gRPC a daemon that we refused is one that is not there.
-  absl::Status Refused(const absl::Status& status) const {
-    if (!absl::IsUnavailable(status)) return status;
-    const std::string why = refusal_->text();
-    if (why.empty()) return status;
-    return absl::UnauthenticatedError(absl::StrCat(
-        target_.text, ": the daemon there is refused: ", why,
-        "; is it the daemon that you mean, and is your ca.pem that of its "
-        "network (`dflctl cert show`)?"));
-  }
-
-  // Ours, with TLS; "" in plain text.
-  std::string identity() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return identity_;
-  }
-
- private:
-  grpc::ChannelArguments ChannelArguments() const {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-    // Control goes straight to the named daemon, never through a proxy.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-    // To gRPC this is how long one attempt to connect may take. Half of the
-    // call's time: a name may have a second address.
-    arguments.SetInt(
-        GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
-        static_cast<int>(absl::ToInt64Milliseconds(options_.timeout / 2)));
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-    // A channel of one's own: a client made later tries at once.
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    // Retries are counted here.
-    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-    return arguments;
-  }
-
-  const Target& target_;
-  const ClientOptions& options_;
-  const std::shared_ptr<Refusal> refusal_ = std::make_shared<Refusal>();
-  mutable absl::Mutex mutex_;
-  std::unique_ptr<Stub> stub_ ABSL_GUARDED_BY(mutex_);
-  std::string identity_ ABSL_GUARDED_BY(mutex_);
-};
 
 class GrpcControlClient : public ControlClient {
  public:
   GrpcControlClient(Target target, ClientOptions options)
-      : target_(std::move(target)),
-        options_(std::move(options)),
-        connection_(target_, options_) {}
+      : calls_(std::move(target), std::move(options)) {}
 
-  const std::string& target() const override { return target_.text; }
+  const std::string& target() const override { return calls_.target(); }
 
   absl::StatusOr<client::Version> Version() override {
     pb::GetVersionResponse response;
     absl::Status status =
-        Repeat(&Stub::GetVersion, pb::GetVersionRequest(), response);
+        calls_.Repeat(&Stub::GetVersion, pb::GetVersionRequest(), response);
     if (!status.ok()) return status;
     client::Version out;
     out.version = response.version();
@@ -212,13 +42,14 @@ class GrpcControlClient : public ControlClient {
     out.libraries.assign(response.libraries().begin(),
                          response.libraries().end());
     out.cluster = response.cluster();
+    out.insecure_cluster = response.insecure_cluster();
     return out;
   }
 
   absl::StatusOr<DaemonStatus> Status() override {
     pb::GetStatusResponse response;
     absl::Status status =
-        Repeat(&Stub::GetStatus, pb::GetStatusRequest(), response);
+        calls_.Repeat(&Stub::GetStatus, pb::GetStatusRequest(), response);
     if (!status.ok()) return status;
     return FromProto(response.status());
   }
@@ -228,36 +59,35 @@ class GrpcControlClient : public ControlClient {
                      std::function<bool()> stop_requested) override {
     pb::WatchRequest request;
     request.set_interval_seconds(absl::ToDoubleSeconds(interval));
-    absl::StatusOr<Stub*> stub = connection_.GetStub();
-    if (!stub.ok()) return Explain(stub.status());
-    grpc::ClientContext context;
-    const auto reader = (*stub)->Watch(&context, request);
-    Watchdog watchdog(context, options_.timeout, std::move(stop_requested));
-    pb::WatchResponse response;
-    bool left = false;
-    while (!left && reader->Read(&response)) {
-      watchdog.MessageCame();
-      left = !on_update(FromProto(response));
-    }
-    if (left) context.TryCancel();
-    const absl::Status status = FromGrpc(reader->Finish());
-    if (left || watchdog.stopped()) return absl::OkStatus();
-    if (watchdog.timed_out()) return TimedOut(options_.timeout);
-    // A stream has no other good end than the watcher's own.
-    return Explain(status.ok() ? absl::UnavailableError("the stream ended")
-                               : connection_.Refused(status));
+    StreamLimits limits;
+    limits.first = calls_.timeout();
+    // The daemon has bounds of its own for the interval.
+    limits.next = std::clamp(interval, absl::Seconds(1), absl::Hours(1)) +
+                  calls_.timeout();
+    limits.endless = true;
+    return calls_.Stream<pb::WatchRequest, pb::WatchResponse>(
+        &Stub::Watch, request, limits,
+        [&](const pb::WatchResponse& response) {
+          return on_update(FromProto(response));
+        },
+        stop_requested);
   }
 
-  absl::StatusOr<PlanDocument> Plan() override {
+  absl::StatusOr<PlanDocument> Plan() override { return PastPlan(0); }
+
+  absl::StatusOr<PlanDocument> PastPlan(uint64_t version) override {
+    pb::GetPlanRequest request;
+    request.set_version(version);
     pb::GetPlanResponse response;
-    absl::Status status =
-        Repeat(&Stub::GetPlan, pb::GetPlanRequest(), response);
+    absl::Status status = calls_.Repeat(&Stub::GetPlan, request, response);
     if (!status.ok()) return status;
     PlanDocument out;
     out.yaml = response.yaml();
     out.version = response.version();
     out.version_in_force = response.version_in_force();
     out.run_id = response.run_id();
+    out.kept_versions.assign(response.kept_versions().begin(),
+                             response.kept_versions().end());
     return out;
   }
 
@@ -271,9 +101,9 @@ class GrpcControlClient : public ControlClient {
     }
     request.set_dry_run(options.dry_run);
     pb::ApplyPlanResponse response;
-    absl::Status status = options.dry_run
-                              ? Repeat(&Stub::ApplyPlan, request, response)
-                              : Once(&Stub::ApplyPlan, request, response);
+    absl::Status status =
+        options.dry_run ? calls_.Repeat(&Stub::ApplyPlan, request, response)
+                        : calls_.Once(&Stub::ApplyPlan, request, response);
     if (!status.ok()) return status;
     ApplyPlanResult out;
     out.version = response.version();
@@ -288,7 +118,7 @@ class GrpcControlClient : public ControlClient {
     pb::GetDataRequest request;
     request.set_yaml(yaml);
     pb::GetDataResponse response;
-    absl::Status status = Repeat(&Stub::GetData, request, response);
+    absl::Status status = calls_.Repeat(&Stub::GetData, request, response);
     if (!status.ok()) return status;
     return FromProto(response);
   }
@@ -298,7 +128,7 @@ class GrpcControlClient : public ControlClient {
     pb::PutRecordRequest request;
     request.set_record(record);
     pb::PutRecordResponse response;
-    absl::Status status = Repeat(&Stub::PutRecord, request, response);
+    absl::Status status = calls_.Repeat(&Stub::PutRecord, request, response);
     if (!status.ok()) return status;
     return client::PutRecordResult{response.unchanged()};
   }
@@ -306,7 +136,7 @@ class GrpcControlClient : public ControlClient {
   absl::StatusOr<std::vector<RecordInfo>> ListRecords() override {
     pb::ListRecordsResponse response;
     absl::Status status =
-        Repeat(&Stub::ListRecords, pb::ListRecordsRequest(), response);
+        calls_.Repeat(&Stub::ListRecords, pb::ListRecordsRequest(), response);
     if (!status.ok()) return status;
     std::vector<RecordInfo> out;
     for (const pb::RecordInfo& record : response.records()) {
@@ -332,7 +162,7 @@ class GrpcControlClient : public ControlClient {
         break;
     }
     pb::TrainResponse response;
-    absl::Status status = Once(&Stub::Train, request, response);
+    absl::Status status = calls_.Once(&Stub::Train, request, response);
     if (!status.ok()) return status;
     return FromProto(response.phase());
   }
@@ -340,7 +170,7 @@ class GrpcControlClient : public ControlClient {
   absl::StatusOr<client::Peers> Peers() override {
     pb::ListPeersResponse response;
     absl::Status status =
-        Repeat(&Stub::ListPeers, pb::ListPeersRequest(), response);
+        calls_.Repeat(&Stub::ListPeers, pb::ListPeersRequest(), response);
     if (!status.ok()) return status;
     client::Peers out;
     for (const pb::PeerAddress& address : response.addresses()) {
@@ -356,7 +186,7 @@ class GrpcControlClient : public ControlClient {
     pb::AddPeerRequest request;
     request.set_address(address);
     pb::AddPeerResponse response;
-    absl::Status status = Once(&Stub::AddPeer, request, response);
+    absl::Status status = calls_.Once(&Stub::AddPeer, request, response);
     if (!status.ok()) return status;
     return !response.already_there();
   }
@@ -365,13 +195,68 @@ class GrpcControlClient : public ControlClient {
     pb::RemovePeerRequest request;
     request.set_address(address);
     pb::RemovePeerResponse response;
-    return Once(&Stub::RemovePeer, request, response);
+    return calls_.Once(&Stub::RemovePeer, request, response);
+  }
+
+  absl::StatusOr<MemberTable> Members(
+      const MemberSelection& selection) override {
+    pb::ListMembersRequest request;
+    ToProto(selection, *request.mutable_selection());
+    pb::ListMembersResponse response;
+    absl::Status status = calls_.Repeat(&Stub::ListMembers, request, response);
+    if (!status.ok()) return status;
+    return FromProto(response);
+  }
+
+  absl::Status AskMembers(const AskOptions& options,
+                          std::function<bool(const MemberAnswer&)> on_answer,
+                          std::function<bool()> stop_requested) override {
+    pb::AskMembersRequest request;
+    ToProto(options.selection, *request.mutable_selection());
+    request.set_timeout_seconds(absl::ToDoubleSeconds(options.within));
+    StreamLimits limits;
+    // The slowest may be the only one, and so the first.
+    limits.first = calls_.timeout() + options.within;
+    limits.next = limits.first;
+    return calls_.Stream<pb::AskMembersRequest, pb::AskMembersResponse>(
+        &Stub::AskMembers, request, limits,
+        [&](const pb::AskMembersResponse& response) {
+          return on_answer(FromProto(response));
+        },
+        stop_requested);
+  }
+
+  absl::StatusOr<MemberPing> Ping(const std::string& node,
+                                  absl::Duration within) override {
+    pb::PingMemberRequest request;
+    request.set_node(node);
+    request.set_timeout_seconds(absl::ToDoubleSeconds(within));
+    pb::PingMemberResponse response;
+    absl::Status status =
+        calls_.Repeat(&Stub::PingMember, request, response, within);
+    if (!status.ok()) return status;
+    return MemberPing{absl::Seconds(response.round_trip_seconds()),
+                      response.hops()};
+  }
+
+  absl::StatusOr<EventList> Events(const EventFilter& filter) override {
+    pb::ListEventsRequest request;
+    request.set_limit(filter.limit);
+    for (const std::string& name : filter.kinds) {
+      const absl::StatusOr<pb::EventKind> kind = EventKindOf(name);
+      if (!kind.ok()) return kind.status();
+      request.add_kinds(*kind);
+    }
+    pb::ListEventsResponse response;
+    absl::Status status = calls_.Repeat(&Stub::ListEvents, request, response);
+    if (!status.ok()) return status;
+    return FromProto(response);
   }
 
   absl::StatusOr<std::vector<Setting>> Settings() override {
     pb::GetSettingsResponse response;
     absl::Status status =
-        Repeat(&Stub::GetSettings, pb::GetSettingsRequest(), response);
+        calls_.Repeat(&Stub::GetSettings, pb::GetSettingsRequest(), response);
     if (!status.ok()) return status;
     std::vector<Setting> out;
     for (const pb::Setting& setting : response.settings()) {
@@ -385,9 +270,9 @@ class GrpcControlClient : public ControlClient {
       std::function<absl::Status(absl::string_view data, int64_t total_bytes)>
           write) override {
     pb::BeginExportRequest begin;
-    begin.set_format(ToProto(format));
+    begin.set_format(OnWire(format));
     pb::BeginExportResponse opened;
-    absl::Status status = Once(&Stub::BeginExport, begin, opened);
+    absl::Status status = calls_.Once(&Stub::BeginExport, begin, opened);
     if (!status.ok()) return status;
     const TransferEnd end(*this, opened.token());
     for (int64_t offset = 0; offset < opened.total_bytes();) {
@@ -396,13 +281,13 @@ class GrpcControlClient : public ControlClient {
       request.set_offset(offset);
       request.set_max_bytes(kPartBytes);
       pb::ReadExportResponse part;
-      status = Repeat(&Stub::ReadExport, request, part);
+      status = calls_.Repeat(&Stub::ReadExport, request, part);
       if (!status.ok()) return status;
       const int64_t size = static_cast<int64_t>(part.data().size());
       if (size == 0 || size > opened.total_bytes() - offset) {
         return absl::DataLossError(absl::StrCat(
-            target_.text, ": the export gave ", size, " bytes at offset ",
-            offset, " of ", opened.total_bytes(), "; try again"));
+            target(), ": the export gave ", size, " bytes at offset ", offset,
+            " of ", opened.total_bytes(), "; try again"));
       }
       status = write(part.data(), opened.total_bytes());
       if (!status.ok()) return status;
@@ -419,14 +304,14 @@ class GrpcControlClient : public ControlClient {
           read,
       const ImportOptions& options) override {
     pb::BeginImportRequest begin;
-    begin.set_format(ToProto(format));
+    begin.set_format(OnWire(format));
     begin.set_total_bytes(total_bytes);
     for (const std::string& pattern : options.only) begin.add_only(pattern);
     begin.set_init_missing(options.init_missing);
     begin.set_strip_prefix(options.strip_prefix);
     begin.set_other_names(options.other_names);
     pb::BeginImportResponse opened;
-    absl::Status status = Once(&Stub::BeginImport, begin, opened);
+    absl::Status status = calls_.Once(&Stub::BeginImport, begin, opened);
     if (!status.ok()) return status;
     const TransferEnd end(*this, opened.token());
     for (int64_t offset = 0; offset < total_bytes;) {
@@ -444,14 +329,14 @@ class GrpcControlClient : public ControlClient {
       request.set_data(*std::move(data));
       pb::WriteImportResponse part;
       // The part that came last may come again.
-      status = Repeat(&Stub::WriteImport, request, part);
+      status = calls_.Repeat(&Stub::WriteImport, request, part);
       if (!status.ok()) return status;
       offset = part.received_bytes();
     }
     pb::CommitImportRequest commit;
     commit.set_token(opened.token());
     pb::CommitImportResponse committed;
-    status = Once(&Stub::CommitImport, commit, committed);
+    status = calls_.Once(&Stub::CommitImport, commit, committed);
     if (!status.ok()) return status;
     return client::ImportResult{
         committed.parameter_count(),
@@ -460,10 +345,6 @@ class GrpcControlClient : public ControlClient {
   }
 
  private:
-  template <typename Request, typename Response>
-  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
-                                        Response*);
-
   // Frees what the daemon keeps for a transfer, whatever became of it.
   class TransferEnd {
    public:
@@ -474,7 +355,7 @@ class GrpcControlClient : public ControlClient {
       request.set_token(token_);
       pb::EndTransferResponse response;
       // Best effort: the daemon forgets it by itself in a minute.
-      client_.Once(&Stub::EndTransfer, request, response).IgnoreError();
+      client_.calls_.Once(&Stub::EndTransfer, request, response).IgnoreError();
     }
     TransferEnd(const TransferEnd&) = delete;
     TransferEnd& operator=(const TransferEnd&) = delete;
@@ -484,88 +365,12 @@ class GrpcControlClient : public ControlClient {
     const std::string token_;
   };
 
-  static pb::ModelFormat ToProto(ModelFormat format) {
+  static pb::ModelFormat OnWire(ModelFormat format) {
     return format == ModelFormat::kTorchScript ? pb::MODEL_FORMAT_TORCHSCRIPT
                                                : pb::MODEL_FORMAT_SAFETENSORS;
   }
 
-  template <typename Request, typename Response>
-  absl::Status Attempt(Method<Request, Response> method, const Request& request,
-                       Response& response, absl::Duration timeout) {
-    absl::StatusOr<Stub*> stub = connection_.GetStub();
-    if (!stub.ok()) return stub.status();
-    grpc::ClientContext context;
-    context.set_deadline(After(timeout));
-    response.Clear();
-    const absl::Time began = SteadyNow();
-    absl::Status status =
-        FromGrpc(((*stub)->*method)(&context, request, &response));
-    // The daemon knows our deadline too. Which end notices first is a race, and
-    // must not decide what the user reads.
-    if (absl::IsDeadlineExceeded(status) &&
-        SteadyNow() - began >= timeout * 0.9) {
-      return absl::DeadlineExceededError(kOwnDeadline);
-    }
-    return connection_.Refused(status);
-  }
-
-  // A call that changes something.
-  template <typename Request, typename Response>
-  absl::Status Once(Method<Request, Response> method, const Request& request,
-                    Response& response) {
-    return Explain(Attempt(method, request, response, options_.timeout));
-  }
-
-  // A call that may as well be made twice.
-  template <typename Request, typename Response>
-  absl::Status Repeat(Method<Request, Response> method, const Request& request,
-                      Response& response) {
-    RetryPolicy policy;
-    policy.max_attempts = std::max(options_.max_attempts, 1);
-    return Explain(RetryUnavailable(
-        policy, options_.timeout,
-        [&](absl::Duration left) {
-          return Attempt(method, request, response, left);
-        },
-        [] { return SteadyNow(); },
-        [](absl::Duration wait) { absl::SleepFor(wait); }));
-  }
-
-  absl::Duration ConnectTimeout() const { return options_.timeout / 2; }
-
-  absl::Status TimedOut(absl::Duration after) const {
-    return absl::DeadlineExceededError(absl::StrCat(
-        target_.text, ": no answer within ", absl::FormatDuration(after),
-        "; is the network there slow or the daemon stuck? a longer timeout "
-        "may help"));
-  }
-
-  absl::Status Explain(const absl::Status& status) const {
-    switch (status.code()) {
-      case absl::StatusCode::kUnavailable:
-        // Connected, and then nothing: a daemon that is stuck or frozen.
-        if (absl::StrContains(status.message(), "timed out")) {
-          return TimedOut(ConnectTimeout());
-        }
-        return ExplainUnavailable(target_, connection_.identity(), status);
-      case absl::StatusCode::kDeadlineExceeded:
-        // The daemon's own text says more than gRPC's.
-        if (status.message() != kOwnDeadline) return status;
-        return TimedOut(options_.timeout);
-      case absl::StatusCode::kUnimplemented:
-        return absl::UnimplementedError(
-            absl::StrCat(target_.text, ": the daemon does not know this call (",
-                         status.message(),
-                         "); it is of another version, see `dflctl "
-                         "version`"));
-      default:
-        return status;
-    }
-  }
-
-  const Target target_;
-  const ClientOptions options_;
-  Connection connection_;
+  Calls calls_;
 };
 
 }  // namespace

@@ -10,8 +10,9 @@
 //
 // Calls block until they are answered or their deadline passes. A call that
 // changes nothing is retried on UNAVAILABLE after 50, 100, 200 ms ..., until
-// its attempts are used up or the deadline passes. A call that changes
-// something is sent once, unless the daemon certainly never received it.
+// its attempts are used up or the deadline passes; a stream, as long as no
+// message has come. A call that changes something is sent once, unless the
+// daemon certainly never received it.
 //
 // Thread-safe; one client per daemon is enough. C++17, needs absl only.
 //
@@ -91,13 +92,17 @@ class ControlClient {
 
   // Calls `on_update` for every message. Returns OK once `on_update` returns
   // false or `stop_requested`, called about every 100 ms, returns true; returns
-  // UNAVAILABLE if the stream breaks. The timeout is for the first message
-  // only.
+  // UNAVAILABLE if the stream breaks. The timeout is for the first message, and
+  // beside the interval for each after it: a daemon that falls silent is
+  // DEADLINE_EXCEEDED.
   virtual absl::Status Watch(absl::Duration interval,
                              std::function<bool(const WatchUpdate&)> on_update,
                              std::function<bool()> stop_requested) = 0;
 
   virtual absl::StatusOr<PlanDocument> Plan() = 0;
+  // A plan that the daemon took before.
+  // Errors: NOT_FOUND names the versions that it keeps.
+  virtual absl::StatusOr<PlanDocument> PastPlan(uint64_t version) = 0;
   virtual absl::StatusOr<ApplyPlanResult> ApplyPlan(
       const ApplyPlanOptions& options) = 0;
 
@@ -119,6 +124,27 @@ class ControlClient {
   // Returns false if the address was dialled already.
   virtual absl::StatusOr<bool> AddPeer(const std::string& address) = 0;
   virtual absl::Status RemovePeer(const std::string& address) = 0;
+
+  // The members of the network as the daemon believes them to be, itself
+  // included. Errors: NOT_FOUND for a name or label that means nobody.
+  virtual absl::StatusOr<MemberTable> Members(
+      const MemberSelection& selection) = 0;
+  // Has the daemon ask members for their own status, and calls `on_answer` for
+  // each as soon as it has answered or failed to. Returns OK when all have, or
+  // as Watch when the caller wants no more. The timeout and options.within
+  // together are for each message. That a member does not answer is no error of
+  // the call. Errors: as Members; RESOURCE_EXHAUSTED when too many ask at once.
+  virtual absl::Status AskMembers(
+      const AskOptions& options,
+      std::function<bool(const MemberAnswer&)> on_answer,
+      std::function<bool()> stop_requested) = 0;
+  // Whether a member answers the daemon within a time from 10 ms to 60 s.
+  // Errors: NOT_FOUND: no such member, or no way to it; DEADLINE_EXCEEDED.
+  virtual absl::StatusOr<MemberPing> Ping(const std::string& node,
+                                          absl::Duration within) = 0;
+  // What happened on the daemon's node lately. Errors: INVALID_ARGUMENT for an
+  // unknown kind, with the nearest.
+  virtual absl::StatusOr<EventList> Events(const EventFilter& filter) = 0;
 
   virtual absl::StatusOr<std::vector<Setting>> Settings() = 0;
 

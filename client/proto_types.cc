@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "daemon/base/names.h"
 #include "proto/status_fields.h"
 
 namespace dfl {
@@ -31,38 +32,76 @@ KnobValue FromProto(const pb::KnobValue& in) {
   return std::string();
 }
 
-const char* KindName(pb::EventKind kind) {
-  switch (kind) {
-    case pb::EVENT_KIND_PHASE_CHANGED:
-      return "phase-changed";
-    case pb::EVENT_KIND_PLAN_ADOPTED:
-      return "plan-adopted";
-    case pb::EVENT_KIND_STATE_TAKEN:
-      return "state-taken";
-    case pb::EVENT_KIND_EVALUATED:
-      return "evaluated";
-    case pb::EVENT_KIND_LINK_UP:
-      return "link-up";
-    case pb::EVENT_KIND_LINK_DOWN:
-      return "link-down";
-    case pb::EVENT_KIND_PEER_UNREACHABLE:
-      return "peer-unreachable";
-    case pb::EVENT_KIND_MESSAGE_REJECTED:
-      return "message-rejected";
-    case pb::EVENT_KIND_NEIGHBOURS_MISSED:
-      return "neighbours-missed";
-    case pb::EVENT_KIND_SECURITY:
-      return "security";
-    case pb::EVENT_KIND_RECORD:
-      return "record";
-    case pb::EVENT_KIND_DISAGREES:
-      return "disagrees";
-    case pb::EVENT_KIND_LEARNS_ALONE:
-      return "learns-alone";
-    case pb::EVENT_KIND_LEARNER_FAILED:
-      return "learner-failed";
+struct KindName {
+  pb::EventKind kind;
+  const char* name;
+};
+constexpr KindName kKindNames[] = {
+    {pb::EVENT_KIND_PHASE_CHANGED, "phase-changed"},
+    {pb::EVENT_KIND_PLAN_ADOPTED, "plan-adopted"},
+    {pb::EVENT_KIND_STATE_TAKEN, "state-taken"},
+    {pb::EVENT_KIND_EVALUATED, "evaluated"},
+    {pb::EVENT_KIND_LINK_UP, "link-up"},
+    {pb::EVENT_KIND_LINK_DOWN, "link-down"},
+    {pb::EVENT_KIND_PEER_UNREACHABLE, "peer-unreachable"},
+    {pb::EVENT_KIND_MESSAGE_REJECTED, "message-rejected"},
+    {pb::EVENT_KIND_NEIGHBOURS_MISSED, "neighbours-missed"},
+    {pb::EVENT_KIND_LEARNER_FAILED, "learner-failed"},
+    {pb::EVENT_KIND_SECURITY, "security"},
+    {pb::EVENT_KIND_RECORD, "record"},
+    {pb::EVENT_KIND_DISAGREES, "disagrees"},
+    {pb::EVENT_KIND_LEARNS_ALONE, "learns-alone"},
+    {pb::EVENT_KIND_MEMBER, "member"},
+};
+
+const char* NameOf(pb::EventKind kind) {
+  for (const KindName& known : kKindNames) {
+    if (known.kind == kind) return known.name;
+  }
+  return "";
+}
+
+Event FromProto(const pb::Event& in) {
+  Event out;
+  out.unix_nanos = in.unix_nanos();
+  out.kind = NameOf(in.kind());
+  out.step = in.step();
+  out.peer = in.peer();
+  out.text = in.text();
+  return out;
+}
+
+MemberState FromProto(pb::MemberState state) {
+  switch (state) {
+    case pb::MEMBER_STATE_ALONE:
+      return MemberState::kAlone;
+    case pb::MEMBER_STATE_JOINING:
+      return MemberState::kJoining;
+    case pb::MEMBER_STATE_MEMBER:
+      return MemberState::kMember;
+    case pb::MEMBER_STATE_DEGRADED:
+      return MemberState::kDegraded;
+    case pb::MEMBER_STATE_DRAINING:
+      return MemberState::kDraining;
+    case pb::MEMBER_STATE_LEFT:
+      return MemberState::kLeft;
+    case pb::MEMBER_STATE_DEAD:
+      return MemberState::kDead;
     default:
-      return "";
+      return MemberState::kUnknown;
+  }
+}
+
+Participation FromProto(pb::Participation participation) {
+  switch (participation) {
+    case pb::PARTICIPATION_TRAIN:
+      return Participation::kTrain;
+    case pb::PARTICIPATION_MIX:
+      return Participation::kMix;
+    case pb::PARTICIPATION_OBSERVE:
+      return Participation::kObserve;
+    default:
+      return Participation::kUnknown;
   }
 }
 
@@ -159,12 +198,7 @@ WatchUpdate FromProto(const pb::WatchResponse& in) {
   WatchUpdate out;
   out.status = FromProto(in.status());
   for (const pb::Event& event : in.events()) {
-    Event& added = out.events.emplace_back();
-    added.unix_nanos = event.unix_nanos();
-    added.kind = KindName(event.kind());
-    added.step = event.step();
-    added.peer = event.peer();
-    added.text = event.text();
+    out.events.push_back(FromProto(event));
   }
   out.events_dropped = in.events_dropped();
   return out;
@@ -258,6 +292,83 @@ PeerAddress FromProto(const pb::PeerAddress& in) {
   out.origin = in.origin();
   out.last_error = in.last_error();
   return out;
+}
+
+Member FromProto(const pb::Member& in) {
+  Member out;
+  out.node = in.node();
+  out.state = FromProto(in.state());
+  out.reason = in.reason();
+  out.suspect = in.suspect();
+  out.labels.insert(in.labels().begin(), in.labels().end());
+  out.addresses.assign(in.addresses().begin(), in.addresses().end());
+  out.rows = in.rows();
+  out.participation = FromProto(in.participation());
+  out.plan_version = in.plan_version();
+  out.plan_hash = in.plan_hash();
+  out.linked = in.linked();
+  out.seconds_in_state = in.seconds_in_state();
+  out.pace = in.pace();
+  out.starts = in.starts();
+  out.self = in.self();
+  return out;
+}
+
+MemberTable FromProto(const pb::ListMembersResponse& in) {
+  MemberTable out;
+  out.node = in.node();
+  out.membership_off = in.membership_off();
+  for (const pb::Member& member : in.members()) {
+    out.members.push_back(FromProto(member));
+  }
+  return out;
+}
+
+MemberAnswer FromProto(const pb::AskMembersResponse& in) {
+  MemberAnswer out;
+  out.member = FromProto(in.member());
+  if (in.has_status()) {
+    out.status = FromProto(in.status());
+  } else {
+    // A failure without a code is of a newer daemon, and no success.
+    const auto code = static_cast<absl::StatusCode>(in.failure().code());
+    out.status = absl::Status(
+        code == absl::StatusCode::kOk ? absl::StatusCode::kUnknown : code,
+        in.failure().text());
+  }
+  out.age_seconds = in.age_seconds();
+  out.asked = in.asked();
+  return out;
+}
+
+EventList FromProto(const pb::ListEventsResponse& in) {
+  EventList out;
+  for (const pb::Event& event : in.events()) {
+    out.events.push_back(FromProto(event));
+  }
+  out.forgotten = in.forgotten();
+  return out;
+}
+
+void ToProto(const MemberSelection& selection, pb::MemberSelection& out) {
+  out.mutable_nodes()->Add(selection.nodes.begin(), selection.nodes.end());
+  out.mutable_labels()->Add(selection.labels.begin(), selection.labels.end());
+}
+
+const std::vector<std::string>& EventKinds() {
+  static const auto* kinds = [] {
+    auto* names = new std::vector<std::string>;
+    for (const KindName& known : kKindNames) names->push_back(known.name);
+    return names;
+  }();
+  return *kinds;
+}
+
+absl::StatusOr<pb::EventKind> EventKindOf(const std::string& name) {
+  for (const KindName& known : kKindNames) {
+    if (name == known.name) return known.kind;
+  }
+  return UnknownNameError("event kind", name, EventKinds());
 }
 
 }  // namespace client

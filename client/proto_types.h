@@ -2,6 +2,9 @@
 #ifndef DFL_CLIENT_PROTO_TYPES_H_
 #define DFL_CLIENT_PROTO_TYPES_H_
 
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "client/types.h"
 #include "dfl/control/v1/control.pb.h"
 
@@ -18,6 +21,16 @@ DataContract FromProto(const dfl::control::v1::DataContract& in);
 NodeData FromProto(const dfl::control::v1::GetDataResponse& in);
 RecordInfo FromProto(const dfl::control::v1::RecordInfo& in);
 PeerAddress FromProto(const dfl::control::v1::PeerAddress& in);
+Member FromProto(const dfl::control::v1::Member& in);
+MemberTable FromProto(const dfl::control::v1::ListMembersResponse& in);
+MemberAnswer FromProto(const dfl::control::v1::AskMembersResponse& in);
+EventList FromProto(const dfl::control::v1::ListEventsResponse& in);
+
+void ToProto(const MemberSelection& selection,
+             dfl::control::v1::MemberSelection& out);
+// Errors: INVALID_ARGUMENT for a name that EventKinds() does not have.
+absl::StatusOr<dfl::control::v1::EventKind> EventKindOf(
+    const std::string& name);
 
 }  // namespace client
 }  // namespace dfl

@@ -91,7 +91,7 @@ Greeting Greet(const HostPort& address) {
 }
 
 absl::Status ExplainNetwork(const Target& target, const std::string& identity,
-                            const absl::Status& status) {
+                            bool let_in, const absl::Status& status) {
   const absl::StatusOr<HostPort> address = ParseHostPort(target.address);
   const Greeting greeting = address.ok() ? Greet(*address) : Greeting::kNobody;
   const bool tls = !identity.empty();
@@ -112,6 +112,11 @@ absl::Status ExplainNetwork(const Target& target, const std::string& identity,
         target.text,
         ": the daemon there does not speak plain text; it has `security: tls`: "
         "call without --insecure, with your certificate"));
+  }
+  if (tls && let_in) {
+    return absl::UnavailableError(absl::StrCat(
+        target.text, ": the connection broke, and a daemon listens there (",
+        status.message(), ")"));
   }
   if (tls && greeting == Greeting::kSilent) {
     return absl::UnauthenticatedError(absl::StrCat(
@@ -151,10 +156,10 @@ absl::StatusOr<Target> ParseTarget(absl::string_view text) {
 }
 
 absl::Status ExplainUnavailable(const Target& target,
-                                const std::string& identity,
+                                const std::string& identity, bool let_in,
                                 const absl::Status& status) {
   if (target.socket_path.empty()) {
-    return ExplainNetwork(target, identity, status);
+    return ExplainNetwork(target, identity, let_in, status);
   }
   bool cut_off = false;
   const int error = Probe(target.socket_path, cut_off);

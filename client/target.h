@@ -28,9 +28,10 @@ absl::StatusOr<Target> ParseTarget(absl::string_view text);
 // code UNAVAILABLE, which stays when nobody answers there; PERMISSION_DENIED:
 // this user may not open the socket, or has no role; UNAUTHENTICATED: the
 // daemon speaks TLS and we do not, or the other way round, or it does not
-// accept our certificate. `identity` is ours with TLS, "" in plain text.
+// accept our certificate. `identity` is ours with TLS, "" in plain text;
+// `let_in`: the daemon has accepted it before.
 absl::Status ExplainUnavailable(const Target& target,
-                                const std::string& identity,
+                                const std::string& identity, bool let_in,
                                 const absl::Status& status);
 
 }  // namespace client

@@ -27,5 +27,41 @@ const char* PhaseName(Phase phase) {
   return "unknown";
 }
 
+const char* MemberStateName(MemberState state) {
+  switch (state) {
+    case MemberState::kUnknown:
+      return "unknown";
+    case MemberState::kAlone:
+      return "alone";
+    case MemberState::kJoining:
+      return "joining";
+    case MemberState::kMember:
+      return "member";
+    case MemberState::kDegraded:
+      return "degraded";
+    case MemberState::kDraining:
+      return "draining";
+    case MemberState::kLeft:
+      return "left";
+    case MemberState::kDead:
+      return "dead";
+  }
+  return "unknown";
+}
+
+const char* ParticipationName(Participation participation) {
+  switch (participation) {
+    case Participation::kUnknown:
+      return "unknown";
+    case Participation::kTrain:
+      return "train";
+    case Participation::kMix:
+      return "mix";
+    case Participation::kObserve:
+      return "observe";
+  }
+  return "unknown";
+}
+
 }  // namespace client
 }  // namespace dfl

@@ -10,6 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
 namespace dfl {
 namespace client {
 
@@ -42,6 +45,8 @@ struct Version {
   std::vector<std::string> libraries;
   // The network whose orders must be signed; "": the daemon is insecure.
   std::string cluster;
+  // The network of an insecure daemon; "": it has no name.
+  std::string insecure_cluster;
 };
 
 struct Evaluation {
@@ -150,10 +155,10 @@ struct DaemonStatus {
   std::vector<std::string> banned;
 };
 
-// One fact of a watch.
+// One fact.
 struct Event {
   int64_t unix_nanos = 0;
-  std::string kind;  // "phase-changed", "evaluated", ...; "" = unknown
+  std::string kind;  // one of EventKinds(); "" = of a newer daemon
   int64_t step = 0;
   std::string peer;
   std::string text;
@@ -165,12 +170,104 @@ struct WatchUpdate {
   int64_t events_dropped = 0;
 };
 
+// "phase-changed", "evaluated", ...: every kind that this library knows.
+const std::vector<std::string>& EventKinds();
+
+struct EventFilter {
+  std::vector<std::string> kinds;  // of EventKinds(); none: all
+  int limit = 256;                 // the newest so many, from 1 to 256
+};
+
+// What a daemon remembers.
+struct EventList {
+  std::vector<Event> events;  // oldest first
+  int64_t forgotten = 0;      // of all kinds, before those that it remembers
+};
+
+// How a member is. control.proto has the full meaning.
+enum class MemberState {
+  kUnknown = 0,  // of a newer daemon
+  kAlone = 1,    // the node that answers knows of nobody else
+  kJoining = 2,
+  kMember = 3,
+  kDegraded = 4,  // cannot do its part; Member::reason says why
+  kDraining = 5,
+  kLeft = 6,
+  kDead = 7,
+};
+// "alone", ...
+const char* MemberStateName(MemberState state);
+
+// What a member does in a run.
+enum class Participation { kUnknown = 0, kTrain = 1, kMix = 2, kObserve = 3 };
+// "train", ...
+const char* ParticipationName(Participation participation);
+
+// A member as the node that answers believes it to be.
+struct Member {
+  std::string node;
+  MemberState state = MemberState::kUnknown;
+  std::string reason;    // of kDegraded
+  bool suspect = false;  // does not answer at the moment
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> addresses;  // none: it only dials out
+  int64_t rows = 0;                    // 0: not told
+  Participation participation = Participation::kUnknown;
+  uint64_t plan_version = 0;  // in force; 0 = none
+  std::string plan_hash;      // 16 hex digits; "" = none
+  bool linked = false;
+  double seconds_in_state = 0;
+  std::string pace;  // "lan", "wan" or "cellular"
+  uint64_t starts = 0;
+  bool self = false;  // it is the node that answers
+
+  // It answers, or may.
+  bool present() const {
+    return state != MemberState::kLeft && state != MemberState::kDead;
+  }
+};
+
+struct MemberTable {
+  std::string node;             // who answers
+  bool membership_off = false;  // it knows of itself alone
+  std::vector<Member> members;  // sorted by name
+};
+
+// Those that one of the names or labels means; empty: all.
+struct MemberSelection {
+  std::vector<std::string> nodes;
+  std::vector<std::string> labels;  // "site=north"
+};
+
+struct AskOptions {
+  MemberSelection selection;
+  // How long each member has to answer, from 0.1 to 60 s.
+  absl::Duration within = absl::Seconds(5);
+};
+
+// What became of asking one member for its status.
+struct MemberAnswer {
+  Member member;
+  // Its own status. Errors: NOT_FOUND, there is no way to it; UNAVAILABLE, it
+  // is gone; DEADLINE_EXCEEDED; INTERNAL, its answer cannot be read.
+  absl::StatusOr<DaemonStatus> status;
+  // Since it took note of that, at most.
+  double age_seconds = 0;
+  int asked = 0;  // how many are asked in all
+};
+
+struct MemberPing {
+  absl::Duration round_trip;
+  int hops = 0;  // links on the way back; 0: it was the node that was called
+};
+
 // The newest plan a node holds.
 struct PlanDocument {
   std::string yaml;               // "" = none
   uint64_t version = 0;           // 0 = none
   uint64_t version_in_force = 0;  // 0 = none yet
   std::string run_id;
+  std::vector<uint64_t> kept_versions;  // as PastPlan takes them; rising
 };
 
 struct ApplyPlanOptions {

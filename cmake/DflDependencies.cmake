@@ -20,6 +20,16 @@ if(NOT SYSTEMD_FOUND)
                       "dfld.service is Type=notify: a dfld that cannot tell "
                       "systemd that it serves would never become ready.")
 endif()
+pkg_check_modules(AVAHI IMPORTED_TARGET avahi-client)
+# The library in the process is linked as an archive, and its names stay inside:
+# both libraries have an avahi_entry_group_free, with other arguments, and as two
+# shared ones either would call the other's.
+find_library(AVAHI_CORE libavahi-core.a)
+if(NOT AVAHI_FOUND OR NOT AVAHI_CORE)
+  message(FATAL_ERROR "There is no Avahi (Debian: libavahi-client-dev and "
+                      "libavahi-core-dev): nodes on one network find one "
+                      "another by mDNS.")
+endif()
 
 find_program(DFL_CCACHE ccache)
 if(DFL_CCACHE)

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything, and passes all tests.
 #
-# Usage: scripts/test.sh [--preset NAME] [--labels A,B | --all] [--no-install]
+# Usage: scripts/test.sh [--preset NAME] [--labels A,B | --faults | --all]
+#                        [--no-install]
 #
 #   --preset NAME   dev (the default), release, asan or tsan; CMakePresets.json
 #                   says what each is. The build is in build/NAME.
 #   --labels A,B    builds and runs only the tests that carry one of these
 #                   labels: unit, golden, threaded.
-#   --all           also the tests labelled `large` (gigabytes, minutes).
+#   --faults        only the tests labelled `faults`. Those with networks of
+#                   their own take root, and are skipped without it.
+#   --all           also the tests labelled `large` (gigabytes, minutes) and
+#                   `network` (dozens of daemons, a quarter of an hour).
 #   --no-install    asks no package manager; the build then tells what it lacks.
 #
 # Needs root or sudo only to install packages. Exit code: 0 all tests passed,
@@ -17,7 +21,7 @@
 preset=dev
 install=1
 targets=()
-choice=(--label-exclude '^large$')
+choice=(--label-exclude '^(large|network)$')
 while (($#)); do
   case "$1" in
     -h | --help) show_help && exit 0 ;;
@@ -39,6 +43,10 @@ while (($#)); do
       done
       ((${#labels[@]})) || usage_error "--labels needs a value"
       choice=(--label-regex "^($(IFS='|' && printf '%s' "${labels[*]}"))\$")
+      ;;
+    --faults)
+      targets=(dfl_rooms dfld dflctl faults_tests)
+      choice=(--label-regex '^faults$')
       ;;
     --all) choice=() ;;
     --no-install) install= ;;

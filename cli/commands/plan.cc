@@ -1,11 +1,14 @@
-// dflctl plan validate|show|apply.
+// dflctl plan validate|show|apply; plan_history.cc has the others.
 #include <algorithm>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "cli/commands.h"
 #include "cli/fleet_data.h"
 #include "cli/fleet_plan.h"
@@ -59,7 +62,35 @@ ExitCode Validate(Context& context, const std::string& file) {
   return plan.ok() ? kOk : context.Fail(plan.status());
 }
 
-ExitCode Show(Context& context) {
+// The document of a past version, as the first target that keeps it has it.
+// A file gets the document as it is; a terminal, what it can show of it.
+std::string ForPerson(Context& context, const std::string& yaml) {
+  if (!context.io().out_is_terminal) return yaml;
+  std::vector<std::string> lines = absl::StrSplit(yaml, '\n');
+  for (std::string& line : lines) line = Printable(line);
+  return absl::StrJoin(lines, "\n");
+}
+
+ExitCode ShowPast(Context& context, uint64_t version) {
+  absl::Status failure;
+  for (size_t i = 0; i < context.targets().size(); ++i) {
+    const absl::StatusOr<client::PlanDocument> past =
+        context.Client(i).PastPlan(version);
+    if (!past.ok()) {
+      failure = past.status();
+      continue;
+    }
+    context.Print(Json{{"version", past->version},
+                       {"run_id", past->run_id},
+                       {"yaml", past->yaml}},
+                  [&] { return ForPerson(context, past->yaml); });
+    return kOk;
+  }
+  return context.Fail(failure);
+}
+
+ExitCode Show(Context& context, uint64_t version) {
+  if (version != 0) return ShowPast(context, version);
   FleetPlan fleet;
   const ExitCode read = ReadFleetPlan(context, fleet, true);
   if (read != kOk) return read;
@@ -182,15 +213,21 @@ void AddPlan(CLI::App& app, Chosen& chosen) {
     chosen = [file](Context& context) { return Validate(context, *file); };
   });
 
-  AddCommand(*noun, "show", "The newest plan that the targets hold",
-             "--target gateway-07:7601")
-      ->callback([&chosen] { chosen = Show; });
+  auto version = std::make_shared<uint64_t>(0);
+  CLI::App* show =
+      AddCommand(*noun, "show", "The newest plan that the targets hold",
+                 "--target gateway-07:7601");
+  show->add_option("--version", *version,
+                   "A past one, of `dflctl plan history`");
+  show->callback([&chosen, version] {
+    chosen = [version](Context& context) { return Show(context, *version); };
+  });
 
   auto apply = std::make_shared<ApplyCommand>();
   CLI::App* command =
       AddCommand(*noun, "apply",
-                 "Give a plan file to every target, after showing what changes",
-                 "plan.yaml --all gateways --wait");
+                 "Give a plan file to the network, after showing what changes",
+                 "plan.yaml --start --wait");
   command->add_option("FILE", apply->file, "A plan in YAML; - is stdin")
       ->required();
   command->add_flag("--new-run", apply->new_run,
@@ -202,6 +239,7 @@ void AddPlan(CLI::App& app, Chosen& chosen) {
   command->callback([&chosen, apply] {
     chosen = [apply](Context& context) { return Apply(context, *apply); };
   });
+  AddPlanHistory(*noun, chosen);
 }
 
 }  // namespace dfl::cli

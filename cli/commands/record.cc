@@ -1,4 +1,4 @@
-// dflctl record list: the signed orders that the targets hold.
+// dflctl record list: the orders to the network that the targets hold.
 #include <string>
 #include <vector>
 
@@ -66,12 +66,11 @@ ExitCode List(Context& context) {
 }  // namespace
 
 void AddRecord(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun =
-      AddCommand(app, "record", "Signed orders, as the nodes pass them on",
-                 "list --target gateway-07:7601");
+  CLI::App* noun = AddCommand(
+      app, "record", "Orders to the network, as the nodes pass them on",
+      "list --target gateway-07:7601");
   noun->require_subcommand(1);
-  AddCommand(*noun, "list",
-             "Plans, wanted phases and bans that a node holds, with who signed",
+  AddCommand(*noun, "list", "Orders that a node holds, and whose they are",
              "-o json")
       ->callback([&chosen] { chosen = List; });
 }

@@ -10,6 +10,8 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/fleet_plan.h"
+#include "cli/graph_picture.h"
+#include "cli/network/present.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/console/topology_text.h"
 #include "daemon/core/plan/check_plan.h"
@@ -20,6 +22,9 @@ namespace {
 
 struct ShowCommand {
   int64_t round = 0;
+  bool draw = false;
+  std::string svg;
+  std::string png;
 };
 
 struct SetCommand {
@@ -35,15 +40,40 @@ struct SetCommand {
   ApplyOptions options;
 };
 
+// Draws the graph into the files that are wanted, and says so.
+absl::Status DrawFiles(Context& context, const ShowCommand& command,
+                       const std::string& dot) {
+  const std::pair<const char*, const std::string&> files[] = {
+      {"svg", command.svg}, {"png", command.png}};
+  for (const auto& [format, file] : files) {
+    if (file.empty()) continue;
+    DFL_ASSIGN_OR_RETURN(const std::string picture, DrawGraph(dot, format));
+    DFL_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out,
+                         OutputFile::Open(file));
+    DFL_RETURN_IF_ERROR(out->Append(picture));
+    DFL_RETURN_IF_ERROR(out->Commit());
+    context.Say(absl::StrCat("the graph is drawn in ", file));
+  }
+  return absl::OkStatus();
+}
+
 ExitCode Show(Context& context, const ShowCommand& command) {
   FleetPlan fleet;
   const ExitCode read = ReadExistingPlan(context, fleet);
   if (read != kOk) return read;
+  core::RunPlan& plan = *fleet.plan;
+  const absl::Status resolved = ResolveMembers(context, plan);
+  if (!resolved.ok()) return context.Fail(resolved);
   const absl::StatusOr<console::TopologyReport> report =
-      console::ReportTopology(*fleet.plan, command.round);
+      console::ReportTopology(plan, command.round);
   if (!report.ok()) return context.Fail(report.status());
-  context.Print(console::TopologyJson(*fleet.plan, *report),
-                [&] { return console::TopologyText(*fleet.plan, *report); });
+  const absl::Status drawn =
+      DrawFiles(context, command, GraphDot(*report, core::KindInForce(plan)));
+  if (!drawn.ok()) return context.Fail(drawn);
+  context.Print(console::TopologyJson(plan, *report), [&] {
+    const std::string text = console::TopologyText(plan, *report);
+    return command.draw ? absl::StrCat(text, "\n", GraphText(*report)) : text;
+  });
   return context.Conclude(fleet.answers);
 }
 
@@ -131,6 +161,10 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
   look->add_option("--round", show->round,
                    "Of which round, where the graph changes; default 0")
       ->check(CLI::NonNegativeNumber);
+  look->add_flag("--draw", show->draw, "Also draw the graph in characters");
+  look->add_option("--svg", show->svg,
+                   "Also draw it in this file, by Graphviz");
+  look->add_option("--png", show->png, "The same as PNG");
   look->callback([&chosen, show] {
     chosen = [show](Context& context) { return Show(context, *show); };
   });
@@ -141,14 +175,15 @@ void AddTopology(CLI::App& app, Chosen& chosen) {
                  "erdos-renyi --edge-probability 0.4 --all gateways");
   command
       ->add_option("KIND", set->kind,
-                   "complete, ring, star, path, grid, torus, bipartite, "
-                   "k-nearest, erdos-renyi, random-regular, random-geometric, "
-                   "explicit or time-varying")
+                   "auto, complete, ring, star, path, grid, torus, bipartite, "
+                   "k-nearest, hashed, erdos-renyi, random-regular, "
+                   "random-geometric, explicit or time-varying")
       ->required();
   command->add_option("--edge-probability", set->edge_probability,
                       "erdos-renyi: of each edge, in (0, 1]");
   command->add_option("--degree", set->degree,
-                      "k-nearest, random-regular: neighbours of each node");
+                      "k-nearest, hashed, random-regular: neighbours of each "
+                      "node");
   command->add_option(
       "--radius", set->radius,
       "random-geometric: the longest edge between points of the unit square");

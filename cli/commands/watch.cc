@@ -70,12 +70,14 @@ void PrintItem(Context& context, const std::string& target,
   std::ostream& out = context.io().out;
   switch (context.output()) {
     case Output::kJson:
+    case Output::kJsonLines:
       out << ToJsonLine(ItemJson(target, item));
       break;
     case Output::kYaml:
       out << "---\n" << ToYaml(ItemJson(target, item));
       break;
     case Output::kTable:
+    case Output::kWide:
       if (!item.update.has_value()) break;
       for (const client::Event& event : item.update->events) {
         out << EventLine(item.update->status.node.node, event) << "\n";
@@ -147,7 +149,7 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
   {
     const InterruptScope interrupt;
     std::unique_ptr<LiveView> view;
-    if (context.output() == Output::kTable && context.io().out_is_terminal) {
+    if (context.text() && context.io().out_is_terminal) {
       view = std::make_unique<LiveView>(context.io().out, targets,
                                         context.color());
     }
@@ -185,7 +187,12 @@ ExitCode Watch(Context& context, const WatchCommand& command) {
   }
   const ExitCode asked = context.ConcludeAll(ends);
   const ExitCode run = ConcludeRuns(context, ended);
-  return asked != kOk ? asked : run;
+  if (asked != kOk) return asked;
+  if (run != kOk || !command.until_finished || over.size() == count) return run;
+  context.Say(absl::StrCat("interrupted; ", count - over.size(), " of ", count,
+                           count == 1 ? " run has" : " runs have",
+                           " not ended"));
+  return kFailed;
 }
 
 }  // namespace

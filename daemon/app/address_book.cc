@@ -1,5 +1,7 @@
 #include "daemon/app/address_book.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/base/host_port.h"
@@ -10,8 +12,9 @@ namespace dfl::app {
 
 AddressBook::AddressBook(const std::vector<std::string>& settings,
                          EventLoop& loop, runtime::Node& node,
-                         SharedKeeper& keeper)
-    : loop_(loop), node_(node), keeper_(keeper) {
+                         SharedKeeper& keeper,
+                         std::shared_ptr<discovery::NameList> names)
+    : loop_(loop), node_(node), keeper_(keeper), names_(std::move(names)) {
   for (const std::string& address : settings) Insert(address, "settings");
 }
 
@@ -24,6 +27,7 @@ bool AddressBook::Insert(const std::string& address, const char* origin) {
 }
 
 void AddressBook::DialLater(const std::string& address) {
+  if (names_ != nullptr) return names_->Add(address);
   loop_.Post([this, address] { (void)node_.links().AddAddress(address); });
 }
 
@@ -36,14 +40,45 @@ void AddressBook::DialKept() {
 }
 
 void AddressBook::Refresh() {
+  std::map<std::string, NodeId> linked;
+  for (const auto& [node, peer] : node_.links().peers()) {
+    if (peer.link != 0) linked[peer.address] = node;
+  }
+  std::map<std::string, discovery::Resolved> resolved;
+  if (names_ != nullptr) resolved = names_->resolved();
   const absl::MutexLock lock(&mutex_);
   for (auto& [name, peer] : peers_) {
-    const auto it = node_.links().addresses().find(name);
-    if (it == node_.links().addresses().end()) continue;
-    peer.node = it->second.node;
-    peer.linked = !peer.node.empty() && node_.links().IsUp(peer.node);
-    peer.last_error = it->second.last_error;
+    if (names_ == nullptr) {
+      peer.last_error.clear();
+      TakeOver(name, linked, peer);
+      continue;
+    }
+    const discovery::Resolved& found = resolved[name];
+    peer.last_error = found.trouble;
+    for (const std::string& address : found.addresses) {
+      TakeOver(address, linked, peer);
+    }
   }
+}
+
+void AddressBook::TakeOver(const std::string& address,
+                           const std::map<std::string, NodeId>& linked,
+                           control::PeerAddress& peer) {
+  if (!peer.node.empty() && node_.links().IsUp(peer.node)) {
+    peer.linked = true;
+    return;
+  }
+  // Once a member has answered there its address may be dialled no more.
+  const auto known = linked.find(address);
+  const auto dialled = node_.links().addresses().find(address);
+  const bool is_dialled = dialled != node_.links().addresses().end();
+  if (known != linked.end()) {
+    peer.node = known->second;
+  } else if (is_dialled && !dialled->second.node.empty()) {
+    peer.node = dialled->second.node;
+  }
+  peer.linked = !peer.node.empty() && node_.links().IsUp(peer.node);
+  if (is_dialled && !peer.linked) peer.last_error = dialled->second.last_error;
 }
 
 std::vector<control::PeerAddress> AddressBook::List() {
@@ -94,7 +129,11 @@ absl::Status AddressBook::Remove(const std::string& address) {
     const absl::MutexLock lock(&mutex_);
     if (peers_.erase(address) == 0) return UnknownAddress(address);
   }
-  loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
+  if (names_ != nullptr) {
+    names_->Remove(address);
+  } else {
+    loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
+  }
   const absl::Status saved = keeper_.Do(
       [&](runtime::RunKeeper& keeper) { return keeper.RemovePeer(address); });
   return saved.ok() ? saved

@@ -6,9 +6,16 @@
 
 namespace dfl::app {
 
+namespace {
+
+// A node that trains answers others first, though processors be short.
+constexpr int kNiceness = 10;
+
+}  // namespace
+
 AsyncTrainer::AsyncTrainer(ports::Loop& loop,
                            std::unique_ptr<ports::Learner> learner)
-    : learner_(std::move(learner)), thread_(loop, "dfld-train") {}
+    : learner_(std::move(learner)), thread_(loop, "dfld-train", kNiceness) {}
 
 AsyncTrainer::~AsyncTrainer() { thread_.Stop(); }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/app/node_orders.h"
+#include "absl/strings/str_join.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/version.h"
@@ -17,18 +17,9 @@ using control::TrainAction;
 using runtime::DesiredPhase;
 using runtime::RunKeeper;
 
-// How long the answer to an order waits for the disk. A busy one may take ten
-// seconds to sync a file.
-constexpr absl::Duration kDiskPatience = absl::Seconds(1);
-
 absl::Status TakesNoRecords() {
   return absl::FailedPreconditionError(
-      "this node is insecure and takes no signed records; set `security: tls` "
-      "and give it a certificate");
-}
-
-absl::Status GoingDown() {
-  return absl::UnavailableError("the daemon is shutting down");
+      "this node is on no network and takes no records");
 }
 
 }  // namespace
@@ -44,10 +35,15 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
       log_(log),
       started_(loop.Now()),
       keeper_(std::move(keeper)),
-      plans_(options_.self, options_.limits, loop, node, learners, keeper_, log,
-             options_.steps, [this] { OnPlanSet(); }),
-      addresses_(options_.peers, loop, node, keeper_),
+      archive_(options_.files),
+      plans_(options_.self, options_.limits, loop, node, options_.follower,
+             learners, keeper_, log, options_.steps, [this] { OnPlanSet(); }),
+      addresses_(options_.peers, loop, node, keeper_, options_.names),
       models_(loop, node, learners, plans_),
+      members_(options_.self, loop, options_.membership,
+               [this] { return Status(); }),
+      training_(loop, node, keeper_, log, [this] { Publish(); }),
+      turns_(setup_),
       setup_(loop, "dfld-setup") {
   if (!options_.publish.path.empty()) {
     publisher_ = std::make_unique<Publisher>(options_.publish, loop, node,
@@ -75,6 +71,7 @@ ControlBackend::~ControlBackend() {
 void ControlBackend::Publish() {
   runtime::NodeStatus status = node_.Status();
   addresses_.Refresh();
+  members_.Publish(status);
   if (publisher_ != nullptr) publisher_->Look(status);
   if (status.plan_version != noted_in_force_) {
     noted_in_force_ = status.plan_version;
@@ -87,6 +84,11 @@ void ControlBackend::Publish() {
         },
         [] {});
   }
+  if (options_.orders != nullptr) {
+    options_.orders->Tick(status, options_.follower == nullptr
+                                      ? absl::OkStatus()
+                                      : options_.follower->problem());
+  }
   const absl::MutexLock lock(&mutex_);
   status_ = std::move(status);
 }
@@ -96,7 +98,11 @@ control::VersionInfo ControlBackend::Version() {
   info.version = kVersion;
   info.node = options_.self;
   info.libraries = learners_.Libraries();
-  if (options_.security != nullptr) info.cluster = options_.security->cluster();
+  if (options_.security != nullptr) {
+    info.cluster = options_.security->cluster();
+  } else {
+    info.insecure_cluster = options_.cluster;
+  }
   return info;
 }
 
@@ -133,6 +139,25 @@ control::PlanDocument ControlBackend::Plan() {
   document.run_id = known->run_id;
   const absl::MutexLock lock(&mutex_);
   document.version_in_force = status_.plan_version;
+  document.kept_versions = archive_.Versions();
+  return document;
+}
+
+absl::StatusOr<control::PlanDocument> ControlBackend::PastPlan(
+    uint64_t version) {
+  control::PlanDocument document = Plan();
+  if (version == document.version && version != 0) return document;
+  const auto past = archive_.Find(version);
+  if (past == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "this node keeps no plan of version ", version, "; it keeps ",
+        document.kept_versions.empty()
+            ? "none"
+            : absl::StrJoin(document.kept_versions, ", ")));
+  }
+  document.yaml = past->text;
+  document.version = past->version;
+  document.run_id = past->run_id;
   return document;
 }
 
@@ -147,44 +172,21 @@ std::vector<control::Setting> ControlBackend::Settings() {
 
 // ------------------------------------------------------------------ plans ----
 
-template <typename T>
-void ControlBackend::InTurn(control::Begin begin,
-                            std::function<absl::StatusOr<T>()> work,
-                            control::Done<T> done) {
-  if (waiting_.fetch_add(1) >= kMaxWaiting) {
-    waiting_.fetch_sub(1);
-    return done(absl::ResourceExhaustedError(
-        absl::StrCat(kMaxWaiting,
-                     " plans and questions about data wait for their turn on "
-                     "this node; try again when they are through")));
-  }
-  setup_.Run(
-      [this, begin = std::move(begin), work = std::move(work),
-       done = std::move(done)] {
-        absl::StatusOr<T> result =
-            absl::CancelledError("nobody waits for the answer any more");
-        if (!begin || begin()) result = work();
-        waiting_.fetch_sub(1);
-        done(std::move(result));
-      },
-      [] {});
-}
-
 void ControlBackend::ApplyPlan(control::ApplyPlanOptions options,
                                control::Done<control::ApplyPlanResult> done) {
   if (!options.record.empty() && options_.orders == nullptr) {
     return done(TakesNoRecords());
   }
   const control::Begin begin = options.begin;
-  InTurn<control::ApplyPlanResult>(
+  turns_.Run<control::ApplyPlanResult>(
       begin, [this, options = std::move(options)] { return TakePlan(options); },
       std::move(done));
 }
 
 absl::StatusOr<control::ApplyPlanResult> ControlBackend::TakePlan(
     const control::ApplyPlanOptions& options) {
-  return options.record.empty() ? plans_.Apply(options, "plan")
-                                : options_.orders->ApplyPlan(options);
+  return options_.orders == nullptr ? plans_.Apply(options, "plan")
+                                    : options_.orders->ApplyPlan(options);
 }
 
 void ControlBackend::OnPlanSet() {
@@ -195,7 +197,9 @@ void ControlBackend::OnPlanSet() {
     start = node_.plan()->run_id == owed_run_;
     owed_run_.clear();
   }
-  if (start) {
+  KeepPlan();
+  const bool drains = options_.orders != nullptr && options_.orders->draining();
+  if (start && !drains) {
     const absl::Status started = node_.Start();
     log_.Keep(started.ok() ? config::LogLevel::kInfo : config::LogLevel::kError,
               "plan",
@@ -206,9 +210,24 @@ void ControlBackend::OnPlanSet() {
   Publish();
 }
 
+void ControlBackend::KeepPlan() {
+  setup_.Run(
+      [this] {
+        const auto known = keeper_.known();
+        if (known->text.empty()) return;
+        const absl::Status kept = archive_.Keep(known);
+        if (!kept.ok()) {
+          log_.Error("store", absl::StrCat("the plan is not kept for a "
+                                           "rollback: ",
+                                           kept.message()));
+        }
+      },
+      [] {});
+}
+
 void ControlBackend::GetData(std::string yaml, control::Begin begin,
                              control::Done<control::NodeData> done) {
-  InTurn<control::NodeData>(
+  turns_.Run<control::NodeData>(
       std::move(begin),
       [this, yaml = std::move(yaml)] { return plans_.Data(yaml); },
       std::move(done));
@@ -244,7 +263,8 @@ absl::Status ControlBackend::Restore() {
     }
     return taken;
   }
-  return wanted == DesiredPhase::kTraining ? StartNode() : absl::OkStatus();
+  return wanted == DesiredPhase::kTraining ? training_.Start()
+                                           : absl::OkStatus();
 }
 
 absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
@@ -255,7 +275,7 @@ absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
   DFL_ASSIGN_OR_RETURN(const control::ApplyPlanResult applied,
                        plans_.Apply(options, file_name));
   if (!start) return absl::OkStatus();
-  DFL_RETURN_IF_ERROR(StartNode());
+  DFL_RETURN_IF_ERROR(training_.Start());
   return keeper_.Do([&](RunKeeper& keeper) {
     return keeper.Want(DesiredPhase::kTraining, applied.run_id);
   });
@@ -268,67 +288,22 @@ void ControlBackend::ObeyRecords() {
 
 // --------------------------------------------------------------- training ----
 
-absl::Status ControlBackend::StartNode() {
-  absl::Status status;
-  const bool ran = loop_.RunAndWait([&] {
-    status = node_.Start();
-    Publish();
-  });
-  return ran ? status : GoingDown();
-}
-
 void ControlBackend::Train(TrainAction action, control::Begin begin,
                            control::Done<ports::Phase> done) {
   loop_.Post([this, action, begin = std::move(begin), done = std::move(done)] {
     if (begin && !begin()) {
       return done(absl::CancelledError("nobody waits for this order any more"));
     }
-    const NodeOrder order = Give(node_, action);
-    if (!order.status.ok()) {
-      done(order.status);
-      return;
+    const bool trains =
+        action == TrainAction::kStart || action == TrainAction::kResume;
+    if (trains && options_.orders != nullptr && options_.orders->draining()) {
+      return done(absl::FailedPreconditionError(
+          absl::StrCat("the node drains; have it take part again first: dflctl "
+                       "node undrain ",
+                       options_.self.name())));
     }
-    Publish();
-    // Answered to when it is on disk, or could not be written; where a busy
-    // disk takes long, before: the node obeys already.
-    auto answer = std::make_shared<control::Done<ports::Phase>>(done);
-    loop_.After(kDiskPatience, [answer, phase = order.phase, &log = log_] {
-      if (*answer == nullptr) return;
-      log.Warning("store",
-                  "the disk is slow: an order is obeyed and answered before it "
-                  "is written down");
-      std::exchange(*answer, nullptr)(phase);
-    });
-    auto saved = std::make_shared<absl::Status>();
-    setup_.Run(
-        [this, wanted = order.wanted, run = node_.plan()->run_id, saved] {
-          *saved = keeper_.Do(
-              [&](RunKeeper& keeper) { return keeper.Want(wanted, run); });
-          if (!saved->ok()) log_.Error("store", saved->message());
-        },
-        [answer, phase = order.phase, saved] {
-          if (*answer == nullptr) return;  // a fault is in the log
-          const auto done = std::exchange(*answer, nullptr);
-          if (saved->ok()) return done(phase);
-          done(Annotate(*saved,
-                        "the node obeys, but will not know of it after a "
-                        "restart"));
-        });
+    training_.Give(action, setup_, done);
   });
-}
-
-// ------------------------------------------------------------------ peers ----
-
-std::vector<control::PeerAddress> ControlBackend::Peers() {
-  return addresses_.List();
-}
-
-absl::Status ControlBackend::AddPeer(const std::string& address) {
-  return addresses_.Add(address);
-}
-
-absl::Status ControlBackend::RemovePeer(const std::string& address) {
-  return addresses_.Remove(address);
 }
 
 }  // namespace dfl::app

@@ -6,7 +6,6 @@
 #ifndef DFL_APP_CONTROL_BACKEND_H_
 #define DFL_APP_CONTROL_BACKEND_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,11 +23,16 @@
 #include "daemon/app/logger.h"
 #include "daemon/app/models/model_transfers.h"
 #include "daemon/app/models/publisher.h"
+#include "daemon/app/network/plan_archive.h"
 #include "daemon/app/plan_taker.h"
 #include "daemon/app/shared_keeper.h"
+#include "daemon/app/train_orders.h"
+#include "daemon/app/turns.h"
+#include "daemon/app/views/members_view.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/backend.h"
+#include "daemon/discovery/names.h"
 #include "daemon/runtime/keeper/run_keeper.h"
 #include "daemon/runtime/node.h"
 
@@ -40,15 +44,26 @@ class Security;
 struct BackendOptions {
   NodeId self;
   bool insecure = false;
-  // Null where security is off. Both outlive the backend.
+  // Null where security is off. It outlives the backend.
   Security* security = nullptr;
+  // Null: the node takes no records. It outlives the backend.
   Orders* orders = nullptr;
+  // Null: there is none. It outlives the backend.
+  runtime::Membership* membership = nullptr;
+  // Null: plans that follow who is there have this node alone. It outlives the
+  // backend.
+  runtime::PlanFollower* follower = nullptr;
+  // For past plans; null: they are kept in memory alone. It outlives the
+  // backend.
+  ports::Files* files = nullptr;
   PlanLimits limits;
   PlanSteps steps;
   config::PublishSettings publish;
   std::vector<config::EffectiveSetting> settings;
-  std::vector<std::string> peer_addresses;  // bound
-  std::vector<std::string> peers;           // dialled, from the settings
+  std::string cluster;                         // of the settings
+  std::vector<std::string> peer_addresses;     // bound
+  std::vector<std::string> peers;              // dialled, from the settings
+  std::shared_ptr<discovery::NameList> names;  // as AddressBook's; may be null
 };
 
 class ControlBackend final : public control::Backend {
@@ -71,8 +86,8 @@ class ControlBackend final : public control::Backend {
   absl::Status AdoptInitialPlan(const std::string& yaml,
                                 const std::string& file_name, bool start);
 
-  // From here on the network's signed orders are obeyed, first those that are
-  // on disk. Once, after the two above; not on the loop.
+  // From here on the network's orders are obeyed, first those that are on
+  // disk. Once, after the two above; not on the loop.
   void ObeyRecords();
 
   // Publishes a copy of the node's status. On the loop.
@@ -83,7 +98,9 @@ class ControlBackend final : public control::Backend {
   control::DaemonStatus Status() override ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<control::Subscription> Subscribe(
       std::function<void(const control::TimedEvent&)> on_event) override;
+  control::KeptEvents Events() override { return events_.Events(); }
   control::PlanDocument Plan() override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<control::PlanDocument> PastPlan(uint64_t version) override;
   void ApplyPlan(control::ApplyPlanOptions options,
                  control::Done<control::ApplyPlanResult> done) override;
   void GetData(std::string yaml, control::Begin begin,
@@ -93,9 +110,24 @@ class ControlBackend final : public control::Backend {
   std::vector<control::RecordInfo> ListRecords() override;
   void Train(control::TrainAction action, control::Begin begin,
              control::Done<ports::Phase> done) override;
-  std::vector<control::PeerAddress> Peers() override;
-  absl::Status AddPeer(const std::string& address) override;
-  absl::Status RemovePeer(const std::string& address) override;
+  std::vector<control::PeerAddress> Peers() override {
+    return addresses_.List();
+  }
+  absl::Status AddPeer(const std::string& address) override {
+    return addresses_.Add(address);
+  }
+  absl::Status RemovePeer(const std::string& address) override {
+    return addresses_.Remove(address);
+  }
+  control::MemberTable Members() override { return members_.Members(); }
+  void AskMember(NodeId node, absl::Duration within,
+                 control::Done<std::string> done) override {
+    members_.Ask(node, within, std::move(done));
+  }
+  void PingMember(NodeId node, absl::Duration within,
+                  control::Done<control::MemberPing> done) override {
+    members_.Ping(node, within, std::move(done));
+  }
   std::vector<control::Setting> Settings() override;
   void BeginExport(control::ModelFileFormat format,
                    ModelTransfers::SourceDone done) override {
@@ -107,18 +139,10 @@ class ControlBackend final : public control::Backend {
   }
 
  private:
-  // Plans, and questions about data, that may wait for their turn, the one that
-  // is taken or answered included.
-  static constexpr int kMaxWaiting = 8;
-
-  absl::Status StartNode();
-  // Runs `work` on the setup thread, after what waits there, and answers `done`
-  // with its result; what nobody waits for any more is not begun.
-  template <typename T>
-  void InTurn(control::Begin begin, std::function<absl::StatusOr<T>()> work,
-              control::Done<T> done);
   // The node has been given a plan, or refused one. On the loop.
   void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Keeps the plan that was taken, for a rollback.
+  void KeepPlan();
   // On the setup thread.
   absl::StatusOr<control::ApplyPlanResult> TakePlan(
       const control::ApplyPlanOptions& options);
@@ -131,11 +155,14 @@ class ControlBackend final : public control::Backend {
   Logger& log_;
   const absl::Time started_;
   SharedKeeper keeper_;
+  PlanArchive archive_;
   PlanTaker plans_;
   AddressBook addresses_;
   ModelTransfers models_;
+  MembersView members_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
-  std::atomic<int> waiting_{0};
+  TrainOrders training_;
+  Turns turns_;
 
   absl::Mutex mutex_;
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);

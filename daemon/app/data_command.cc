@@ -107,6 +107,10 @@ absl::Status CheckData(
     const std::function<absl::StatusOr<std::unique_ptr<LearnerFactory>>(
         const config::NodeSettings&)>& open_learners) {
   const bool has_plan = !settings.run.plan.empty();
+  if (settings.data.train_paths.empty()) {
+    std::cout << "data:     none; this node does not train\n";
+    return absl::OkStatus();
+  }
   DFL_RETURN_IF_ERROR(PrintReport(settings.data, has_plan));
   if (!has_plan) return absl::OkStatus();
   DFL_ASSIGN_OR_RETURN(const std::unique_ptr<LearnerFactory> learners,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "daemon/control/event_proto.h"
 
 namespace dfl::app {
 
@@ -40,6 +41,16 @@ void EventHub::Report(const ports::NodeEvent& event) {
   const control::TimedEvent timed{wall_(), event};
   absl::MutexLock lock(&mutex_);
   for (const auto& [id, subscriber] : subscribers_) subscriber(timed);
+  if (!control::IsWatched(event)) return;
+  kept_.push_back(timed);
+  if (kept_.size() <= control::kKeptEvents) return;
+  kept_.pop_front();
+  ++forgotten_;
+}
+
+control::KeptEvents EventHub::Events() const {
+  const absl::MutexLock lock(&mutex_);
+  return {{kept_.begin(), kept_.end()}, forgotten_};
 }
 
 namespace {
@@ -130,6 +141,10 @@ struct Describe {
     }
     return {Level::kWarning, "alone",
             absl::StrCat("this node learns alone: ", e.why)};
+  }
+  Line operator()(const ports::MemberChanged& e) const {
+    return {e.present ? Level::kInfo : Level::kWarning, "member",
+            absl::StrCat(e.node.name(), " ", e.text)};
   }
 };
 

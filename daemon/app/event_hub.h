@@ -1,8 +1,10 @@
-// Where the node's events go: the log, and whoever subscribed.
+// Where the node's events go: the log, and whoever subscribed. The newest are
+// kept for who asks later.
 #ifndef DFL_APP_EVENT_HUB_H_
 #define DFL_APP_EVENT_HUB_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +32,9 @@ class EventHub final : public ports::EventSink {
       std::function<void(const control::TimedEvent&)> on_event)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // As control::Backend's.
+  control::KeptEvents Events() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   class Handle;
 
@@ -37,10 +42,12 @@ class EventHub final : public ports::EventSink {
 
   Logger& log_;
   const std::function<absl::Time()> wall_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   int64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<int64_t, std::function<void(const control::TimedEvent&)>>
       subscribers_ ABSL_GUARDED_BY(mutex_);
+  std::deque<control::TimedEvent> kept_ ABSL_GUARDED_BY(mutex_);
+  int64_t forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace dfl::app

@@ -32,12 +32,17 @@ NodeOrder Give(runtime::Node& node, DesiredPhase wanted) {
     case DesiredPhase::kIdle:
       break;
     case DesiredPhase::kTraining:
-      if (trains) return {absl::OkStatus(), wanted, phase};
+      // An order to halt may still wait for the boundary: it is taken back.
+      if (trains) return Give(node, TrainAction::kResume);
       return Give(node, phase == Phase::kPaused ? TrainAction::kResume
                                                 : TrainAction::kStart);
     case DesiredPhase::kPaused:
-      // What does not train stays as it is.
-      if (!trains) return {absl::OkStatus(), wanted, phase};
+      if (!trains) {
+        // It stays as it is; if it was to train once it takes part, that is
+        // over.
+        (void)node.Pause();
+        return {absl::OkStatus(), wanted, node.phase()};
+      }
       return Give(node, TrainAction::kPause);
     case DesiredPhase::kStopped:
       if (phase == Phase::kStopped) return {absl::OkStatus(), wanted, phase};

@@ -1,16 +1,12 @@
 #include "daemon/app/orders.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
-#include <optional>
-#include <tuple>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "daemon/app/node_orders.h"
+#include "daemon/app/network/record_list.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/records/record_content.h"
 #include "daemon/records/records_in_force.h"
@@ -21,6 +17,8 @@ namespace {
 
 using control::RecordInfo;
 using records::RecordKind;
+using records::SignedRecordCodec;
+using records::UnsignedRecordCodec;
 using runtime::Record;
 using runtime::RecordBook;
 using runtime::RecordGossip;
@@ -29,47 +27,49 @@ bool IsOf(const ports::RecordId& id, RecordKind kind) {
   return id.kind == static_cast<int32_t>(kind);
 }
 
-// What the keeper remembers of an order that was obeyed: eight bytes of its
-// hash. Its counter would not do: of two orders with one counter one wins, and
-// an order that takes the place of a thief's may have a lower one.
-uint64_t MarkOf(const std::string& hash) {
-  uint64_t mark = 0;
-  for (size_t i = 0; i < sizeof(mark) && i < hash.size(); ++i) {
-    mark = mark << 8 | static_cast<uint8_t>(hash[i]);
-  }
-  return mark == 0 ? 1 : mark;
-}
-
-RecordInfo InfoOf(const ports::RecordId& id, const std::string& author,
-                  int64_t unix_nanos, const std::string& text, bool current) {
-  RecordInfo info;
-  info.kind = std::string(records::KindName(id.kind));
-  info.subject = id.subject;
-  info.counter = id.counter;
-  info.author = author;
-  info.signed_at = absl::FromUnixNanos(unix_nanos);
-  info.summary = text;
-  info.current = current;
-  info.body_sha256 = absl::BytesToHexString(id.hash);
-  return info;
-}
-
 }  // namespace
 
-Orders::Orders(NodeId self, Security& security, EventLoop& loop,
+Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
                ports::EventSink& events, std::function<void()> recheck)
-    : self_(std::move(self)),
+    : options_(std::move(options)),
       security_(security),
       loop_(loop),
       events_(events),
-      codec_(security.cluster(), [] { return absl::Now(); }),
-      recheck_(std::move(recheck)) {}
+      signed_(security == nullptr
+                  ? nullptr
+                  : std::make_unique<SignedRecordCodec>(
+                        security->cluster(), [] { return absl::Now(); })),
+      unsigned_(security != nullptr ? nullptr
+                                    : std::make_unique<UnsignedRecordCodec>(
+                                          options_.insecure_cluster)),
+      recheck_(std::move(recheck)),
+      plan_orders_(loop, events, options_.pauses, [this] { ObeyPhase(); }),
+      phase_orders_(options_.self.name(), events) {}
 
-absl::StatusOr<std::string> Orders::Load(RecordGossip& gossip) {
+const runtime::RecordJudge& Orders::judge() const {
+  if (signed_ != nullptr) return *signed_;
+  return *unsigned_;
+}
+
+absl::StatusOr<std::string> Orders::Load(RecordGossip& gossip,
+                                         runtime::Membership& membership) {
   gossip_ = &gossip;
-  codec_.SetBundle(security_.Bundle());
+  membership_ = &membership;
+  settings_labels_ = membership.facts().labels;
+  if (signed_ != nullptr) signed_->SetBundle(security_->Bundle());
   DFL_ASSIGN_OR_RETURN(std::string note, gossip.Load());
   RefreshBans();
+  TakeLabels();
+  // So that nobody learns of the node as what it was before its last orders.
+  ports::MemberFacts facts = membership.facts();
+  facts.labels = labels_;
+  if (const auto drain =
+          records::DrainWantedOf(gossip.book(), options_.self.name())) {
+    facts.condition = ports::Condition::kDraining;
+    facts.reason = ReasonFrom(*drain);
+  }
+  membership.SetFacts(std::move(facts));
+  Publish();
   return note;
 }
 
@@ -78,38 +78,95 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
   const uint64_t obeyed =
       keeper.Do([](runtime::RunKeeper& kept) { return kept.obeyed_order(); });
   loop_.RunAndWait([&] {
-    node_ = &node;
     plans_ = &plans;
     keeper_ = &keeper;
-    setup_ = &setup;
-    obeyed_ = obeyed;
-    const auto plan = records::NewestPlan(gossip_->book());
-    if (plan != nullptr) TakePlan(*plan);
+    plan_orders_.Connect(node, plans, keeper, setup);
+    phase_orders_.Connect(node, keeper, setup, obeyed);
+    phase_orders_.ObeyDrain(gossip_->book());
+    TakeNewestPlan();
     ObeyPhase();
   });
 }
 
 void Orders::Disconnect() {
-  node_ = nullptr;
+  plan_orders_.Disconnect();
+  phase_orders_.Disconnect();
   plans_ = nullptr;
   keeper_ = nullptr;
-  setup_ = nullptr;
 }
 
 void Orders::Recheck() {
   Publish();  // what lost against another record is in the history alone
-  const int64_t generation = security_.network().generation();
+  if (signed_ == nullptr) return;
+  const int64_t generation = security_->network().generation();
   if (generation == judged_generation_) return;
   judged_generation_ = generation;
-  codec_.SetBundle(security_.Bundle());
+  signed_->SetBundle(security_->Bundle());
   gossip_->TrustChanged();
+}
+
+void Orders::Tick(const runtime::NodeStatus& status, const absl::Status& view) {
+  if (keeper_ == nullptr) return;
+  const std::string plan_fault = plan_orders_.fault();
+  const std::string view_fault =
+      view.ok() ? ""
+                : absl::StrCat(
+                      "the graph stays as it is, for the plan cannot be had "
+                      "with the members that are there now: ",
+                      view.message());
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (view_fault != view_fault_ && !view_fault.empty()) {
+      events_.Report(ports::RecordCame{false, NodeId(), view_fault});
+    }
+    view_fault_ = view_fault;
+  }
+  const size_t members = membership_->members().size();
+  if (std::exchange(members_, members) != members) plan_orders_.TryAgain();
+  if (phase_orders_.awaits_model()) ObeyPhase();
+  membership_->SetFacts(own_facts_.Tell(
+      membership_->facts(),
+      OwnFacts::Now{status, labels_, phase_orders_.drain(),
+                    plan_fault.empty() ? view_fault : plan_fault,
+                    keeper_->known()}));
 }
 
 // Orders that control brings.
 
 absl::StatusOr<control::ApplyPlanResult> Orders::ApplyPlan(
     const control::ApplyPlanOptions& options) {
-  DFL_ASSIGN_OR_RETURN(const Record record, codec_.Open(options.record));
+  return options.record.empty() ? ApplyDocument(options) : ApplyRecord(options);
+}
+
+absl::StatusOr<control::ApplyPlanResult> Orders::ApplyDocument(
+    const control::ApplyPlanOptions& options) {
+  DFL_ASSIGN_OR_RETURN(const control::ApplyPlanResult result,
+                       plans_->Apply(options, "plan"));
+  if (signed_ != nullptr || options.dry_run) return result;
+  const std::shared_ptr<const runtime::KeptPlan> known = keeper_->known();
+  DFL_ASSIGN_OR_RETURN(
+      const std::string record,
+      records::MakeUnsignedRecord(RecordKind::kPlan, "", known->version,
+                                  known->text, options_.insecure_cluster,
+                                  options.caller.name, absl::Now()));
+  if (!IsNewest(known->text)) {
+    DFL_RETURN_IF_ERROR(Spread(record, known->version));
+  }
+  return result;
+}
+
+bool Orders::IsNewest(absl::string_view plan) {
+  bool newest = false;
+  loop_.RunAndWait([&] {
+    const auto record = records::NewestPlan(gossip_->book());
+    newest = record != nullptr && record->content() == plan;
+  });
+  return newest;
+}
+
+absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
+    const control::ApplyPlanOptions& options) {
+  DFL_ASSIGN_OR_RETURN(const Record record, judge().Open(options.record));
   if (!IsOf(record.id, RecordKind::kPlan)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a record of kind ", records::KindName(record.id.kind),
@@ -122,19 +179,33 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyPlan(
       control::ApplyPlanResult result,
       plans_->ApplySigned(plan, record.id.counter, record.author,
                           PlanTaker::Order::kByVersion));
-  if (options.dry_run) return result;
+  // The same document, given once more, is no other order.
+  if (options.dry_run || (result.unchanged && IsNewest(record.content()))) {
+    return result;
+  }
   // The node has taken it; from here on it is passed on.
+  DFL_RETURN_IF_ERROR(Spread(options.record, record.id.counter));
+  return result;
+}
+
+absl::Status Orders::Spread(const std::string& bytes, uint64_t version) {
   absl::StatusOr<RecordBook::Answer> answer =
       absl::UnavailableError("the daemon is shutting down");
-  loop_.RunAndWait([&] { answer = gossip_->Offer(options.record); });
-  DFL_RETURN_IF_ERROR(answer.status());
-  // The same document, signed once more, may lose against its first signature.
-  if (*answer == RecordBook::Answer::kOlder && !result.unchanged) {
-    return absl::AbortedError(absl::StrCat(
-        "a newer plan than version ", record.id.counter,
-        " is known here; look at it (dflctl plan show) and try again"));
+  loop_.RunAndWait([&] {
+    answer = gossip_->Offer(bytes);
+    if (answer.ok() && *answer == RecordBook::Answer::kOlder) TakeNewestPlan();
+  });
+  if (!answer.ok()) {
+    return absl::Status(
+        answer.status().code(),
+        absl::StrCat("plan version ", version,
+                     " is in force on this node and not passed on to others: ",
+                     answer.status().message(), "; then give it once more"));
   }
-  return result;
+  if (*answer != RecordBook::Answer::kOlder) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "a newer plan than version ", version,
+      " is known here; look at it (dflctl plan show) and try again"));
 }
 
 void Orders::PutRecord(std::string bytes,
@@ -160,98 +231,57 @@ std::vector<RecordInfo> Orders::List() const {
 }
 
 void Orders::Tell(control::DaemonStatus& status) const {
+  const std::string plan_fault = plan_orders_.fault();
+  const std::string draining = phase_orders_.warning();
   const absl::MutexLock lock(&mutex_);
   status.banned = banned_;
-  if (!ban_of_self_.empty()) status.warnings.push_back(ban_of_self_);
-  if (!plan_fault_.empty()) status.warnings.push_back(plan_fault_);
+  for (const std::string* warning :
+       {&ban_of_self_, &plan_fault, &view_fault_, &draining}) {
+    if (!warning->empty()) status.warnings.push_back(*warning);
+  }
 }
 
 // Records that were taken.
 
 void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
   Publish();
-  if (IsOf(record.id, RecordKind::kBan)) {
-    RefreshBans();
-  } else if (IsOf(record.id, RecordKind::kPlan)) {
-    TakePlan(record);
-  } else {
-    ObeyPhase();
+  switch (static_cast<RecordKind>(record.id.kind)) {
+    case RecordKind::kPlan:
+      return TakeNewestPlan();
+    case RecordKind::kPhase:
+      return ObeyPhase();
+    case RecordKind::kBan:
+      return RefreshBans();
+    case RecordKind::kDrain:
+      return phase_orders_.ObeyDrain(gossip_->book());
+    case RecordKind::kLabels:
+      TakeLabels();
+      return ObeyPhase();
   }
 }
 
-void Orders::TakePlan(const Record& record) {
-  if (plans_ == nullptr) return;  // Connect does it
-  control::ApplyPlanOptions options;
-  options.yaml = std::string(record.content());
-  auto fault = std::make_shared<std::string>();
-  const uint64_t turn = ++plan_turn_;
-  setup_->Run(
-      [this, plans = plans_, turn, options, counter = record.id.counter,
-       author = record.author, fault] {
-        if (turn != plan_turn_) return;  // a newer one waits
-        const auto applied = plans->ApplySigned(options, counter, author,
-                                                PlanTaker::Order::kByRecord);
-        if (applied.ok()) return;
-        *fault = absl::StrCat("plan version ", counter, " of ", author,
-                              " is not taken up: ", applied.status().message());
-      },
-      [this, turn, fault] {
-        if (turn != plan_turn_) return;
-        SetPlanFault(*fault);
-        if (!fault->empty()) {
-          events_.Report(ports::RecordCame{false, NodeId(), *fault});
-        }
-        ObeyPhase();
-      });
+void Orders::TakeNewestPlan() {
+  const auto plan = records::NewestPlan(gossip_->book());
+  if (plan != nullptr) plan_orders_.Take(*plan);
 }
 
-void Orders::SetPlanFault(std::string fault) {
-  const absl::MutexLock lock(&mutex_);
-  plan_fault_ = std::move(fault);
-}
-
-void Orders::ObeyPhase() {
-  if (node_ == nullptr || node_->plan() == nullptr) return;
-  const std::optional<records::WantedPhase> wanted =
-      records::PhaseWantedOf(gossip_->book(), self_.name());
-  if (!wanted.has_value() || wanted->run_id != node_->plan()->run_id) return;
-  const uint64_t mark = MarkOf(wanted->hash);
-  if (mark == obeyed_) return;
-  obeyed_ = mark;
-  const NodeOrder given = Give(*node_, wanted->phase);
-  if (!given.status.ok()) {
-    events_.Report(ports::RecordCame{
-        false, NodeId(),
-        absl::StrCat("the order with counter ", wanted->counter,
-                     " cannot be obeyed: ", given.status.message())});
-  }
-  auto saved = std::make_shared<absl::Status>();
-  setup_->Run(
-      [keeper = keeper_, wanted = *wanted, mark, saved] {
-        *saved = keeper->Do([&](runtime::RunKeeper& keeper) {
-          return keeper.Obey(wanted.phase, wanted.run_id, mark);
-        });
-      },
-      [this, saved] {
-        if (saved->ok()) return;
-        events_.Report(ports::RecordCame{
-            false, NodeId(),
-            absl::StrCat("the node obeys, but will not know of it after a "
-                         "restart: ",
-                         saved->message())});
-      });
+void Orders::TakeLabels() {
+  labels_ = records::LabelsOf(gossip_->book(), options_.self.name())
+                .value_or(settings_labels_);
 }
 
 void Orders::RefreshBans() {
+  if (signed_ == nullptr) return;
   const std::vector<tls::Identity> banned = records::BannedBy(gossip_->book());
   std::vector<std::string> names;
   std::string ban_of_self;
   for (const tls::Identity& identity : banned) {
     names.push_back(tls::ToUri(identity));
-    if (identity.role == tls::Role::kNode && identity.name == self_.name()) {
+    if (identity.role == tls::Role::kNode &&
+        identity.name == options_.self.name()) {
       ban_of_self = absl::StrCat(
           "this node is banned: others refuse it until `dflctl peer unban ",
-          self_.name(), "`");
+          identity.name, "`");
     }
   }
   std::sort(names.begin(), names.end());
@@ -260,28 +290,14 @@ void Orders::RefreshBans() {
     banned_ = std::move(names);
     ban_of_self_ = std::move(ban_of_self);
   }
-  security_.network().SetBanned(banned);
-  codec_.SetBanned(banned);
+  security_->network().SetBanned(banned);
+  signed_->SetBanned(banned);
   Recheck();  // authors may be among them
   recheck_();
 }
 
 void Orders::Publish() {
-  std::vector<RecordInfo> list;
-  for (const RecordBook::Held& held : gossip_->book().current()) {
-    const Record& record = *held.record;
-    list.push_back(
-        InfoOf(record.id, record.author, record.unix_nanos, record.text, true));
-  }
-  for (const runtime::PastRecord& past : gossip_->book().history()) {
-    list.push_back(
-        InfoOf(past.id, past.author, past.unix_nanos, past.text, false));
-  }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const RecordInfo& a, const RecordInfo& b) {
-                     return std::tie(a.kind, a.subject, a.counter) <
-                            std::tie(b.kind, b.subject, b.counter);
-                   });
+  std::vector<RecordInfo> list = ListOf(gossip_->book());
   const absl::MutexLock lock(&mutex_);
   published_ = std::move(list);
 }

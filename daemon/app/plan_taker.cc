@@ -1,5 +1,6 @@
 #include "daemon/app/plan_taker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/run_identity.h"
 #include "daemon/core/contract/agreement.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/plan/plan_warnings.h"
@@ -17,20 +19,20 @@ namespace {
 using runtime::KeptPlan;
 using runtime::RunKeeper;
 
-// A plan that was signed stands as it is.
+// A plan that came as a record stands as it is.
 absl::Status CheckComplete(const core::RunPlan& plan, uint64_t counter) {
   const char* missing = plan.run_id.empty() ? "run"
                         : plan.seed == 0    ? "seed"
                                             : nullptr;
   if (missing != nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the signed plan has no ", missing,
-                     "; sign a complete document: dflctl plan apply does"));
+        absl::StrCat("the record's plan has no ", missing,
+                     "; give a complete document: dflctl plan apply does"));
   }
   if (plan.version != counter) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the signed plan has version ", plan.version,
-        " and its record the counter ", counter, "; they must be the same"));
+        "the record's plan has version ", plan.version,
+        " and the record the counter ", counter, "; they must be the same"));
   }
   return absl::OkStatus();
 }
@@ -39,21 +41,100 @@ KeptPlan ToKeep(const core::RunPlan& plan) {
   return {config::WritePlan(plan), plan.version, plan.run_id};
 }
 
+// Whether `plan` is the known one but for its version: the same document once
+// more, also where it came from another node before, is the same plan.
+bool IsKnown(core::RunPlan plan, const KeptPlan& known) {
+  plan.version = known.version;
+  return config::WritePlan(plan) == known.text;
+}
+
+// Fills in the members that are there now; null `follower`: `self` alone.
+// Errors: as core::CheckPlan; UNAVAILABLE when the loop has ended.
+absl::StatusOr<PlanAmong> ResolveAmong(core::CheckedPlan checked,
+                                       const NodeId& self,
+                                       runtime::PlanFollower* follower,
+                                       EventLoop& loop) {
+  std::vector<core::MemberSpec> present(1);
+  present[0].node = self;
+  if (follower != nullptr &&
+      !loop.RunAndWait([&] { present = follower->Present(); })) {
+    return absl::UnavailableError("the daemon is shutting down");
+  }
+  PlanAmong among;
+  among.document = checked.plan;
+  core::RunPlan plan = *checked.plan;
+  core::ResolveParticipants(plan, present);
+  if (plan.members != checked.plan->members) {
+    DFL_ASSIGN_OR_RETURN(checked, core::CheckPlan(std::move(plan)));
+  }
+  among.warnings = core::PlanWarnings(checked);
+  // Of a fixed set it is known who is missing only where members are known.
+  if (core::FollowsView(*checked.plan) || present.size() > 1) {
+    for (std::string& text : core::ViewWarnings(checked, present)) {
+      among.warnings.push_back(std::move(text));
+    }
+  }
+  among.elsewhere =
+      std::any_of(present.begin(), present.end(), [&](const auto& there) {
+        return there.node != self && core::PlaceOf(*checked.plan, there.node);
+      });
+  if (among.elsewhere && !core::FollowsView(*checked.plan) &&
+      !core::PlaceOf(*checked.plan, self)) {
+    among.warnings.push_back(
+        absl::StrCat("participants.fixed: ", self.name(),
+                     " is none of the set: it passes the plan on and watches"));
+  }
+  among.checked = std::move(checked);
+  return among;
+}
+
+// Whether the data and the model are such that the plan can use them.
+absl::Status CheckFits(const core::DerivedPlan& plan,
+                       const core::DataContract& contract,
+                       const ports::ModelInfo& model) {
+  if (plan.checked.algorithm->predicts &&
+      contract.task == core::Task::kRegression) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data: the task is a regression, and algorithm.name is ",
+        plan.plan().algorithm.name, ", which compares predicted classes"));
+  }
+  // A learner that stays was tried with another batch size.
+  if (plan.plan().batch_size < model.min_batch_rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch_size: ", plan.plan().batch_size,
+                     ", but the model normalises by the batch; allowed: ",
+                     model.min_batch_rows, " or more"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
-                     runtime::Node& node, LearnerFactory& learners,
-                     SharedKeeper& keeper, Logger& log, PlanSteps steps,
-                     std::function<void()> on_set)
+                     runtime::Node& node, runtime::PlanFollower* follower,
+                     LearnerFactory& learners, SharedKeeper& keeper,
+                     Logger& log, PlanSteps steps, std::function<void()> on_set)
     : self_(std::move(self)),
       limits_(std::move(limits)),
       loop_(loop),
       node_(node),
+      follower_(follower),
       learners_(learners),
       keeper_(keeper),
       log_(log),
       steps_(std::move(steps)),
-      on_set_(std::move(on_set)) {}
+      on_set_(std::move(on_set)) {
+  if (follower_ == nullptr) return;
+  loop_.RunAndWait([this] {
+    follower_->SetFollowed(
+        [this](const core::DerivedPlan& plan) { OnFollowed(plan); });
+  });
+}
+
+PlanTaker::~PlanTaker() {
+  if (follower_ == nullptr) return;
+  loop_.RunAndWait([this] { follower_->SetFollowed(nullptr); });
+}
 
 absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
                                                   const Source& source,
@@ -65,9 +146,11 @@ absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
         if (source.counter != 0) {
           complete = CheckComplete(plan, source.counter);
         }
-        if (plan.version == 0) plan.version = version;
+        const bool open = plan.version == 0;
+        if (open) plan.version = version;
         config::IdentifyRun(config::ContinuedRun{known->run_id, known->version},
                             plan);
+        if (open && IsKnown(plan, *known)) plan.version = known->version;
       });
   DFL_RETURN_IF_ERROR(complete);
   return checked;
@@ -89,17 +172,21 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
   control::ApplyPlanResult result;
   result.version = offered.version;
   result.run_id = offered.run_id;
-  result.warnings = core::PlanWarnings(checked);
   result.unchanged = offer == RunKeeper::Offer::kUnchanged;
+  DFL_ASSIGN_OR_RETURN(PlanAmong among, ResolveAmong(std::move(checked), self_,
+                                                     follower_, loop_));
+  result.warnings = std::move(among.warnings);
   if (result.unchanged && !options.dry_run) return result;
 
-  DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
+  DFL_ASSIGN_OR_RETURN(
+      Prepared prepared,
+      Prepare(std::move(among), source.order == Order::kByRecord));
   DFL_RETURN_IF_ERROR(MayNeed(prepared.need));
   if (options.dry_run) {
-    DFL_ASSIGN_OR_RETURN(
-        result.facts,
-        FactsOf(prepared.plan, prepared.built.model, prepared.built.data,
-                prepared.need, limits_.memory));
+    const Built built = prepared.built.value_or(Built());
+    DFL_ASSIGN_OR_RETURN(result.facts,
+                         FactsOf(prepared.plan, built.model, built.data,
+                                 prepared.need, limits_.memory));
     return result;
   }
   // On disk first: what the node runs survives a crash.
@@ -154,7 +241,11 @@ absl::Status PlanTaker::TakeUpStored() {
       core::CheckedPlan checked,
       Read(known->text, {"the stored plan", Order::kByVersion, 0, ""}, 1));
   const KeptPlan stored = ToKeep(*checked.plan);
-  DFL_ASSIGN_OR_RETURN(Prepared prepared, Prepare(std::move(checked)));
+  DFL_ASSIGN_OR_RETURN(PlanAmong among, ResolveAmong(std::move(checked), self_,
+                                                     follower_, loop_));
+  // It may have come by record.
+  DFL_ASSIGN_OR_RETURN(Prepared prepared,
+                       Prepare(std::move(among), /*by_record=*/true));
   const absl::Status within = CheckMemory(prepared.need, limits_.memory);
   if (!within.ok()) log_.Warning("memory", within.message());
   DFL_RETURN_IF_ERROR(Hand(std::move(prepared)));
@@ -169,15 +260,28 @@ absl::Status PlanTaker::TakeUpStored() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(
-    core::CheckedPlan checked) {
+absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(PlanAmong among,
+                                                       bool by_record) {
   Prepared prepared;
-  DFL_ASSIGN_OR_RETURN(prepared.plan, steps_.derive(std::move(checked), self_));
-  DFL_RETURN_IF_ERROR(FindLearner(prepared));
-  DFL_ASSIGN_OR_RETURN(
-      prepared.need,
-      runtime::NeedOf(prepared.plan, prepared.built.model, prepared.built.data,
-                      ProgramBytes(prepared.built.model)));
+  prepared.document = std::move(among.document);
+  absl::StatusOr<core::DerivedPlan> derived =
+      steps_.derive(among.checked, self_);
+  if ((by_record || among.elsewhere) && absl::IsNotFound(derived.status())) {
+    derived = core::DeriveForWatcher(std::move(among.checked), self_);
+  }
+  if (!derived.ok()) return derived.status();
+  prepared.plan = *std::move(derived);
+  const absl::Status found = FindLearner(prepared);
+  // To watch it needs no data.
+  if (absl::IsFailedPrecondition(found) && !prepared.plan.node.takes_part) {
+    prepared.built.reset();
+    return prepared;
+  }
+  DFL_RETURN_IF_ERROR(found);
+  DFL_ASSIGN_OR_RETURN(prepared.need,
+                       runtime::NeedOf(prepared.plan, prepared.built->model,
+                                       prepared.built->data,
+                                       ProgramBytes(prepared.built->model)));
   return prepared;
 }
 
@@ -203,20 +307,8 @@ absl::Status PlanTaker::FindLearner(Prepared& prepared) {
     }
   }
   prepared.built = *std::move(built);
-  if (prepared.plan.checked.algorithm->predicts &&
-      prepared.built.contract.task == core::Task::kRegression) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data: the task is a regression, and algorithm.name is ",
-        plan.algorithm.name, ", which compares predicted classes"));
-  }
-  // A learner that stays was tried with another batch size.
-  if (plan.batch_size < prepared.built.model.min_batch_rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch_size: ", plan.batch_size,
-                     ", but the model normalises by the batch; allowed: ",
-                     prepared.built.model.min_batch_rows, " or more"));
-  }
-  return absl::OkStatus();
+  return CheckFits(prepared.plan, prepared.built->contract,
+                   prepared.built->model);
 }
 
 absl::StatusOr<std::unique_ptr<ports::Learner>> PlanTaker::BuildLearner(
@@ -252,15 +344,27 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
       trainer =
           std::make_unique<AsyncTrainer>(loop_, std::move(prepared.learner));
     }
-    set = node_.SetPlan(std::move(prepared.plan), std::move(trainer));
+    set = node_.SetPlan(prepared.plan, std::move(trainer));
+    if (set.ok() && follower_ != nullptr) {
+      follower_->Follow(prepared.document, prepared.plan);
+    }
     on_set_();
   });
   if (!ran) return absl::UnavailableError("the daemon is shutting down");
   DFL_RETURN_IF_ERROR(set);
+  if (!prepared.built.has_value()) return absl::OkStatus();
   const absl::MutexLock lock(&mutex_);
   built_ = std::move(prepared.built);
   need_bytes_ = prepared.need.total;
   return absl::OkStatus();
+}
+
+void PlanTaker::OnFollowed(const core::DerivedPlan& plan) {
+  const absl::MutexLock lock(&mutex_);
+  if (!built_.has_value()) return;
+  const absl::StatusOr<runtime::MemoryNeed> need = runtime::NeedOf(
+      plan, built_->model, built_->data, ProgramBytes(built_->model));
+  if (need.ok()) need_bytes_ = need->total;
 }
 
 void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {
@@ -271,8 +375,7 @@ void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {
 
 std::optional<ports::ModelInfo> PlanTaker::model() {
   const absl::MutexLock lock(&mutex_);
-  if (!built_.has_value()) return std::nullopt;
-  return built_->model;
+  return built_ ? std::optional(built_->model) : std::nullopt;
 }
 
 int64_t PlanTaker::need_bytes() {

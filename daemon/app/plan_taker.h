@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -26,6 +27,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/backend.h"
 #include "daemon/core/plan/derived_plan.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/memory_need.h"
 #include "daemon/runtime/node.h"
 
@@ -51,20 +53,31 @@ struct PlanSteps {
       derive = core::Derive;
 };
 
+// A document, and the plan that it is with the members that are there.
+struct PlanAmong {
+  std::shared_ptr<const core::RunPlan> document;
+  core::CheckedPlan checked;
+  std::vector<std::string> warnings;
+  // Another node than this one is a member and is there.
+  bool elsewhere = false;
+};
+
 // Reading data and building a model take seconds, so Apply and TakeUpStored are
 // called away from the loop, and one at a time.
 class PlanTaker {
  public:
   // All must outlive it. `on_set` is called on the loop when the node has been
-  // given a plan.
+  // given a plan. Null `follower`: nobody else is known to be there.
   PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
-            runtime::Node& node, LearnerFactory& learners, SharedKeeper& keeper,
-            Logger& log, PlanSteps steps, std::function<void()> on_set);
+            runtime::Node& node, runtime::PlanFollower* follower,
+            LearnerFactory& learners, SharedKeeper& keeper, Logger& log,
+            PlanSteps steps, std::function<void()> on_set);
+  ~PlanTaker();
 
   // Where a plan stands among the others.
   enum class Order {
     kByVersion,  // it must have a higher version than the one that is known
-    kByRecord,   // it is the newest signed record
+    kByRecord,   // it is the newest record
   };
 
   // As control::Backend::ApplyPlan; `file_name` is what errors call the
@@ -75,14 +88,14 @@ class PlanTaker {
     return Take(options, {file_name, Order::kByVersion, 0, ""});
   }
 
-  // The same for the content of a signed record of that counter, in
+  // The same for the content of a record of that counter, in
   // `options.yaml`. Nothing is filled in: it must be complete, so that all
   // nodes take the same document.
   // Errors: as Apply; INVALID_ARGUMENT says what is missing.
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
       const control::ApplyPlanOptions& options, uint64_t counter,
       const std::string& author, Order order) ABSL_LOCKS_EXCLUDED(mutex_) {
-    return Take(options, {"the signed plan", order, counter, author});
+    return Take(options, {"the record's plan", order, counter, author});
   }
 
   // As control::Backend::GetData.
@@ -115,9 +128,11 @@ class PlanTaker {
   };
   // A plan that the node could take.
   struct Prepared {
+    std::shared_ptr<const core::RunPlan> document;
     core::DerivedPlan plan;
     std::unique_ptr<ports::Learner> learner;  // null: the present one stays
-    Built built;
+    // nullopt: the node watches, and has no data for a learner.
+    std::optional<Built> built;
     runtime::MemoryNeed need;
   };
 
@@ -125,7 +140,7 @@ class PlanTaker {
   struct Source {
     std::string name;  // what errors call it
     Order order = Order::kByVersion;
-    uint64_t counter = 0;  // of its record; 0: it is not signed
+    uint64_t counter = 0;  // of its record; 0: it came as a document
     std::string author;    // of its record
   };
 
@@ -133,13 +148,16 @@ class PlanTaker {
       const control::ApplyPlanOptions& options, const Source& source)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The document as a checked plan; what it leaves open is filled in first,
-  // unless it is signed.
+  // unless it came as a record.
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
                                          const Source& source,
                                          uint64_t version) const;
-  // Errors: as Derive and BuildLearner.
-  absl::StatusOr<Prepared> Prepare(core::CheckedPlan checked)
+  // Errors: as Derive and BuildLearner. `by_record`: a node that a fixed set
+  // does not name watches.
+  absl::StatusOr<Prepared> Prepare(PlanAmong among, bool by_record)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The node has other members: so has its need of memory.
+  void OnFollowed(const core::DerivedPlan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
   // The learner that the plan needs, in `prepared`: the present one where model
   // and contract stay as they are.
   // Errors: as LearnerFactory::Offer, core::Resolve and BuildLearner.
@@ -147,8 +165,7 @@ class PlanTaker {
   // Errors: as LearnerFactory::Build; INVALID_ARGUMENT beyond max_model_bytes.
   absl::StatusOr<std::unique_ptr<ports::Learner>> BuildLearner(
       const core::RunPlan& plan, const core::DataContract& contract);
-  // Whether a plan may need so much: within the limit, or no more than the plan
-  // that is taken.
+  // It may be so much: the limit, or what the plan that is taken needs.
   // Errors: as CheckMemory.
   absl::Status MayNeed(const runtime::MemoryNeed& need)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -161,6 +178,7 @@ class PlanTaker {
   const PlanLimits limits_;
   EventLoop& loop_;
   runtime::Node& node_;
+  runtime::PlanFollower* const follower_;
   LearnerFactory& learners_;
   SharedKeeper& keeper_;
   Logger& log_;

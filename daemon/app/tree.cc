@@ -11,20 +11,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "daemon/app/memory_limit.h"
+#include "daemon/app/network/without_data.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/base/atomic_file.h"
-#include "daemon/base/host_port.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/runtime/keeper/run_keeper.h"
+#include "daemon/threads/steady_cond_var.h"
 #include "nlohmann/json.hpp"
 
 namespace dfl::app {
 namespace {
 
+// A goodbye that does not leave within this is given up.
+constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
 constexpr absl::Duration kPublishPeriod = absl::Milliseconds(200);
 
 // An incarnation never seen before: the time makes it so, also without a state
@@ -36,33 +40,20 @@ uint64_t DrawIncarnation(uint64_t starts) {
   return drawn == 0 ? 1 : drawn;
 }
 
-// What we say of ourselves: the setting, or the first listener, with the host's
-// name in place of a wildcard.
-std::string AdvertisedAddress(const config::NodeSettings& settings,
-                              const std::vector<std::string>& bound) {
-  if (bound.empty()) return settings.peer.advertise;
-  auto listener = ParseHostPort(bound.front());
-  if (!listener.ok()) return settings.peer.advertise;
-  HostPort address = *listener;
-  if (!settings.peer.advertise.empty()) {
-    auto wanted = ParseHostPort(settings.peer.advertise);
-    if (!wanted.ok()) return settings.peer.advertise;
-    if (wanted->port != 0) return settings.peer.advertise;
-    address.host = wanted->host;  // port 0: the one we listen on
-  } else if (IsWildcard(address.host)) {
-    char host[256] = {};
-    if (gethostname(host, sizeof(host) - 1) != 0) return "";
-    address.host = host;
-  }
-  return address.ToString();
-}
-
 absl::Status WriteReadyFile(const std::string& path,
                             const nlohmann::ordered_json& content) {
   const absl::Status written = AtomicFile::Write(path, content.dump(2) + "\n");
   if (written.ok()) return written;
   return absl::InternalError(
       absl::StrCat("the ready file ", written.message()));
+}
+
+// What others are told of where this node is. On the loop.
+void TellAddresses(Tree& tree, const std::vector<std::string>& addresses) {
+  tree.transport->SetAdvertised(addresses.empty() ? "" : addresses.front());
+  ports::MemberFacts facts = tree.node->membership().facts();
+  facts.addresses = addresses;
+  tree.node->membership().SetFacts(std::move(facts));
 }
 
 // Publishes the status and feeds the watchdog, on the loop, for ever.
@@ -80,6 +71,16 @@ void StartTicking(Tree& tree) {
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
   tree.loop.Post([&tree] { tree.tick(); });
+}
+
+// The node's data, where it has any.
+absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenLearners(
+    const DaemonOptions& options) {
+  const config::NodeSettings& settings = options.loaded.settings;
+  if (settings.data.train_paths.empty()) {
+    return MakeFactoryWithoutData(settings.participation);
+  }
+  return options.open_learners(settings);
 }
 
 // The text of the plan that the settings name, checked; "" if they name none.
@@ -114,16 +115,37 @@ absl::Status TakeUpPlan(Tree& tree, const config::NodeSettings& settings,
 
 // Who this node is to others, and whose orders it takes.
 absl::Status BuildSecurity(const config::NodeSettings& settings, Tree& tree) {
+  OrdersOptions orders;
+  orders.self = NodeId(settings.name);
   if (settings.security == config::Security::kInsecure) {
     tree.log.Warning("security", kInsecureText);
-    return absl::OkStatus();
+    orders.insecure_cluster = settings.cluster;
+  } else {
+    DFL_ASSIGN_OR_RETURN(tree.security,
+                         Security::Open(settings, tree.loop, tree.events));
   }
-  DFL_ASSIGN_OR_RETURN(tree.security,
-                       Security::Open(settings, tree.loop, tree.events));
   tree.orders = std::make_unique<Orders>(
-      NodeId(settings.name), *tree.security, tree.loop, tree.events,
+      std::move(orders), tree.security.get(), tree.loop, tree.events,
       [&tree] { tree.transport->RecheckPeers(absl::Now()); });
   return absl::OkStatus();
+}
+
+// What this node says of itself from the start; its addresses come once it
+// listens.
+runtime::MembershipOptions MembershipOf(const config::NodeSettings& settings,
+                                        uint64_t starts, uint64_t memory,
+                                        int64_t rows) {
+  runtime::MembershipOptions options;
+  options.enabled = true;
+  options.self = NodeId(settings.name);
+  options.starts = starts;
+  options.seed = memory;
+  options.facts.labels = settings.labels;
+  options.facts.rows = rows;
+  options.facts.participation = settings.participation;
+  options.facts.pace = settings.membership.pace;
+  options.facts.memory = memory;
+  return options;
 }
 
 // The node on its transport; nothing listens or dials yet.
@@ -132,27 +154,33 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   exchange::GrpcTransportOptions transport;
   transport.self.node = NodeId(settings.name);
   transport.self.incarnation = DrawIncarnation(starts);
-  if (tree.security) transport.security = &tree.security->network();
+  if (tree.security) {
+    transport.security = &tree.security->network();
+  } else {
+    transport.cluster = settings.cluster;
+  }
   runtime::NodeOptions node;
   node.self = transport.self.node;
   node.incarnation = transport.self.incarnation;
   node.transfers.max_inbound_per_peer = settings.limits.max_transfers_per_peer;
   node.transfers.max_answers_per_peer = settings.limits.max_transfers_per_peer;
-  runtime::RecordOptions records;
-  if (tree.orders) {
-    records.judge = &tree.orders->judge();
-    records.files = tree.files.get();
-    records.listener = tree.orders.get();
-  }
+  const runtime::RecordOptions records = {.judge = &tree.orders->judge(),
+                                          .files = tree.files.get(),
+                                          .listener = tree.orders.get()};
   tree.transport = std::make_unique<exchange::GrpcTransport>(
       tree.loop, std::move(transport));
   tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
   absl::StatusOr<std::string> note = std::string();
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
-        node, tree.loop, *tree.transport, *tree.worker, tree.events, records);
+        node, tree.loop, *tree.transport, *tree.worker, tree.events, records,
+        MembershipOf(settings, starts, node.incarnation,
+                     tree.learners->Report().train_rows));
+    tree.follower = std::make_unique<runtime::PlanFollower>(
+        node.self, tree.loop, *tree.worker, tree.node->membership(),
+        tree.node->node());
     // Before anybody can connect: bans hold from the start.
-    if (tree.orders) note = tree.orders->Load(tree.node->records());
+    note = tree.orders->Load(tree.node->records(), tree.node->membership());
   });
   if (!note.ok()) return Annotate(note.status(), settings.state_dir);
   if (!note->empty()) tree.log.Warning("store", *note);
@@ -167,12 +195,17 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.insecure = tree.security == nullptr;
   backend.security = tree.security.get();
   backend.orders = tree.orders.get();
+  backend.files = tree.files.get();
+  backend.cluster = settings.cluster;
+  backend.membership = &tree.node->membership();
+  backend.follower = tree.follower.get();
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
   backend.publish = settings.publish;
   backend.settings = options.loaded.effective;
   backend.peer_addresses = tree.bound;
   backend.peers = settings.peers;
+  backend.names = tree.finding->peers();
   tree.backend = std::make_unique<ControlBackend>(
       std::move(backend), tree.loop, tree.node->node(), *tree.learners,
       std::move(keeper), tree.events, tree.log);
@@ -191,7 +224,6 @@ absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
 // Looks at certificates and at live links, for ever.
 void WatchSecurity(Tree& tree) {
   if (!tree.security) return;
-  tree.backend->ObeyRecords();
   tree.loop.RunAndWait([&tree] {
     tree.security->Watch([&tree] {
       const absl::Time now = absl::Now();
@@ -250,6 +282,52 @@ absl::Status ServeControl(const config::NodeSettings& settings, Tree& tree) {
   return absl::OkStatus();
 }
 
+// Listens, and tells others where.
+absl::Status Listen(const config::NodeSettings& settings, Tree& tree) {
+  tree.finding = std::make_unique<Finding>(settings, tree.loop, tree.log);
+  if (!settings.peer.listen.empty()) {
+    DFL_ASSIGN_OR_RETURN(tree.bound,
+                         tree.transport->Listen(settings.peer.listen));
+  }
+  DFL_RETURN_IF_ERROR(tree.finding->Begin(tree.bound));
+  const std::vector<std::string>& told = tree.finding->told();
+  tree.advertised = told.empty() ? "" : told.front();
+  tree.loop.RunAndWait([&] { TellAddresses(tree, told); });
+  return absl::OkStatus();
+}
+
+// Looks for others from here on.
+void StartFinding(Tree& tree) {
+  FindingHooks hooks;
+  hooks.candidates = [&tree](const std::string& source,
+                             std::vector<std::string> addresses) {
+    if (tree.node == nullptr) return;  // it goes down
+    tree.node->membership().SetCandidates(source, std::move(addresses));
+  };
+  hooks.moved = [&tree](const std::vector<std::string>& addresses) {
+    if (tree.node != nullptr) TellAddresses(tree, addresses);
+  };
+  tree.finding->Start(std::move(hooks));
+}
+
+// Says goodbye, and gives it a moment to leave.
+void Leave(Tree& tree) {
+  if (tree.node == nullptr) return;
+  bool linked = false;
+  tree.loop.RunAndWait([&] { tree.node->membership().Leave(); });
+  const absl::Time limit = SteadyNow() + kGoodbye;
+  do {
+    linked = false;
+    tree.loop.RunAndWait([&] {
+      for (const auto& [node, peer] : tree.node->links().peers()) {
+        linked = linked ||
+                 (peer.link != 0 && tree.transport->UnsentBytes(peer.link) > 0);
+      }
+    });
+    if (linked) absl::SleepFor(absl::Milliseconds(10));
+  } while (linked && SteadyNow() < limit);
+}
+
 }  // namespace
 
 absl::Status Build(const DaemonOptions& options, Tree& tree) {
@@ -258,7 +336,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   // port is bound yet.
   DFL_ASSIGN_OR_RETURN(const std::string initial_plan,
                        ReadInitialPlan(settings));
-  auto learners = options.open_learners(settings);
+  auto learners = OpenLearners(options);
   if (absl::IsPermissionDenied(learners.status())) {
     return absl::InvalidArgumentError(learners.status().message());
   }
@@ -276,19 +354,11 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   DFL_RETURN_IF_ERROR(OpenAuditLog(settings, tree));
   DFL_RETURN_IF_ERROR(BuildSecurity(settings, tree));
   DFL_RETURN_IF_ERROR(BuildNode(settings, keeper.starts(), tree));
-  if (!settings.peer.listen.empty()) {
-    DFL_ASSIGN_OR_RETURN(tree.bound,
-                         tree.transport->Listen(settings.peer.listen));
-  }
-  tree.advertised = AdvertisedAddress(settings, tree.bound);
-  tree.loop.RunAndWait([&] { tree.transport->SetAdvertised(tree.advertised); });
+  DFL_RETURN_IF_ERROR(Listen(settings, tree));
   BuildBackend(options, std::move(keeper), tree);
-  tree.loop.RunAndWait([&] {
-    for (const std::string& peer : settings.peers) {
-      (void)tree.node->links().AddAddress(peer);
-    }
-  });
+  StartFinding(tree);
   DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
+  tree.backend->ObeyRecords();
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
@@ -319,11 +389,15 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
 }
 
 void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
+  at("those who look for others");
+  if (tree.finding) tree.finding->Stop();
   at("the way to a certificate");
   tree.enrolling.reset();
   tree.issuer.reset();
   at("calls on control");
   tree.control.reset();
+  at("the goodbye to others");
+  Leave(tree);
   at("the node's loop");
   if (tree.backend) {
     tree.loop.RunAndWait([&tree] {
@@ -335,12 +409,16 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   at("a plan that is being taken over, or the disk");
   tree.backend.reset();
   at("the node: a gradient, an evaluation or an export under way");
-  tree.loop.RunAndWait([&tree] { tree.node.reset(); });
+  tree.loop.RunAndWait([&tree] {
+    tree.follower.reset();
+    tree.node.reset();
+  });
   at("the encoding of a model");
   if (tree.worker) tree.worker->Stop();
   at("the node's loop");
   tree.loop.Stop();
   at("the connections to peers");
+  tree.follower.reset();
   tree.node.reset();
   tree.transport.reset();
 }

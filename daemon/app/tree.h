@@ -17,6 +17,7 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/network/finding.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/worker.h"
@@ -24,6 +25,7 @@
 #include "daemon/control/control_server.h"
 #include "daemon/enrol/issuer.h"
 #include "daemon/exchange/grpc_transport.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
@@ -40,14 +42,15 @@ struct Tree {
   store::NodeStateCodec codec;
   EventLoop loop;
   EventHub events;
-  // Null with `security: insecure`.
-  std::unique_ptr<Security> security;
+  std::unique_ptr<Security> security;  // null with `security: insecure`
   std::unique_ptr<Orders> orders;
   std::unique_ptr<exchange::GrpcTransport> transport;
   std::vector<std::string> bound;  // addresses for peers
   std::string advertised;          // the one told to them; may be ""
   std::unique_ptr<Worker> worker;
   std::unique_ptr<runtime::LinkedNode> node;
+  std::unique_ptr<runtime::PlanFollower> follower;
+  std::unique_ptr<Finding> finding;
   std::unique_ptr<LearnerFactory> learners;
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<AuditLog> audit;

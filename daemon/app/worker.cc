@@ -1,13 +1,15 @@
 #include "daemon/app/worker.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <utility>
 
 namespace dfl::app {
 
-Worker::Worker(ports::Loop& loop, const std::string& name)
-    : loop_(loop), thread_([this, name] { ThreadMain(name); }) {}
+Worker::Worker(ports::Loop& loop, const std::string& name, int niceness)
+    : loop_(loop),
+      thread_([this, name, niceness] { ThreadMain(name, niceness); }) {}
 
 void Worker::Run(std::function<void()> work, std::function<void()> done) {
   absl::MutexLock lock(&mutex_);
@@ -28,8 +30,13 @@ void Worker::Stop() {
   }
 }
 
-void Worker::ThreadMain(const std::string& name) {
+void Worker::ThreadMain(const std::string& name, int niceness) {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  // Of this thread alone on Linux, and of those that it starts. To yield more
+  // is allowed to everybody.
+  if (niceness > 0) {
+    [[maybe_unused]] const int now = nice(niceness);
+  }
   while (true) {
     Item item;
     {

@@ -15,8 +15,9 @@ namespace dfl::app {
 
 class Worker final : public ports::Worker {
  public:
-  // Starts the thread. `loop` must outlive it.
-  Worker(ports::Loop& loop, const std::string& name);
+  // Starts the thread, which yields to others by `niceness` more than the
+  // process does (nice(2)), 0 or more. `loop` must outlive it.
+  Worker(ports::Loop& loop, const std::string& name, int niceness = 0);
   ~Worker() override { Stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -34,7 +35,8 @@ class Worker final : public ports::Worker {
     std::function<void()> done;
   };
 
-  void ThreadMain(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ThreadMain(const std::string& name, int niceness)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool Ready() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !queue_.empty();
   }

@@ -4,6 +4,9 @@
 #ifndef DFL_BASE_HOST_PORT_H_
 #define DFL_BASE_HOST_PORT_H_
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <cstddef>
 #include <string>
 
@@ -94,6 +97,21 @@ inline absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
 // dialled.
 inline bool IsWildcard(absl::string_view host) {
   return host == "0.0.0.0" || host == "::" || host == "0" || host == "::0";
+}
+
+// True for what means the machine itself wherever it is read: 127.0.0.0/8, ::1
+// and localhost.
+inline bool IsLoopback(absl::string_view host) {
+  const std::string lower = absl::AsciiStrToLower(host);
+  if (lower == "localhost" || absl::EndsWith(lower, ".localhost")) return true;
+  in_addr v4 = {};
+  if (inet_pton(AF_INET, lower.c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == IN_LOOPBACKNET;
+  }
+  in6_addr v6 = {};
+  return inet_pton(AF_INET6, lower.c_str(), &v6) == 1 &&
+         (IN6_IS_ADDR_LOOPBACK(&v6) ||
+          (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET));
 }
 
 }  // namespace dfl

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "daemon/base/host_port.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/default_places.h"
 #include "daemon/config/settings_checks.h"
@@ -147,7 +148,7 @@ class Loader {
         continue;
       }
       RawValue value;
-      if (!ToRaw(item, value)) {
+      if (!ToRaw(item, setting->is_map, value)) {
         mistakes_.Add(absl::StrCat(origin, ": ", Shown(key), ": found ",
                                    item.kind == YamlNode::Kind::kList
                                        ? "a list of more than values"
@@ -291,16 +292,19 @@ class Loader {
                                "; ", advice));
   }
 
-  static bool ToRaw(const YamlNode& node, RawValue& value) {
+  static bool ToRaw(const YamlNode& node, bool may_be_map, RawValue& value) {
     if (node.kind == YamlNode::Kind::kScalar) {
       value.text = node.text;
       return true;
     }
-    if (node.kind != YamlNode::Kind::kList) return false;
+    const bool is_map = node.kind == YamlNode::Kind::kMap;
+    if (is_map && !may_be_map) return false;
+    if (!is_map && node.kind != YamlNode::Kind::kList) return false;
     value.is_list = true;
     for (const YamlNode& item : node.items) {
       if (item.kind != YamlNode::Kind::kScalar) return false;
-      value.items.push_back(item.text);
+      value.items.push_back(is_map ? absl::StrCat(item.key, "=", item.text)
+                                   : item.text);
     }
     return true;
   }
@@ -329,6 +333,16 @@ tls::CredentialPaths TlsSettings::Paths() const {
   };
   return {path(bundle, "ca.pem"), path(certificate, "cert.pem"),
           path(key, "key.pem")};
+}
+
+bool NodeSettings::UsesMdns() const {
+  if (discovery.mdns.has_value()) return *discovery.mdns;
+  const auto is_public = [](const std::string& listener) {
+    const auto address = ParseHostPort(listener);
+    return address.ok() && !IsLoopback(address->host);
+  };
+  return !cluster.empty() &&
+         std::any_of(peer.listen.begin(), peer.listen.end(), is_public);
 }
 
 data::DataSpec DataSettings::TrainSpec() const {
@@ -377,11 +391,13 @@ absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
 absl::Status CheckStartable(const LoadedSettings& loaded) {
   const NodeSettings& settings = loaded.settings;
   Mistakes mistakes;
-  if (settings.data.train_paths.empty()) {
+  if (settings.data.train_paths.empty() &&
+      settings.participation == core::Participation::kTrain) {
     mistakes.Add(absl::StrCat(
         OriginOf(loaded, "data.train.paths"),
         ": data.train.paths: found []; allowed: the files to train on, ",
-        FindSetting("data.train.paths")->allowed));
+        FindSetting("data.train.paths")->allowed,
+        ", or participation: mix or observe"));
   }
   return mistakes.ToStatus();
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +24,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "daemon/config/yaml_tree.h"
+#include "daemon/core/plan/member_spec.h"
 #include "daemon/data/data_spec.h"
 #include "daemon/data/partition.h"
+#include "daemon/ports/member_frames.h"
 #include "daemon/tls/credentials.h"
 
 namespace dfl::config {
@@ -42,8 +45,29 @@ struct PeerSettings {
   // host:port to listen on; port 0: the system chooses. Empty: dial out only.
   std::vector<std::string> listen = {"0.0.0.0:7600"};
   // host:port by which others reach this node; port 0: the port it listens on.
-  // "": derived from `listen` and the host's name.
+  // "": derived from `listen` and the machine's interfaces.
   std::string advertise;
+  // Whether others can dial this node; nullopt: if it listens.
+  std::optional<bool> dialable;
+};
+
+// Where daemons are looked for, beside `peers`. What is found is dialled; it
+// becomes a member by a handshake.
+struct DiscoverySettings {
+  std::vector<std::string> dns;  // host:port, all addresses of the name
+  std::vector<std::string> srv;  // "_dfl._tcp.example.org"
+  std::string file;              // path, a host:port a line; "": none
+  // Announce and browse on the local network. nullopt: where `cluster` is set
+  // and a listener is not on loopback.
+  std::optional<bool> mdns;
+
+  bool AnySource() const {
+    return !dns.empty() || !srv.empty() || !file.empty();
+  }
+};
+
+struct MembershipSettings {
+  ports::Pace pace = ports::Pace::kLan;
 };
 
 // The plane between dflctl and the daemon.
@@ -154,19 +178,28 @@ struct RunSettings {
 struct NodeSettings {
   // Whether it has a listener on the network or peers to dial.
   bool OnNetwork() const {
-    return !peer.listen.empty() || !control.listen.empty() || !peers.empty();
+    return !peer.listen.empty() || !control.listen.empty() || !peers.empty() ||
+           discovery.AnySource() || UsesMdns();
   }
+  // Whether nodes are announced and looked for by mDNS.
+  bool UsesMdns() const;
 
   std::string name;  // NodeId; default: the host's name
   std::string state_dir = "/var/lib/dfld";
   Security security = Security::kTls;
-  // The network that the certificate must be of. "": that which it says.
+  // The network that this node belongs to; its certificate must be of it. "":
+  // with tls that which the certificate says.
   std::string cluster;
+  // What selectors of plans and orders may name: site=north.
+  std::map<std::string, std::string> labels;
+  core::Participation participation = core::Participation::kTrain;
   TlsSettings tls;
   JoinSettings join;
   EnrolSettings enrol;
   // host:port of daemons to connect to.
   std::vector<std::string> peers;
+  DiscoverySettings discovery;
+  MembershipSettings membership;
   PeerSettings peer;
   ControlSettings control;
   DataSettings data;
@@ -239,7 +272,7 @@ absl::StatusOr<DataSettings> ReadDataSettings(const YamlNode& section,
                                               const DataSurroundings& around);
 
 // Checks what a daemon needs to start beyond well-formed settings: data to
-// train on.
+// train on, unless its participation needs none.
 // Errors: INVALID_ARGUMENT, as LoadNodeSettings.
 absl::Status CheckStartable(const LoadedSettings& loaded);
 

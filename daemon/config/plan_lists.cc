@@ -16,11 +16,19 @@
 #include "daemon/base/ids.h"
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
+#include "daemon/core/plan/participants.h"
 
 namespace dfl::config {
 namespace {
 
 constexpr char kNodeKnobs[] = "knobs";
+constexpr char kFixed[] = "fixed";
+constexpr char kAll[] = "all";
+constexpr char kParticipants[] =
+    "all, a list of names and labels such as [box-1, site=north], or {fixed: "
+    "[box-1, box-2]}";
+constexpr char kSelector[] =
+    "the name of a node, or a label such as site=north";
 constexpr char kEdges[] = "a list of pairs of names such as [[a, b], [b, c]]";
 constexpr char kEdgeSets[] =
     "a list of lists of pairs of names such as [[[a, b]], [[b, c]]]";
@@ -84,13 +92,12 @@ std::optional<core::MemberSpec> ReadMember(const YamlNode& node,
   return member;
 }
 
-}  // namespace
-
-void ReadMembers(const YamlNode& section, const std::string& path,
-                 absl::string_view key, PlanReading& in) {
-  if (section.Find(key) == nullptr) return;
+// Reads a fixed set. Later errors name it "members", sorted.
+void ReadFixed(const YamlNode& section, const std::string& path,
+               absl::string_view key, PlanReading& in) {
   std::vector<core::MemberSpec>& members = in.plan.members;
   members.clear();  // those of the surroundings
+  in.plan.participants = {};
   std::map<NodeId, int> first_line;
   in.yaml.List(
       section, path, key, "a list of names, or of {name: ..., rows: ...}",
@@ -114,23 +121,116 @@ void ReadMembers(const YamlNode& section, const std::string& path,
             [](const core::MemberSpec& a, const core::MemberSpec& b) {
               return a.node < b.node;
             });
-  // Later errors count the members as sorted.
-  const std::string list = YamlReader::Join(path, key);
+  in.yaml.Move(kFormerMembers, section.Find(key)->key_line);
   for (size_t i = 0; i < members.size(); ++i) {
-    in.yaml.Move(YamlReader::Element(list, i), first_line[members[i].node]);
+    in.yaml.Move(YamlReader::Element(kFormerMembers, i),
+                 first_line[members[i].node]);
   }
 }
 
-void WriteMembers(const core::RunPlan& plan, int depth, absl::string_view key,
-                  PlanWriter& out) {
-  if (plan.members.empty()) return;
-  out.Line(depth, key, "");
-  for (const core::MemberSpec& member : plan.members) {
-    const std::string name = WriteText(member.node.name());
-    out.Item(depth + 1,
-             member.rows == 0
-                 ? name
-                 : absl::StrCat("{name: ", name, ", rows: ", member.rows, "}"));
+// Reads a list of names and labels.
+void ReadSelectors(const YamlNode& section, const std::string& path,
+                   absl::string_view key, PlanReading& in) {
+  std::map<std::string, int> lines;
+  in.yaml.List(
+      section, path, key, kParticipants,
+      [&](const YamlNode& node, const std::string& element) {
+        if (node.kind != YamlNode::Kind::kScalar) {
+          in.yaml.Wrong(node, element, kSelector);
+          return;
+        }
+        const absl::Status status = core::CheckSelector(node.text);
+        if (!status.ok()) {
+          in.yaml.Add(node.line, element,
+                      absl::StrCat("found ", status.message(),
+                                   "; allowed: ", kSelector));
+          return;
+        }
+        const auto [earlier, fresh] = lines.emplace(node.text, node.line);
+        if (!fresh) {
+          in.yaml.Add(node.line, element,
+                      absl::StrCat("found ", Quoted(node.text),
+                                   " a second time, first in line ",
+                                   earlier->second, "; allowed: each once"));
+        }
+      });
+  for (const auto& [selector, line] : lines) {
+    in.plan.participants.selectors.push_back(selector);
+  }
+}
+
+std::string MemberText(const core::MemberSpec& member) {
+  const std::string name = WriteText(member.node.name());
+  return member.rows == 0
+             ? name
+             : absl::StrCat("{name: ", name, ", rows: ", member.rows, "}");
+}
+
+}  // namespace
+
+void ReadParticipants(const YamlNode& section, const std::string& path,
+                      absl::string_view key, PlanReading& in) {
+  using Kind = core::ParticipantsSpec::Kind;
+  const YamlNode* node = section.Find(key);
+  const std::string own = YamlReader::Join(path, key);
+  const YamlNode* former = section.Find(kFormerMembers);
+  if (node == nullptr) {
+    if (former != nullptr) ReadFixed(section, path, kFormerMembers, in);
+    return;
+  }
+  if (former != nullptr) {
+    in.yaml.Add(node->key_line, own,
+                absl::StrCat("found beside members in line ", former->key_line,
+                             ", which is the same as {fixed: ...}; keep one "
+                             "of the two"));
+    return;
+  }
+  switch (node->kind) {
+    case YamlNode::Kind::kList:
+      in.plan.members.clear();
+      in.plan.participants.kind = Kind::kSelected;
+      ReadSelectors(section, path, key, in);
+      return;
+    case YamlNode::Kind::kMap:
+      in.yaml.TakeKeys(*node, own, {kFixed});
+      if (node->Find(kFixed) == nullptr) {
+        in.yaml.Wrong(*node, own, kParticipants);
+        return;
+      }
+      ReadFixed(*node, own, kFixed, in);
+      return;
+    default:
+      if (node->text != kAll) {
+        in.yaml.Wrong(*node, own, kParticipants);
+        return;
+      }
+      in.plan.members.clear();
+      in.plan.participants.kind = Kind::kAll;
+  }
+}
+
+void WriteParticipants(const core::RunPlan& plan, int depth,
+                       absl::string_view key, PlanWriter& out) {
+  using Kind = core::ParticipantsSpec::Kind;
+  switch (plan.participants.kind) {
+    case Kind::kAll:
+      out.Line(depth, key, kAll);
+      return;
+    case Kind::kSelected:
+      out.Line(depth, key, "");
+      for (const std::string& selector : plan.participants.selectors) {
+        // A label's sign needs no quotes.
+        const bool label = selector.find('=') != std::string::npos;
+        out.Item(depth + 1, label ? selector : WriteText(selector));
+      }
+      return;
+    case Kind::kFixed:
+      if (plan.members.empty()) return;
+      out.Line(depth, key, "");
+      out.Line(depth + 1, kFixed, "");
+      for (const core::MemberSpec& member : plan.members) {
+        out.Item(depth + 2, MemberText(member));
+      }
   }
 }
 

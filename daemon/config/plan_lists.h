@@ -17,10 +17,14 @@ namespace dfl::config {
 // Each of these reads `key` of `section`, whose path is `path`, and notes
 // mistakes in `in`. The writers write nothing for an empty value.
 
-void ReadMembers(const YamlNode& section, const std::string& path,
-                 absl::string_view key, PlanReading& in);
-void WriteMembers(const core::RunPlan& plan, int depth, absl::string_view key,
-                  PlanWriter& out);
+// Who takes part: "all", a list of names and labels, or {fixed: [...]} with
+// names or {name: ..., rows: ...}. Older documents have the fixed set under the
+// key kFormerMembers, which is not written.
+inline constexpr char kFormerMembers[] = "members";
+void ReadParticipants(const YamlNode& section, const std::string& path,
+                      absl::string_view key, PlanReading& in);
+void WriteParticipants(const core::RunPlan& plan, int depth,
+                       absl::string_view key, PlanWriter& out);
 
 // Pairs of names.
 void ReadEdges(const YamlNode& section, const std::string& path,

@@ -518,8 +518,14 @@ PlanKey Deadline() {
   return Section(
       "deadline",
       {Duration(
-          "exchange", [](RunPlan& p) -> auto& { return p.deadline.exchange; },
-          Written::kAlways)});
+           "exchange", [](RunPlan& p) -> auto& { return p.deadline.exchange; },
+           Written::kAlways),
+       Duration(
+           "floor", [](RunPlan& p) -> auto& { return p.deadline.floor; },
+           Written::kUnlessDefault),
+       Duration(
+           "ceiling", [](RunPlan& p) -> auto& { return p.deadline.ceiling; },
+           Written::kUnlessDefault)});
 }
 
 }  // namespace
@@ -535,7 +541,7 @@ absl::Span<const PlanKey> PlanTable() {
       Unsigned(
           "seed", [](RunPlan& p) -> auto& { return p.seed; },
           Written::kUnlessDefault),
-      Own("members", ReadMembers, WriteMembers),
+      Own("participants", ReadParticipants, WriteParticipants),
       Model(),
       Data(),
       Integer(

@@ -8,9 +8,11 @@
 #include "absl/types/span.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/plan_document.h"
+#include "daemon/config/plan_lists.h"
 #include "daemon/config/plan_table.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/config/yaml_tree.h"
+#include "daemon/core/plan/participants.h"
 
 namespace dfl::config {
 namespace {
@@ -56,6 +58,20 @@ void WriteKeys(absl::Span<const PlanKey> keys, const core::RunPlan& plan,
   }
 }
 
+// What a document means that leaves out who takes part, and the graph. One that
+// lists its members under the older key, or has them from around it, means all
+// pairs of them.
+void SetDefaults(const YamlNode& root, const PlanSurroundings& around,
+                 core::RunPlan& plan) {
+  const bool said = root.Find("participants") != nullptr;
+  const bool named = (!around.members.empty() && !around.all_take_part) ||
+                     root.Find(kFormerMembers) != nullptr;
+  if (!said && !named) {
+    plan.participants.kind = core::ParticipantsSpec::Kind::kAll;
+  }
+  if (said || !named) plan.topology.kind = "auto";
+}
+
 absl::StatusOr<core::CheckedPlan> Read(
     const YamlNode& root, absl::string_view file,
     const PlanSurroundings& around, const core::Catalogue& catalogue,
@@ -63,11 +79,16 @@ absl::StatusOr<core::CheckedPlan> Read(
   PlanReading in(file, catalogue);
   if (!in.yaml.IsSection(root, "plan")) return in.yaml.status();
   std::vector<std::string> keys = Names(PlanTable());
+  keys.emplace_back(kFormerMembers);
   keys.insert(keys.end(), around.keys.begin(), around.keys.end());
   in.yaml.TakeKeys(root, "", keys);
   in.plan.members = around.members;
+  SetDefaults(root, around, in.plan);
   ReadKeys(PlanTable(), root, "", in);
   DFL_RETURN_IF_ERROR(in.yaml.status());
+  if (core::FollowsView(in.plan)) {
+    core::ResolveParticipants(in.plan, around.members, catalogue);
+  }
   complete(in.plan);
   absl::StatusOr<core::CheckedPlan> checked =
       core::CheckPlan(std::move(in.plan), catalogue);

@@ -3,7 +3,9 @@
 // is a commented one.
 //
 //   version, run, seed     set by the first apply; leave them out
-//   members                [name, ...] or [{name: ..., rows: ...}, ...]
+//   participants           all (the default), [name, label=value, ...], or
+//                          {fixed: [name, {name: ..., rows: ...}, ...]}; the
+//                          older key `members` is the same as fixed
 //   model                  {kind, classes, input, hidden, dropout, path, loss,
 //                           l2}
 //   data                   {task, classes: [...], features: [...], shape,
@@ -65,8 +67,10 @@ absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
 // The place of a plan in a larger document, such as a simulated network.
 struct PlanSurroundings {
   std::vector<std::string> keys;  // beside the plan's own; ignored
-  // The members of a plan that lists none itself; sorted bytewise, no doubles.
+  // Who is there; sorted bytewise, no doubles. They are the fixed set of a plan
+  // that does not say who takes part, or all of them take part in it.
   std::vector<core::MemberSpec> members;
+  bool all_take_part = false;
 };
 
 // As ParsePlan, for a document that has been parsed to a tree.

@@ -21,6 +21,7 @@ std::string HashOf(core::RunPlan plan) {
   plan.version = 0;
   plan.run_id.clear();
   plan.members.clear();
+  plan.participants = {};
   return Sha256Hex(absl::StrCat("dfl run 1\n", WritePlan(plan)))
       .substr(0, kHashDigits);
 }

@@ -3,8 +3,8 @@
 // by a command or in their settings.
 //
 //   run   12 hex digits, a dash, and a counter: the first digits of the SHA-256
-//         of the document, written in canonical form without its members, its
-//         version and its run; and how many runs the network has begun
+//         of the document, written in canonical form without who takes part,
+//         its version and its run; and how many runs the network has begun
 //   seed  follows from the run
 //
 // What a document says itself stands. What dflctl fills in beside the two, the

@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/ports/member_frames.h"
 
 namespace dfl::config {
 
@@ -95,6 +97,74 @@ Setting Flag(std::string key, Place<bool> place, std::string help) {
   };
   setting.get = [place](const NodeSettings& settings) -> std::string {
     return Look(place, settings) ? "on" : "off";
+  };
+  return setting;
+}
+
+Setting AutoFlag(std::string key, Place<std::optional<bool>> place,
+                 std::string help) {
+  Setting setting =
+      Named(std::move(key), "", "on, off or auto", std::move(help));
+  setting.is_flag = true;
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    if (!value.is_list && value.text == "auto") {
+      place(settings) = std::nullopt;
+      return absl::OkStatus();
+    }
+    const std::optional<bool> flag =
+        value.is_list ? std::nullopt : ReadFlag(value.text);
+    if (!flag.has_value()) return NotAllowed();
+    place(settings) = flag;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) -> std::string {
+    const std::optional<bool>& flag = Look(place, settings);
+    if (!flag.has_value()) return "auto";
+    return *flag ? "on" : "off";
+  };
+  return setting;
+}
+
+Setting Labels(std::string key, Place<std::map<std::string, std::string>> place,
+               std::string help) {
+  Setting setting = Named(
+      std::move(key), "",
+      absl::StrCat("at most ", ports::kMaxLabels,
+                   " labels such as {site: north} or [site=north]; names and "
+                   "values have 1 to 63 letters, digits, '-', '_' and '.'"),
+      std::move(help));
+  setting.is_list = true;
+  setting.is_map = true;
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    std::map<std::string, std::string> labels;
+    for (const std::string& item : Elements(value)) {
+      const std::vector<std::string> parts =
+          absl::StrSplit(item, absl::MaxSplits('=', 1));
+      if (parts.size() != 2) {
+        return NotAllowed(absl::StrCat(Quoted(item), " has no '='"));
+      }
+      for (const std::string& part : parts) {
+        const absl::Status status = ValidateNodeName(part);
+        if (!status.ok()) {
+          return NotAllowed(absl::StrCat(Quoted(item), ": ", status.message()));
+        }
+      }
+      if (!labels.emplace(parts[0], parts[1]).second) {
+        return NotAllowed(absl::StrCat(Quoted(parts[0]), " is there twice"));
+      }
+    }
+    if (labels.size() > ports::kMaxLabels) {
+      return NotAllowed(absl::StrCat("these are ", labels.size()));
+    }
+    place(settings) = std::move(labels);
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    std::vector<std::string> labels;
+    for (const auto& [name, value] : Look(place, settings)) {
+      labels.push_back(absl::StrCat(WriteText(name), ": ", WriteText(value)));
+    }
+    return absl::StrCat("{", absl::StrJoin(labels, ", "), "}");
   };
   return setting;
 }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +50,12 @@ Setting Text(std::string key, Place<std::string> place, std::string allowed,
 Setting TextList(std::string key, Place<std::vector<std::string>> place,
                  std::string allowed, TextCheck check, std::string help);
 Setting Flag(std::string key, Place<bool> place, std::string help);
+// The same, or "auto": what the help says.
+Setting AutoFlag(std::string key, Place<std::optional<bool>> place,
+                 std::string help);
+// At most ports::kMaxLabels labels, names and values as those of nodes.
+Setting Labels(std::string key, Place<std::map<std::string, std::string>> place,
+               std::string help);
 // An integer in [min, max].
 Setting Integer(std::string key, Place<int64_t> place, int64_t min, int64_t max,
                 std::string unit, std::string help);

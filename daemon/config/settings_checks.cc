@@ -28,6 +28,7 @@ void SettingsChecks::Run() {
                                "; allowed: ", FindSetting("name")->allowed,
                                "; set name"));
   }
+  CheckReach();
   if (settings_.publish.when == PublishSettings::When::kBest &&
       settings_.data.test_paths.empty() &&
       broken_.count("data.test.paths") == 0) {
@@ -54,6 +55,31 @@ void SettingsChecks::Run() {
   }
   if (!settings_.data.test_paths.empty()) {
     CheckData(settings_.data.TestSpec(), "data.test");
+  }
+}
+
+void SettingsChecks::CheckReach() {
+  if (settings_.discovery.mdns.value_or(false) && settings_.cluster.empty() &&
+      broken_.count("cluster") == 0) {
+    mistakes_.Add(absl::StrCat(
+        Origin("discovery.mdns"),
+        ": discovery.mdns: found on; allowed: beside cluster, which says whom "
+        "of those on the local network this node looks for"));
+  }
+  const PeerSettings& peer = settings_.peer;
+  if (broken_.count("peer.listen") != 0 || AnyBroken("peer.advertise")) return;
+  if (peer.dialable == true && peer.listen.empty() && peer.advertise.empty()) {
+    mistakes_.Add(absl::StrCat(
+        Origin("peer.dialable"),
+        ": peer.dialable: found on; allowed: beside peer.listen, which is "
+        "empty (",
+        Origin("peer.listen"), "), or peer.advertise"));
+  }
+  if (peer.dialable == false && !peer.advertise.empty()) {
+    mistakes_.Add(absl::StrCat(
+        Origin("peer.advertise"), ": peer.advertise: found ",
+        Quoted(peer.advertise), "; allowed: \"\" beside peer.dialable: off (",
+        Origin("peer.dialable"), ")"));
   }
 }
 

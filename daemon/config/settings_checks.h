@@ -38,6 +38,8 @@ class SettingsChecks {
  private:
   std::string Origin(const std::string& key) const;
   bool AnyBroken(absl::string_view prefix) const;
+  // Whether others can find and dial this node.
+  void CheckReach();
   // The other kinds of partition are complete as they are.
   void CheckExplicitPartition();
   void CheckStandardise();

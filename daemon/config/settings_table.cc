@@ -1,7 +1,10 @@
 #include "daemon/config/settings_table.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -14,6 +17,8 @@
 #include "daemon/config/data_table.h"
 #include "daemon/config/setting_makers.h"
 #include "daemon/config/values.h"
+#include "daemon/core/plan/member_spec.h"
+#include "daemon/ports/member_frames.h"
 #include "daemon/tls/identity.h"
 
 namespace dfl::config {
@@ -63,6 +68,21 @@ absl::Status JoinTokenText(absl::string_view text) {
 absl::Status ClusterName(absl::string_view text) {
   if (text.empty()) return absl::OkStatus();
   return tls::ValidateClusterName(text);
+}
+
+absl::Status ServiceName(absl::string_view text) {
+  constexpr size_t kLongestName = 253;
+  if (!absl::StartsWith(text, "_") || !absl::StrContains(text, "._tcp.")) {
+    return NotAllowed("a service is written _NAME._tcp.DOMAIN");
+  }
+  for (const char c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) &&
+        !absl::StrContains("-_.", c)) {
+      return NotAllowed("a service has letters, digits, '-', '_' and '.'");
+    }
+  }
+  return text.size() <= kLongestName ? absl::OkStatus()
+                                     : NotAllowed("it is too long");
 }
 
 absl::Status SocketPath(absl::string_view text) {
@@ -115,15 +135,80 @@ std::vector<Setting> NodeTable() {
       Text(
           "cluster", [](NodeSettings& s) -> std::string& { return s.cluster; },
           "the name of a network, as in dflctl cert init", ClusterName,
-          "The network that this node belongs to. Its certificate must be of "
-          "that network."),
-      "the one that the certificate names"));
+          "The network that this node belongs to. With security: tls its "
+          "certificate must be of that network. With insecure it is told in "
+          "plain text, and keeps networks apart that meet by mistake: all "
+          "nodes of one have the same, or none."),
+      "with tls the one that the certificate names"));
+  table.push_back(Labels(
+      "labels",
+      [](NodeSettings& s) -> std::map<std::string, std::string>& {
+        return s.labels;
+      },
+      "What plans and orders may select nodes by, such as site=north."));
+  table.push_back(Choice<core::Participation>(
+      "participation",
+      [](NodeSettings& s) -> core::Participation& { return s.participation; },
+      {{"train", core::Participation::kTrain},
+       {"mix", core::Participation::kMix},
+       {"observe", core::Participation::kObserve}},
+      "train: this node learns from its data. mix: it takes no gradient, and "
+      "mixes the models of its neighbours; its data only say what the model's "
+      "input is. observe: it does neither; it watches, and answers for the "
+      "network."));
   table.push_back(TextList(
       "peers",
       [](NodeSettings& s) -> std::vector<std::string>& { return s.peers; },
       "host:port, IPv6 as [address]:port", PeerAddress,
-      "Daemons to connect to. One end of each pair is enough; more can be "
-      "added with dflctl peer add, and are kept in state_dir."));
+      "Daemons to connect to. A name is resolved again and again, and each of "
+      "its addresses is tried. One node that can be reached is enough to find "
+      "all others; more can be added with dflctl peer add, and are kept in "
+      "state_dir. The list may be the same on all nodes."));
+  return table;
+}
+
+std::vector<Setting> DiscoveryTable() {
+  std::vector<Setting> table;
+  table.push_back(TextList(
+      "discovery.dns",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.discovery.dns;
+      },
+      "host:port", PeerAddress,
+      "Names behind which there are many daemons, such as a headless Service "
+      "of Kubernetes: all addresses of each are tried."));
+  table.push_back(TextList(
+      "discovery.srv",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.discovery.srv;
+      },
+      "names of DNS services, such as _dfl._tcp.example.org", ServiceName,
+      "Services whose SRV records say hosts and ports of daemons."));
+  table.push_back(Text(
+      "discovery.file",
+      [](NodeSettings& s) -> std::string& { return s.discovery.file; },
+      "a path, or \"\" for none", AnyText,
+      "A file with a host:port a line that somebody keeps up to date; what "
+      "follows # is a comment. Changes are taken up within two seconds. While "
+      "it is missing or a line is wrong, the last good list holds."));
+  table.push_back(WithNote(
+      AutoFlag(
+          "discovery.mdns",
+          [](NodeSettings& s) -> std::optional<bool>& {
+            return s.discovery.mdns;
+          },
+          "Announce this node on the local network by multicast DNS "
+          "(_dfl._tcp), and try those of the same cluster that announce "
+          "themselves. Needs cluster."),
+      "on where cluster is set and peer.listen is not on loopback only"));
+  table.push_back(Choice<ports::Pace>(
+      "membership.pace",
+      [](NodeSettings& s) -> ports::Pace& { return s.membership.pace; },
+      {{"lan", ports::Pace::kLan},
+       {"wan", ports::Pace::kWan},
+       {"cellular", ports::Pace::kCellular}},
+      "How long a silent node is waited for before the others think it dead: "
+      "seconds in a lan, a minute over a wan, more over a cellular network."));
   return table;
 }
 
@@ -199,8 +284,18 @@ std::vector<Setting> PlaneTable() {
           [](NodeSettings& s) -> std::string& { return s.peer.advertise; },
           "host:port; port 0: the one listened on", AdvertisedAddress,
           "The address told to others, where it is not the one listened on: "
-          "behind NAT, in a container, or when listening on 0.0.0.0."),
-      "the host's name and the port listened on"));
+          "behind NAT, or in a container."),
+      "the addresses of peer.listen; those of the machine's interfaces where "
+      "it is 0.0.0.0 or [::]"));
+  table.push_back(WithNote(
+      AutoFlag(
+          "peer.dialable",
+          [](NodeSettings& s) -> std::optional<bool>& {
+            return s.peer.dialable;
+          },
+          "Whether others can connect to this node. off: it only dials out, "
+          "as behind NAT, and tells no address."),
+      "on unless peer.listen is empty"));
   table.push_back(WithNote(
       Text(
           "control.socket",
@@ -334,8 +429,9 @@ std::vector<Setting> RestTable() {
 const std::vector<Setting>& Table() {
   static const std::vector<Setting>& table = *[] {
     auto* all = new std::vector<Setting>();
-    for (auto part : {NodeTable, PlaneTable, DataTable, StandardiseTable,
-                      PartitionTable, PublishTable, RestTable}) {
+    for (auto part :
+         {NodeTable, DiscoveryTable, PlaneTable, DataTable, StandardiseTable,
+          PartitionTable, PublishTable, RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;
@@ -350,6 +446,10 @@ absl::Span<const Setting> SettingsTable() { return Table(); }
 absl::Span<const SettingSection> SettingSections() {
   static const std::vector<SettingSection>& sections =
       *new std::vector<SettingSection>{
+          {"discovery",
+           "Where other daemons are looked for, beside peers. Whoever is found "
+           "is a member only after a handshake."},
+          {"membership", "How members watch over one another."},
           {"tls", "This node's certificate, with security: tls."},
           {"join", "How this node gets its certificate, once."},
           {"enrol", "How new nodes get theirs from this one."},

@@ -30,6 +30,8 @@ struct Setting {
   // What is shown as the default if it depends on the machine; else "".
   std::string default_note;
   bool is_list = false;
+  // In a file also "{key: value}", which is the list "key=value".
+  bool is_map = false;
   bool is_flag = false;    // on or off: as a flag it may stand without a value
   bool is_secret = false;  // never shown or quoted
 

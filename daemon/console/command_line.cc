@@ -90,6 +90,8 @@ void AddHelp(CLI::App& command, const std::string& text) {
   command.footer(absl::StrCat(text, "\n", command.get_footer()));
 }
 
+bool HasUnknown(const CLI::App& app) { return !app.remaining(true).empty(); }
+
 std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = Deepest(app);
   const std::vector<std::string> unknown = app.remaining(true);

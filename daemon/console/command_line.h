@@ -23,6 +23,11 @@ void SetExample(CLI::App& app, const std::string& arguments);
 // Puts `text` above the example.
 void AddHelp(CLI::App& command, const std::string& text);
 
+// Whether the command line has a word or a flag that nobody knows. A call for
+// help that has one gets an error, not help: `dflctl stauts --help`. `app` has
+// failed to parse, or was asked for help.
+bool HasUnknown(const CLI::App& app);
+
 // Two lines for stderr: what is wrong, with the nearest command or flag, and
 // which --help says more. `app` is the top one, named after the program, and
 // has failed to parse.

@@ -13,6 +13,8 @@
 #include "daemon/console/units.h"
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/participants.h"
+#include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::console {
 namespace {
@@ -84,9 +86,9 @@ std::string Sums(const core::MixingMatrix& w) {
 std::string GraphLine(const core::RunPlan& plan, bool directed, size_t edges,
                       bool connected) {
   return absl::StrCat(
-      "graph: ", plan.topology.kind, " of ", plan.members.size(), ", ", edges,
-      directed ? " directed edges, " : " edges, ", connected ? "" : "not ",
-      directed ? "strongly " : "", "connected",
+      "graph: ", core::KindInForce(plan), " of ", plan.members.size(), ", ",
+      edges, directed ? " directed edges, " : " edges, ",
+      connected ? "" : "not ", directed ? "strongly " : "", "connected",
       core::TopologyVaries(plan.topology) ? " in round 0" : "");
 }
 
@@ -162,6 +164,11 @@ absl::StatusOr<TopologyReport> Report(const core::RunPlan& plan, int64_t round,
 
 absl::StatusOr<TopologyReport> ReportTopology(const core::RunPlan& plan,
                                               int64_t round) {
+  if (plan.members.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "participants: ", core::ParticipantsText(plan),
+        ": nobody who is there is known to take part, so there is no graph"));
+  }
   DFL_ASSIGN_OR_RETURN(core::AnyGraph graph, core::PlanGraph(plan, round));
   return Report(plan, round, std::move(graph));
 }
@@ -170,7 +177,7 @@ Json TopologyJson(const core::RunPlan& plan, const TopologyReport& report) {
   const core::PlanTopology& topology = report.topology;
   const core::DirectedWeights& w = topology.directed_weights;
   Json out{{"plan_version", plan.version},
-           {"kind", plan.topology.kind},
+           {"kind", core::KindInForce(plan)},
            {"edge_probability", plan.topology.edge_probability},
            {"degree", plan.topology.degree},
            {"radius", plan.topology.radius},
@@ -205,10 +212,13 @@ std::string TopologyText(const core::RunPlan& plan,
   const core::TopologySpec& spec = plan.topology;
   const core::PlanTopology& topology = report.topology;
   std::vector<std::pair<std::string, std::string>> lines = {
-      {"kind", spec.kind}};
+      {"kind", spec.kind == "auto"
+                   ? absl::StrCat(core::KindInForce(plan), " (auto)")
+                   : spec.kind}};
   if (spec.kind == "erdos-renyi") {
     lines.emplace_back("edge probability", absl::StrCat(spec.edge_probability));
-  } else if (spec.kind == "k-nearest" || spec.kind == "random-regular") {
+  } else if (spec.kind == "k-nearest" || spec.kind == "random-regular" ||
+             core::KindInForce(plan) == "hashed") {
     lines.emplace_back("degree", absl::StrCat(spec.degree));
   } else if (spec.kind == "random-geometric") {
     lines.emplace_back("radius", absl::StrCat(spec.radius));
@@ -254,6 +264,11 @@ std::string TopologyText(const core::RunPlan& plan,
 std::string TopologyLine(const core::CheckedPlan& checked) {
   constexpr size_t kMostNodes = 1000;
   const core::RunPlan& plan = *checked.plan;
+  if (plan.members.empty()) {
+    return absl::StrCat("graph: ", plan.topology.kind,
+                        " of whoever is there and takes part (participants: ",
+                        core::ParticipantsText(plan), ")");
+  }
   if (plan.members.size() > kMostNodes) return LargeGraphLine(checked);
   const absl::StatusOr<TopologyReport> report = Report(plan, 0, *checked.graph);
   if (!report.ok()) return "";

@@ -15,6 +15,7 @@
 #ifndef DFL_CONTROL_BACKEND_H_
 #define DFL_CONTROL_BACKEND_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,7 @@
 #include "daemon/control/caller.h"
 #include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/data_offer.h"
+#include "daemon/core/plan/member_spec.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/memory_need.h"
@@ -54,6 +56,9 @@ struct VersionInfo {
   std::vector<std::string> libraries;  // "torch 2.6.0"
   // The network whose orders must be signed; "": the node is insecure.
   std::string cluster;
+  // The network whose orders are not signed, "" for one without a name; of
+  // insecure nodes.
+  std::string insecure_cluster;
 };
 
 struct DaemonStatus {
@@ -78,6 +83,8 @@ struct PlanDocument {
   uint64_t version = 0;           // 0 = none
   uint64_t version_in_force = 0;  // 0 = none yet
   std::string run_id;
+  // Of the documents that PastPlan has, rising.
+  std::vector<uint64_t> kept_versions;
 };
 
 struct ApplyPlanOptions {
@@ -179,6 +186,53 @@ struct PeerAddress {
   std::string last_error;  // why it is not linked
 };
 
+// How a member is, in the words of control.proto.
+enum class MemberState {
+  kAlone = 1,
+  kJoining = 2,
+  kMember = 3,
+  kDegraded = 4,
+  kDraining = 5,
+  kLeft = 6,
+  kDead = 7,
+};
+
+// A member as this node believes it to be.
+struct MemberInfo {
+  NodeId node;
+  MemberState state = MemberState::kMember;
+  std::string reason;    // of kDegraded
+  bool suspect = false;  // does not answer at the moment
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> addresses;  // none: it only dials out
+  int64_t rows = 0;                    // 0: not told
+  core::Participation participation = core::Participation::kTrain;
+  uint64_t plan_version = 0;  // in force; 0: none
+  uint64_t plan_hash = 0;     // first 8 bytes of the hash of its record
+  bool linked = false;
+  absl::Duration in_state;
+  std::string pace;  // "lan", "wan" or "cellular"
+  uint64_t starts = 1;
+  bool self = false;
+
+  // It answers, or may.
+  bool present() const {
+    return state != MemberState::kLeft && state != MemberState::kDead;
+  }
+};
+
+struct MemberTable {
+  NodeId self;
+  // Membership is off: this node alone is listed.
+  bool membership_off = false;
+  std::vector<MemberInfo> members;  // sorted by name; this node is in it
+};
+
+struct MemberPing {
+  absl::Duration round_trip;
+  int32_t hops = 0;  // 0: it was this node
+};
+
 struct Setting {
   std::string key;     // dotted
   std::string value;   // YAML; secrets left out
@@ -238,6 +292,14 @@ struct TimedEvent {
   ports::NodeEvent event;
 };
 
+// How many events a node keeps.
+inline constexpr size_t kKeptEvents = 256;
+
+struct KeptEvents {
+  std::vector<TimedEvent> events;  // the newest kKeptEvents, oldest first
+  int64_t forgotten = 0;           // how many there were before them
+};
+
 // Ends its subscription when destroyed: once the destructor has returned, no
 // call runs or follows.
 class Subscription {
@@ -259,7 +321,13 @@ class Backend {
   virtual std::unique_ptr<Subscription> Subscribe(
       std::function<void(const TimedEvent&)> on_event) = 0;
 
+  // Events that watchers are told (IsWatched), as far as they are kept.
+  virtual KeptEvents Events() = 0;
+
   virtual PlanDocument Plan() = 0;
+  // A document that the node took before; the newest one under its version.
+  // Errors: NOT_FOUND names those that it keeps.
+  virtual absl::StatusOr<PlanDocument> PastPlan(uint64_t version) = 0;
 
   // Checks the document as a whole and adopts it at the next boundary. A dry
   // run only checks it. An empty run id or seed is filled in here, but not in
@@ -297,7 +365,8 @@ class Backend {
   //                        or cluster, does not entitle it; or the author is
   //                        banned.
   //   ABORTED              a newer record of its kind and subject is here.
-  //   FAILED_PRECONDITION  this node is insecure and takes no records.
+  //   FAILED_PRECONDITION  it is signed and this node insecure, or the node
+  //                        takes no records.
   virtual void PutRecord(std::string record, Caller caller,
                          Done<PutRecordResult> done) = 0;
   // Those that count, and the newest of the others, by kind and counter.
@@ -319,6 +388,18 @@ class Backend {
   // Errors: NOT_FOUND with the nearest address and all others; an error of the
   // disk, and then an added address will be back after a restart.
   virtual absl::Status RemovePeer(const std::string& address) = 0;
+
+  // The last published copy of the table of members.
+  virtual MemberTable Members() = 0;
+  // Asks `node`, this one included, for its own status: a serialised
+  // dfl.control.v1.MemberReport, as it came. The service trusts nothing in it.
+  // Errors: NOT_FOUND when there is no such member or no way to it;
+  // DEADLINE_EXCEEDED after `within`; UNAVAILABLE when it has none.
+  virtual void AskMember(NodeId node, absl::Duration within,
+                         Done<std::string> done) = 0;
+  // Errors: as AskMember.
+  virtual void PingMember(NodeId node, absl::Duration within,
+                          Done<MemberPing> done) = 0;
 
   // Every setting in force, in the order of the sample file.
   virtual std::vector<Setting> Settings() = 0;

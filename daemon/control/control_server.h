@@ -65,6 +65,8 @@ struct ControlServerOptions {
   absl::Duration transfer_idle_time = absl::Seconds(60);
   int max_transfers = 4;
   int max_watchers = 32;
+  // How many callers may ask the members for their status at once.
+  int max_asks = 8;
   // How long the destructor waits for answers to be sent and for idle
   // connections to close, before it cuts them.
   absl::Duration shutdown_grace = absl::Milliseconds(500);

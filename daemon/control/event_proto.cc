@@ -105,6 +105,11 @@ struct Writer {
                      ? "models are exchanged again"
                      : absl::StrCat("the node learns alone: ", e.why));
   }
+  void operator()(const ports::MemberChanged& e) const {
+    out.set_kind(pb::EVENT_KIND_MEMBER);
+    out.set_peer(e.node.name());
+    out.set_text(absl::StrCat(e.node.name(), " ", e.text));
+  }
 };
 
 }  // namespace

@@ -108,6 +108,10 @@ const char* Name(record::v1::RecordKind kind) {
       return "phase";
     case record::v1::RECORD_KIND_BAN:
       return "ban";
+    case record::v1::RECORD_KIND_DRAIN:
+      return "drain";
+    case record::v1::RECORD_KIND_LABELS:
+      return "labels";
     default:
       return "of an unknown kind";
   }
@@ -121,10 +125,11 @@ std::string RecordText(const std::string& bytes) {
   if (!record.ParseFromString(bytes) || !body.ParseFromString(record.body())) {
     return "a record that cannot be read";
   }
-  return absl::StrCat("record ", Name(body.kind()), " ", body.counter(),
-                      body.subject().empty() ? "" : " of ",
-                      AuditText(body.subject()), ", signed as ",
-                      AuditText(body.author()));
+  return absl::StrCat(
+      "record ", Name(body.kind()), " ", body.counter(),
+      body.subject().empty() ? "" : " of ", AuditText(body.subject()),
+      record.signature().empty() ? ", not signed, as " : ", signed as ",
+      AuditText(body.author()));
 }
 
 }  // namespace
@@ -144,6 +149,7 @@ Reactor* NodeCalls::GetVersion(const Call& call, const pb::GetVersionRequest*,
     response->add_libraries(library);
   }
   response->set_cluster(info.cluster);
+  response->set_insecure_cluster(info.insecure_cluster);
   return Answers::Now(call, absl::OkStatus());
 }
 
@@ -153,13 +159,23 @@ Reactor* NodeCalls::GetStatus(const Call& call, const pb::GetStatusRequest*,
   return Answers::Now(call, absl::OkStatus());
 }
 
-Reactor* NodeCalls::GetPlan(const Call& call, const pb::GetPlanRequest*,
+Reactor* NodeCalls::GetPlan(const Call& call, const pb::GetPlanRequest* request,
                             pb::GetPlanResponse* response) {
-  PlanDocument plan = backend_.Plan();
+  PlanDocument plan;
+  if (request->version() == 0) {
+    plan = backend_.Plan();
+  } else {
+    absl::StatusOr<PlanDocument> past = backend_.PastPlan(request->version());
+    if (!past.ok()) return Answers::Now(call, past.status());
+    plan = *std::move(past);
+  }
   response->set_yaml(std::move(plan.yaml));
   response->set_version(plan.version);
   response->set_version_in_force(plan.version_in_force);
   response->set_run_id(plan.run_id);
+  for (const uint64_t version : plan.kept_versions) {
+    response->add_kept_versions(version);
+  }
   return Answers::Now(call, absl::OkStatus());
 }
 

@@ -53,6 +53,9 @@ class GatedService::Handlers final
   DFL_CALL(NodeCalls, node_calls_, ListPeers)
   DFL_CALL(NodeCalls, node_calls_, AddPeer)
   DFL_CALL(NodeCalls, node_calls_, RemovePeer)
+  DFL_CALL(MemberCalls, member_calls_, ListMembers)
+  DFL_CALL(MemberCalls, member_calls_, PingMember)
+  DFL_CALL(MemberCalls, member_calls_, ListEvents)
   DFL_CALL(NodeCalls, node_calls_, GetSettings)
   DFL_CALL(TransferCalls, transfer_calls_, BeginExport)
   DFL_CALL(TransferCalls, transfer_calls_, ReadExport)
@@ -73,6 +76,15 @@ class GatedService::Handlers final
                                   service_.gate_.Guard(*context, "Watch"));
   }
 
+  grpc::ServerWriteReactor<pb::AskMembersResponse>* AskMembers(
+      Context* context, const pb::AskMembersRequest* request) override {
+    const absl::StatusOr<Caller> caller =
+        service_.gate_.Enter(*context, "AskMembers");
+    if (!caller.ok()) return MemberAsks::Refuse(caller.status());
+    return service_.asks_.Open(*request,
+                               service_.gate_.Guard(*context, "AskMembers"));
+  }
+
   GatedService& service_;
 };
 
@@ -82,8 +94,10 @@ GatedService::GatedService(Backend& backend, Timers& timers,
     : gate_(callers, options.audit),
       answers_(timers, options),
       node_calls_(backend, answers_, options.signed_orders),
+      member_calls_(backend, answers_),
       transfer_calls_(backend, answers_, timers, options),
       watches_(backend, timers, options.max_watchers),
+      asks_(backend, timers, options.max_asks),
       handlers_(std::make_unique<Handlers>(*this)) {}
 
 GatedService::~GatedService() = default;
@@ -92,6 +106,7 @@ grpc::Service* GatedService::service() { return handlers_.get(); }
 
 void GatedService::Close() {
   watches_.Stop();
+  asks_.Stop();
   answers_.Close();
   transfer_calls_.Close();
 }

@@ -1,5 +1,6 @@
 // The calls of dfl.control.v1 as gRPC makes them: each passes the gate first,
-// and is then one of node_calls.h or transfer_calls.h. Room-internal.
+// and is then one of node_calls.h, member_calls.h or transfer_calls.h, or a
+// stream. Room-internal.
 #ifndef DFL_CONTROL_SERVICE_H_
 #define DFL_CONTROL_SERVICE_H_
 
@@ -10,6 +11,8 @@
 #include "daemon/control/callers.h"
 #include "daemon/control/control_server.h"
 #include "daemon/control/gate.h"
+#include "daemon/control/member_asks.h"
+#include "daemon/control/member_calls.h"
 #include "daemon/control/node_calls.h"
 #include "daemon/control/timers.h"
 #include "daemon/control/transfer_calls.h"
@@ -27,7 +30,7 @@ class GatedService {
 
   grpc::Service* service();
 
-  // Ends watches, fails pending calls and frees transfers. Later calls fail.
+  // Ends streams, fails pending calls and frees transfers. Later calls fail.
   void Close();
 
  private:
@@ -36,8 +39,10 @@ class GatedService {
   Gate gate_;
   Answers answers_;
   NodeCalls node_calls_;
+  MemberCalls member_calls_;
   TransferCalls transfer_calls_;
   WatchHub watches_;
+  MemberAsks asks_;
   const std::unique_ptr<Handlers> handlers_;
 };
 

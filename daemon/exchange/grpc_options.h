@@ -3,6 +3,7 @@
 #define DFL_EXCHANGE_GRPC_OPTIONS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/time/time.h"
 #include "daemon/net/network_security.h"
@@ -18,6 +19,9 @@ struct GrpcTransportOptions {
   // What a secured network asks of both ends; outlives the transport. Null:
   // everything is in plain text, and peers are whoever they say.
   net::NetworkSecurity* security = nullptr;
+  // In plain text: the network that this node says it belongs to, and that its
+  // peers must say, too; "": none. With security certificates say it.
+  std::string cluster;
   // The bound for both streams of one link. It must hold at least one largest
   // Chunk (1 MiB + 64 bytes), or sending that is always refused.
   int64_t max_queued_bytes = 4 << 20;

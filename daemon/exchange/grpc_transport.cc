@@ -29,7 +29,7 @@ uint64_t FreshSeed(uint64_t incarnation) {
 GrpcTransport::GrpcTransport(ports::Loop& loop, GrpcTransportOptions options)
     : loop_(loop),
       options_(std::move(options)),
-      gate_(options_.security),
+      gate_(options_.security, options_.cluster),
       nonces_(FreshSeed(options_.self.incarnation)),
       lobby_(loop, options_.hello_timeout),
       // Two streams a link, and some for peers that have not said Hello yet.
@@ -181,7 +181,7 @@ void GrpcTransport::OnAcceptedHello(StreamId id, const Greeting& greeting) {
     status = absl::FailedPreconditionError(absl::StrCat(
         "it is ",
         SameProcess(*peer, self)
-            ? "this node itself"
+            ? ports::kThisNodeItself
             : "another daemon with the same node name; give each its own",
         " (\"", self.node.name(), "\")"));
   }

@@ -1,8 +1,12 @@
 #include "daemon/exchange/peer_gate.h"
 
+#include <cstddef>
+#include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/exchange/address.h"
 
@@ -27,8 +31,10 @@ std::string DialRefusal::text() const {
 pb::Hello PeerGate::MakeHello(const ports::PeerIdentity& self,
                               uint64_t nonce) const {
   pb::Hello hello = exchange::MakeHello(self, nonce);
-  if (!secured()) return hello;
-  hello.set_oldest_protocol_version(kOldestSecuredVersion);
+  if (!secured()) {
+    hello.set_cluster(cluster_);
+    return hello;
+  }
   const std::shared_ptr<const tls::Credentials> own = security_->credentials();
   if (own != nullptr) hello.set_cluster(own->identity.cluster);
   return hello;
@@ -48,16 +54,20 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> PeerGate::Connect(
                                refusal->Set(verdict);
                              }));
   }
-  return grpc::CreateCustomChannel(absl::StrCat("dns:///", parsed.ToString()),
-                                   credentials, arguments);
+  // In a URI the zone of a link-local address begins with an escaped '%'.
+  const std::string target = absl::StrCat(
+      "dns:///", absl::StrReplaceAll(parsed.ToString(), {{"%", "%25"}}));
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 absl::StatusOr<ports::PeerIdentity> PeerGate::Admit(const Greeting& greeting,
                                                     absl::Time now) const {
   const pb::Hello& hello = greeting.hello;
-  if (!secured()) return CheckHello(hello, kOldestProtocolVersion);
-  DFL_ASSIGN_OR_RETURN(ports::PeerIdentity peer,
-                       CheckHello(hello, kOldestSecuredVersion));
+  DFL_ASSIGN_OR_RETURN(ports::PeerIdentity peer, CheckHello(hello));
+  if (!secured()) {
+    DFL_RETURN_IF_ERROR(CheckCluster(hello.cluster()));
+    return peer;
+  }
   tls::PeerVerdict verdict = Recheck(greeting.certificates, now);
   if (verdict.ok()) {
     verdict = tls::CheckClaim(verdict.identity, hello.cluster(), peer.node);
@@ -65,6 +75,21 @@ absl::StatusOr<ports::PeerIdentity> PeerGate::Admit(const Greeting& greeting,
   }
   if (!verdict.ok()) return absl::PermissionDeniedError(verdict.text);
   return peer;
+}
+
+absl::Status PeerGate::CheckCluster(const std::string& said) const {
+  if (said == cluster_) return absl::OkStatus();
+  constexpr size_t kMostShown = 255;
+  const auto shown = [](const std::string& cluster) {
+    return cluster.empty()
+               ? std::string("no cluster")
+               : absl::StrCat("cluster \"",
+                              absl::CHexEscape(cluster.substr(0, kMostShown)),
+                              "\"");
+  };
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the peer belongs to ", shown(said), ", this node to ", shown(cluster_),
+      "; nodes of one network have the same `cluster`, or none"));
 }
 
 tls::PeerVerdict PeerGate::Recheck(const PeerCertificates& certificates,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -41,8 +42,11 @@ class DialRefusal {
 class PeerGate {
  public:
   // `security` outlives it. Null: the network is in plain text, and a peer is
-  // who it says.
-  explicit PeerGate(net::NetworkSecurity* security) : security_(security) {}
+  // who it says. Then `cluster` is the network that this node says it is of,
+  // and peers must say the same: that keeps apart who meets by mistake, and
+  // nobody who means harm.
+  explicit PeerGate(net::NetworkSecurity* security, std::string cluster = "")
+      : security_(security), cluster_(std::move(cluster)) {}
 
   bool secured() const { return security_ != nullptr; }
 
@@ -59,7 +63,7 @@ class PeerGate {
 
   // The identity in a greeting. Refusals are counted.
   // Errors: as CheckHello; PERMISSION_DENIED: the certificate is not admitted,
-  // or it is another's than the Hello says.
+  // it is another's than the Hello says, or the cluster is another.
   absl::StatusOr<ports::PeerIdentity> Admit(const Greeting& greeting,
                                             absl::Time now) const;
 
@@ -74,7 +78,11 @@ class PeerGate {
   std::string shown() const;
 
  private:
+  // OK when the peer says the cluster that we say.
+  absl::Status CheckCluster(const std::string& said) const;
+
   net::NetworkSecurity* const security_;
+  const std::string cluster_;  // in plain text
 };
 
 }  // namespace dfl::exchange

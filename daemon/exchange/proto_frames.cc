@@ -14,8 +14,6 @@
 namespace dfl::exchange {
 namespace {
 
-constexpr size_t kMaxAddressBytes = 300;
-
 // Keeps the length, so that EncodedSize stays true, and keeps a peer's text
 // from forging log lines.
 std::string Printable(std::string text) {
@@ -43,6 +41,79 @@ pb::ContractField ToProto(core::ContractField field) {
 
 core::ContractField FromProto(pb::ContractField field) {
   return static_cast<core::ContractField>(static_cast<int>(field) - 1);
+}
+
+void ToProto(const ports::Route& route, pb::Route* message) {
+  message->set_origin(route.origin.name());
+  message->set_target(route.target.name());
+  message->set_hops(route.hops);
+}
+
+ports::Route FromProto(pb::Route* message) {
+  return {NodeId(std::move(*message->mutable_origin())),
+          NodeId(std::move(*message->mutable_target())), message->hops()};
+}
+
+void ToProto(ports::MemberFacts facts, pb::MemberFacts* message) {
+  for (std::string& address : facts.addresses) {
+    message->add_addresses(std::move(address));
+  }
+  for (const auto& [key, value] : facts.labels) {
+    message->add_labels(absl::StrCat(key, "=", value));
+  }
+  message->set_rows(facts.rows);
+  message->set_participation(
+      static_cast<pb::Participation>(facts.participation));
+  message->set_condition(static_cast<pb::Condition>(facts.condition));
+  message->set_reason(Printable(std::move(facts.reason)));
+  message->set_pace(static_cast<pb::Pace>(facts.pace));
+  message->set_memory(facts.memory);
+  message->set_plan_version(facts.plan_version);
+  message->set_plan_hash(facts.plan_hash);
+}
+
+ports::MemberFacts FromProto(pb::MemberFacts* message) {
+  ports::MemberFacts facts;
+  for (std::string& address : *message->mutable_addresses()) {
+    facts.addresses.push_back(std::move(address));
+  }
+  for (const std::string& label : message->labels()) {
+    // One without "=" has an empty value, which is refused.
+    const size_t at = std::min(label.find('='), label.size());
+    facts.labels[label.substr(0, at)] =
+        at == label.size() ? "" : label.substr(at + 1);
+  }
+  facts.rows = message->rows();
+  facts.participation =
+      static_cast<core::Participation>(message->participation());
+  facts.condition = static_cast<ports::Condition>(message->condition());
+  facts.reason = Printable(std::move(*message->mutable_reason()));
+  facts.pace = static_cast<ports::Pace>(message->pace());
+  facts.memory = message->memory();
+  facts.plan_version = message->plan_version();
+  facts.plan_hash = message->plan_hash();
+  return facts;
+}
+
+void ToProto(ports::MemberUpdate update, pb::MemberUpdate* message) {
+  message->set_node(update.node.name());
+  message->set_starts(update.incarnation.starts);
+  message->set_refutations(update.incarnation.refutations);
+  message->set_state(static_cast<pb::MemberState>(update.state));
+  message->set_by(update.by.name());
+  if (update.facts) {
+    ToProto(*std::move(update.facts), message->mutable_facts());
+  }
+}
+
+ports::MemberUpdate FromProto(pb::MemberUpdate* message) {
+  ports::MemberUpdate update;
+  update.node = NodeId(std::move(*message->mutable_node()));
+  update.incarnation = {message->starts(), message->refutations()};
+  update.state = static_cast<ports::MemberState>(message->state());
+  update.by = NodeId(std::move(*message->mutable_by()));
+  if (message->has_facts()) update.facts = FromProto(message->mutable_facts());
+  return update;
 }
 
 struct ToControl {
@@ -137,11 +208,97 @@ struct ToControl {
     m->set_offset(f.offset);
     m->set_data(std::move(f.data));
   }
+  void operator()(const ports::ProbeFrame& f) const {
+    pb::Probe* m = out->mutable_membership()->mutable_probe();
+    ToProto(f.route, m->mutable_route());
+    m->set_number(f.number);
+    m->set_digest(f.digest);
+  }
+  void operator()(const ports::ProbeAckFrame& f) const {
+    pb::ProbeAck* m = out->mutable_membership()->mutable_probe_ack();
+    ToProto(f.route, m->mutable_route());
+    m->set_number(f.number);
+    m->set_receipt(f.receipt);
+    m->set_memory(f.memory);
+    m->set_digest(f.digest);
+  }
+  void operator()(ports::MembersFrame f) const {
+    pb::Members* m = out->mutable_membership()->mutable_members();
+    for (ports::MemberUpdate& update : f.members) {
+      ToProto(std::move(update), m->add_members());
+    }
+  }
+  void operator()(const ports::MembersDigestFrame& f) const {
+    pb::MembersDigest* m = out->mutable_membership()->mutable_members_digest();
+    m->mutable_buckets()->Add(f.buckets.begin(), f.buckets.end());
+    m->set_wants_answer(f.wants_answer);
+  }
+  void operator()(const ports::QueryFrame& f) const {
+    pb::Query* m = out->mutable_membership()->mutable_query();
+    ToProto(f.route, m->mutable_route());
+    m->set_number(f.number);
+    m->set_topic(f.topic);
+    m->set_offset(f.offset);
+  }
+  void operator()(ports::QueryPartFrame f) const {
+    pb::QueryPart* m = out->mutable_membership()->mutable_query_part();
+    ToProto(f.route, m->mutable_route());
+    m->set_number(f.number);
+    m->set_total_bytes(f.total_bytes);
+    m->set_offset(f.offset);
+    m->set_data(std::move(f.data));
+    m->set_error(Printable(std::move(f.error)));
+  }
 };
 
 absl::StatusOr<ports::Frame> Checked(ports::Frame frame) {
   DFL_RETURN_IF_ERROR(ports::ValidateFrame(frame));
   return frame;
+}
+
+absl::StatusOr<ports::Frame> FromProto(pb::MembershipFrame* message) {
+  switch (message->frame_case()) {
+    case pb::MembershipFrame::kProbe: {
+      pb::Probe* m = message->mutable_probe();
+      return Checked(ports::ProbeFrame{FromProto(m->mutable_route()),
+                                       m->number(), m->digest()});
+    }
+    case pb::MembershipFrame::kProbeAck: {
+      pb::ProbeAck* m = message->mutable_probe_ack();
+      return Checked(ports::ProbeAckFrame{FromProto(m->mutable_route()),
+                                          m->number(), m->receipt(),
+                                          m->memory(), m->digest()});
+    }
+    case pb::MembershipFrame::kMembers: {
+      ports::MembersFrame f;
+      for (pb::MemberUpdate& update :
+           *message->mutable_members()->mutable_members()) {
+        f.members.push_back(FromProto(&update));
+      }
+      return Checked(std::move(f));
+    }
+    case pb::MembershipFrame::kMembersDigest: {
+      const pb::MembersDigest& m = message->members_digest();
+      return Checked(ports::MembersDigestFrame{
+          {m.buckets().begin(), m.buckets().end()}, m.wants_answer()});
+    }
+    case pb::MembershipFrame::kQuery: {
+      pb::Query* m = message->mutable_query();
+      return Checked(ports::QueryFrame{FromProto(m->mutable_route()),
+                                       m->number(), m->topic(), m->offset()});
+    }
+    case pb::MembershipFrame::kQueryPart: {
+      pb::QueryPart* m = message->mutable_query_part();
+      return Checked(ports::QueryPartFrame{
+          FromProto(m->mutable_route()), m->number(), m->total_bytes(),
+          m->offset(), std::move(*m->mutable_data()),
+          Printable(std::move(*m->mutable_error()))});
+    }
+    case pb::MembershipFrame::FRAME_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "a frame of membership of no kind that this node knows");
 }
 
 }  // namespace
@@ -290,6 +447,8 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.data = std::move(*m->mutable_data());
       return Checked(std::move(f));
     }
+    case pb::ControlFrame::kMembership:
+      return FromProto(message->mutable_membership());
     case pb::ControlFrame::FRAME_NOT_SET:
       break;
   }
@@ -308,16 +467,16 @@ pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t link_nonce) {
   return hello;
 }
 
-absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello,
-                                               uint32_t own_oldest) {
+absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello) {
   const uint32_t newest = hello.protocol_version();
   const uint32_t oldest = hello.oldest_protocol_version() == 0
                               ? newest
                               : hello.oldest_protocol_version();
-  if (newest < own_oldest || oldest > kProtocolVersion || oldest > newest) {
+  if (newest < kOldestProtocolVersion || oldest > kProtocolVersion ||
+      oldest > newest) {
     return absl::FailedPreconditionError(
         absl::StrCat("the peer speaks protocol versions ", oldest, " to ",
-                     newest, ", this node ", own_oldest, " to ",
+                     newest, ", this node ", kOldestProtocolVersion, " to ",
                      kProtocolVersion, "; upgrade the older of the two"));
   }
   DFL_RETURN_IF_ERROR(
@@ -328,10 +487,11 @@ absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello,
   if (hello.link_nonce() == 0) {
     return absl::InvalidArgumentError("hello: the link nonce is missing");
   }
-  if (hello.advertised_address().size() > kMaxAddressBytes) {
+  if (static_cast<int64_t>(hello.advertised_address().size()) >
+      ports::kMaxAddressBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "hello: the advertised address has ", hello.advertised_address().size(),
-        " bytes; at most ", kMaxAddressBytes, " are allowed"));
+        " bytes; at most ", ports::kMaxAddressBytes, " are allowed"));
   }
   ports::PeerIdentity peer;
   peer.node = NodeId(hello.node());

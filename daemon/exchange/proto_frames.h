@@ -15,9 +15,7 @@ namespace pb = ::dfl::peer::v1;
 
 // The versions that this build speaks.
 inline constexpr uint32_t kProtocolVersion = 2;
-inline constexpr uint32_t kOldestProtocolVersion = 1;
-// In a secured network: version 1 does not know Hello.cluster.
-inline constexpr uint32_t kOldestSecuredVersion = 2;
+inline constexpr uint32_t kOldestProtocolVersion = 2;
 
 // Data is moved; the bytes of a Chunk are not copied. Bytes outside printable
 // ASCII become '?' in texts for people. `frame` is valid
@@ -33,11 +31,10 @@ absl::StatusOr<ports::Frame> FromProto(pb::Chunk* message);
 
 pb::Hello MakeHello(const ports::PeerIdentity& self, uint64_t link_nonce);
 
-// The identity in a Hello. This node speaks versions from `own_oldest` on.
+// The identity in a Hello.
 // Errors: FAILED_PRECONDITION: no common protocol version; INVALID_ARGUMENT: a
 // field is missing or malformed.
-absl::StatusOr<ports::PeerIdentity> CheckHello(
-    const pb::Hello& hello, uint32_t own_oldest = kOldestProtocolVersion);
+absl::StatusOr<ports::PeerIdentity> CheckHello(const pb::Hello& hello);
 
 }  // namespace dfl::exchange
 

@@ -111,11 +111,18 @@ struct LearnsAlone {
   std::string why;  // "": no longer
 };
 
+// Another member came, went, or is believed to do other than before.
+struct MemberChanged {
+  NodeId node;
+  bool present = false;  // it is alive, or may be
+  std::string text;      // "is dead: did not answer", "joined"
+};
+
 using NodeEvent =
     std::variant<PhaseChanged, PlanAdopted, StateTaken, StepFinished, Evaluated,
                  LinkUp, LinkDown, PeerUnreachable, MessageRejected,
                  NeighboursMissed, LearnerFailed, SecurityNote, RecordCame,
-                 Disagrees, LearnsAlone>;
+                 Disagrees, LearnsAlone, MemberChanged>;
 
 class EventSink {
  public:

@@ -50,6 +50,42 @@ int64_t SizeOf(const RecordId& id) {
          NumberField(id.counter) + BytesField(id.hash.size());
 }
 
+template <typename Enum>
+int64_t EnumField(Enum value) {
+  return NumberField(static_cast<uint64_t>(value));
+}
+
+int64_t FixedField(uint64_t value) { return value == 0 ? 0 : 9; }
+
+int64_t SizeOf(const MemberFacts& facts) {
+  int64_t size = SignedField(facts.rows) + EnumField(facts.participation) +
+                 EnumField(facts.condition) + BytesField(facts.reason.size()) +
+                 EnumField(facts.pace) + FixedField(facts.memory) +
+                 NumberField(facts.plan_version) + FixedField(facts.plan_hash);
+  // Elements of lists are written also where they are empty.
+  for (const std::string& address : facts.addresses) {
+    size += WrappedSize(address.size());
+  }
+  for (const auto& [key, value] : facts.labels) {
+    size += WrappedSize(key.size() + 1 + value.size());
+  }
+  return size;
+}
+
+int64_t SizeOf(const MemberUpdate& update) {
+  return BytesField(update.node.name().size()) +
+         NumberField(update.incarnation.starts) +
+         NumberField(update.incarnation.refutations) + EnumField(update.state) +
+         BytesField(update.by.name().size()) +
+         (update.facts ? WrappedSize(SizeOf(*update.facts)) : 0);
+}
+
+int64_t SizeOf(const Route& route) {
+  return WrappedSize(BytesField(route.origin.name().size()) +
+                     BytesField(route.target.name().size()) +
+                     SignedField(route.hops));
+}
+
 // On the wire, where 0 is no field.
 uint64_t NumberOf(core::ContractField field) {
   return static_cast<uint64_t>(field) + 1;
@@ -118,6 +154,35 @@ struct Sizer {
   int64_t operator()(const ContractPart& f) const {
     return NumberField(NumberOf(f.field)) + SignedField(f.total_bytes) +
            SignedField(f.offset) + BytesField(f.data.size());
+  }
+  // Those of membership stand in a message of their own.
+  int64_t operator()(const ProbeFrame& f) const {
+    return WrappedSize(SizeOf(f.route) + NumberField(f.number) +
+                       FixedField(f.digest));
+  }
+  int64_t operator()(const ProbeAckFrame& f) const {
+    return WrappedSize(SizeOf(f.route) + NumberField(f.number) +
+                       FlagField(f.receipt) + FixedField(f.memory) +
+                       FixedField(f.digest));
+  }
+  int64_t operator()(const MembersFrame& f) const {
+    int64_t size = 0;
+    for (const MemberUpdate& m : f.members) size += WrappedSize(SizeOf(m));
+    return WrappedSize(size);
+  }
+  int64_t operator()(const MembersDigestFrame& f) const {
+    return WrappedSize(
+        BytesField(static_cast<int64_t>(f.buckets.size() * sizeof(uint64_t))) +
+        FlagField(f.wants_answer));
+  }
+  int64_t operator()(const QueryFrame& f) const {
+    return WrappedSize(SizeOf(f.route) + NumberField(f.number) +
+                       SignedField(f.topic) + SignedField(f.offset));
+  }
+  int64_t operator()(const QueryPartFrame& f) const {
+    return WrappedSize(SizeOf(f.route) + NumberField(f.number) +
+                       SignedField(f.total_bytes) + SignedField(f.offset) +
+                       BytesField(f.data.size()) + BytesField(f.error.size()));
   }
 };
 
@@ -193,6 +258,60 @@ absl::Status CheckField(core::ContractField field) {
   if (index >= 0 && index < count) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("field is ", index + 1, "; known are 1 to ", count));
+}
+
+absl::Status CheckNode(const char* field, const NodeId& node) {
+  return Annotate(ValidateNodeName(node.name()), field);
+}
+
+absl::Status CheckCount(const char* what, size_t count, size_t bound) {
+  return CheckAtMost(what, static_cast<int64_t>(count),
+                     static_cast<int64_t>(bound));
+}
+
+absl::Status CheckRoute(const Route& route) {
+  DFL_RETURN_IF_ERROR(CheckNode("route.origin", route.origin));
+  DFL_RETURN_IF_ERROR(CheckNode("route.target", route.target));
+  return CheckAtMost("route.hops", route.hops, kMaxHops);
+}
+
+absl::Status CheckFacts(const MemberFacts& facts) {
+  DFL_RETURN_IF_ERROR(CheckCount("the number of addresses",
+                                 facts.addresses.size(), kMaxMemberAddresses));
+  for (const std::string& address : facts.addresses) {
+    DFL_RETURN_IF_ERROR(CheckPrintable("address", address, kMaxAddressBytes));
+    if (address.empty()) {
+      return absl::InvalidArgumentError("an address is empty");
+    }
+  }
+  DFL_RETURN_IF_ERROR(
+      CheckCount("the number of labels", facts.labels.size(), kMaxLabels));
+  for (const auto& [key, value] : facts.labels) {
+    DFL_RETURN_IF_ERROR(Annotate(ValidateNodeName(key), "label"));
+    DFL_RETURN_IF_ERROR(Annotate(ValidateNodeName(value), "label"));
+  }
+  DFL_RETURN_IF_ERROR(CheckNumber("rows", facts.rows));
+  DFL_RETURN_IF_ERROR(CheckEnum("participation", facts.participation,
+                                core::Participation::kObserve));
+  DFL_RETURN_IF_ERROR(
+      CheckEnum("condition", facts.condition, Condition::kDraining));
+  DFL_RETURN_IF_ERROR(CheckPrintable("reason", facts.reason, kMaxReasonBytes));
+  return CheckEnum("pace", facts.pace, Pace::kCellular);
+}
+
+absl::Status CheckUpdate(const MemberUpdate& update) {
+  DFL_RETURN_IF_ERROR(CheckNode("node", update.node));
+  if (update.incarnation.starts == 0) {
+    return absl::InvalidArgumentError("starts is 0; it is from 1");
+  }
+  DFL_RETURN_IF_ERROR(CheckEnum("state", update.state, MemberState::kLeft));
+  if (!update.by.empty()) DFL_RETURN_IF_ERROR(CheckNode("by", update.by));
+  if (update.facts) return CheckFacts(*update.facts);
+  if (update.state == MemberState::kAlive) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "facts of ", update.node.name(), ", who is alive, are missing"));
+  }
+  return absl::OkStatus();
 }
 
 struct Validator {
@@ -300,6 +419,42 @@ struct Validator {
         CheckEnum("reason", f.reason, RefuseReason::kOlderEpoch));
     return CheckLength("text", f.text, kMaxTextBytes);
   }
+  absl::Status operator()(const ProbeFrame& f) const {
+    return CheckRoute(f.route);
+  }
+  absl::Status operator()(const ProbeAckFrame& f) const {
+    return CheckRoute(f.route);
+  }
+  absl::Status operator()(const MembersFrame& f) const {
+    DFL_RETURN_IF_ERROR(CheckCount("the number of members", f.members.size(),
+                                   kMaxMembersInFrame));
+    for (const MemberUpdate& m : f.members) DFL_RETURN_IF_ERROR(CheckUpdate(m));
+    return absl::OkStatus();
+  }
+  absl::Status operator()(const MembersDigestFrame& f) const {
+    if (f.buckets.size() == kDigestBuckets) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "has ", f.buckets.size(), " buckets; it must have ", kDigestBuckets));
+  }
+  absl::Status operator()(const QueryFrame& f) const {
+    DFL_RETURN_IF_ERROR(CheckRoute(f.route));
+    if (f.topic < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("topic is ", f.topic, "; it is from 1"));
+    }
+    return CheckAtMost("offset", f.offset, kMaxAnswerBytes);
+  }
+  absl::Status operator()(const QueryPartFrame& f) const {
+    DFL_RETURN_IF_ERROR(CheckRoute(f.route));
+    DFL_RETURN_IF_ERROR(
+        CheckAtMost("total_bytes", f.total_bytes, kMaxAnswerBytes));
+    DFL_RETURN_IF_ERROR(CheckLength("data", f.data, kMaxAnswerPartBytes));
+    DFL_RETURN_IF_ERROR(CheckAtMost("offset", f.offset, kMaxAnswerBytes));
+    DFL_RETURN_IF_ERROR(CheckLength("error", f.error, kMaxTextBytes));
+    return CheckAtMost("the end of data",
+                       f.offset + static_cast<int64_t>(f.data.size()),
+                       f.total_bytes);
+  }
 };
 
 }  // namespace
@@ -342,7 +497,13 @@ const char* FrameName(const Frame& frame) {
                                            "record-want",
                                            "record-part",
                                            "contract-want",
-                                           "contract-part"};
+                                           "contract-part",
+                                           "probe",
+                                           "probe-ack",
+                                           "members",
+                                           "members-digest",
+                                           "query",
+                                           "query-part"};
   static_assert(std::size(kNames) == std::variant_size_v<Frame>);
   return kNames[frame.index()];
 }
@@ -365,6 +526,46 @@ const char* PhaseName(Phase phase) {
       return "degraded";
     case Phase::kFailed:
       return "failed";
+  }
+  return "unknown";
+}
+
+const char* MemberStateName(MemberState state) {
+  switch (state) {
+    case MemberState::kAlive:
+      return "alive";
+    case MemberState::kSuspect:
+      return "suspect";
+    case MemberState::kDead:
+      return "dead";
+    case MemberState::kLeft:
+      return "left";
+  }
+  return "unknown";
+}
+
+const char* ConditionName(Condition condition) {
+  switch (condition) {
+    case Condition::kJoining:
+      return "joining";
+    case Condition::kWell:
+      return "well";
+    case Condition::kDegraded:
+      return "degraded";
+    case Condition::kDraining:
+      return "draining";
+  }
+  return "unknown";
+}
+
+const char* PaceName(Pace pace) {
+  switch (pace) {
+    case Pace::kLan:
+      return "lan";
+    case Pace::kWan:
+      return "wan";
+    case Pace::kCellular:
+      return "cellular";
   }
   return "unknown";
 }

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/contract/data_contract.h"
+#include "daemon/ports/member_frames.h"
 
 namespace dfl::ports {
 
@@ -202,10 +203,12 @@ struct ContractPart {
   std::string data;  // within total_bytes
 };
 
-using Frame = std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
-                           TransferBegin, Chunk, TransferAck, TransferCancel,
-                           SkipFrame, RecordSummary, RecordWant, RecordPart,
-                           ContractWant, ContractPart>;
+using Frame =
+    std::variant<StateFrame, AskFrame, RefuseFrame, CancelAskFrame,
+                 TransferBegin, Chunk, TransferAck, TransferCancel, SkipFrame,
+                 RecordSummary, RecordWant, RecordPart, ContractWant,
+                 ContractPart, ProbeFrame, ProbeAckFrame, MembersFrame,
+                 MembersDigestFrame, QueryFrame, QueryPartFrame>;
 
 // Bytes of the frame as it is serialised on the wire (the outermost protobuf
 // message, without gRPC's 5 bytes and HTTP/2 framing).

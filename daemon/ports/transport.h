@@ -25,6 +25,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
 
@@ -39,6 +40,24 @@ struct PeerIdentity {
   // Where the peer says it can be dialled, "host:port"; may be "".
   std::string advertised;
 };
+
+// What the text of a dial's FAILED_PRECONDITION has in it when this very node
+// answers at the address.
+inline constexpr char kThisNodeItself[] = "this node itself";
+
+inline bool IsThisNodeItself(const absl::Status& status) {
+  return absl::IsFailedPrecondition(status) &&
+         absl::StrContains(status.message(), kThisNodeItself);
+}
+
+// In the text of an UNAVAILABLE of Admit that is over within a second or so:
+// the dialler is to try again soon.
+inline constexpr char kIsBeingAsked[] = "is being asked whether it lives";
+
+inline bool IsToBeTriedSoon(const absl::Status& status) {
+  return absl::IsUnavailable(status) &&
+         absl::StrContains(status.message(), kIsBeingAsked);
+}
 
 class Transport {
  public:
@@ -59,7 +78,7 @@ class Transport {
 
     // Dial(address) came to nothing. UNAVAILABLE: nobody there; the text names
     // address and cause. FAILED_PRECONDITION: another protocol version, or
-    // ourselves.
+    // ourselves, see IsThisNodeItself.
     virtual void OnDialFailed(const std::string& address,
                               const absl::Status& status) = 0;
 

@@ -1,9 +1,10 @@
-// What signed records say, by their kind. Counterpart of the messages in
+// What records say, by their kind. Counterpart of the messages in
 // proto/dfl/record/v1/record.proto.
 #ifndef DFL_RECORDS_RECORD_CONTENT_H_
 #define DFL_RECORDS_RECORD_CONTENT_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ namespace dfl::records {
 
 // The numbers are those of dfl.record.v1.RecordKind.
 enum class RecordKind {
-  kPlan = 1,   // the content is the plan's YAML, complete
-  kPhase = 2,  // a PhaseOrder
-  kBan = 3,    // a BanOrder; the subject is the identity, as tls::ToUri
+  kPlan = 1,    // the content is the plan's YAML, complete
+  kPhase = 2,   // a PhaseOrder
+  kBan = 3,     // a BanOrder; the subject is the identity, as tls::ToUri
+  kDrain = 4,   // a DrainOrder; the subject is the node's name
+  kLabels = 5,  // a LabelsOrder; the subject is the node's name
 };
 
 // Of the content.
@@ -28,14 +31,17 @@ inline constexpr size_t kMaxOrderedNodes = 4096;
 inline constexpr size_t kMaxReasonBytes = 4 << 10;
 
 bool IsKnownKind(int32_t kind);
-// "plan", "phase", "ban"; "unknown" for another number.
+// "plan", "phase", "ban", "drain", "labels"; "unknown" for another number.
 absl::string_view KindName(int32_t kind);
 
 struct PhaseOrder {
   // kTraining, kPaused or kStopped.
   runtime::DesiredPhase phase = runtime::DesiredPhase::kTraining;
-  std::vector<std::string> nodes;  // empty: all
-  std::string run_id;              // the run that it is for
+  // It is for whoever is named or has one of the labels, "site=north"; both
+  // empty: for all.
+  std::vector<std::string> nodes;
+  std::string run_id;  // the run that it is for
+  std::vector<std::string> labels = {};
 };
 
 struct BanOrder {
@@ -43,9 +49,27 @@ struct BanOrder {
   std::string reason;   // for people; may be empty
 };
 
+struct DrainOrder {
+  bool draining = false;  // false: takes part again
+  std::string reason;     // for people; may be empty
+};
+
+struct LabelsOrder {
+  std::map<std::string, std::string> labels;  // all that the node has
+  bool from_settings = false;  // those of the settings count; `labels` is empty
+};
+
+// "site=north".
+std::string LabelText(absl::string_view key, absl::string_view value);
+// Whether `text` is a label in that form: both are names as those of nodes.
+// Errors: INVALID_ARGUMENT says which part is wrong.
+absl::Status ValidateLabel(absl::string_view text);
+
 // The order must be valid.
 std::string ToContent(const PhaseOrder& order);
 std::string ToContent(const BanOrder& order);
+std::string ToContent(const DrainOrder& order);
+std::string ToContent(const LabelsOrder& order);
 
 // The inverse of ToContent.
 // Errors: INVALID_ARGUMENT for bytes that are no such order, an unknown field,
@@ -53,6 +77,12 @@ std::string ToContent(const BanOrder& order);
 // too much of anything.
 absl::StatusOr<PhaseOrder> ParsePhaseOrder(absl::string_view content);
 absl::StatusOr<BanOrder> ParseBanOrder(absl::string_view content);
+absl::StatusOr<DrainOrder> ParseDrainOrder(absl::string_view content);
+absl::StatusOr<LabelsOrder> ParseLabelsOrder(absl::string_view content);
+
+// What a member says of the plan that it has: the first 8 bytes of the SHA-256
+// of its document, as a record holds it. Never 0.
+uint64_t PlanMark(absl::string_view yaml);
 
 // What a record says in a few words, on one line: "paused: box-1, box-2",
 // "banned: stolen". The content must be valid.

@@ -3,6 +3,7 @@
 #define DFL_RECORDS_RECORDS_IN_FORCE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,9 +27,20 @@ struct WantedPhase {
   std::string hash;      // of its body
 };
 
-// What the node `node` shall do; none: no record says.
+using Labels = std::map<std::string, std::string>;
+
+// What the node `node` with `labels` shall do; none: no record says.
 std::optional<WantedPhase> PhaseWantedOf(const runtime::RecordBook& book,
+                                         absl::string_view node,
+                                         const Labels& labels);
+
+// Why the node `node` shall drain, "" where nobody says; none: it shall not.
+std::optional<std::string> DrainWantedOf(const runtime::RecordBook& book,
                                          absl::string_view node);
+
+// The labels that a record gives the node `node`; none: those of its settings.
+std::optional<Labels> LabelsOf(const runtime::RecordBook& book,
+                               absl::string_view node);
 
 // The plan that counts; its content is the YAML. Null: none.
 std::shared_ptr<const runtime::Record> NewestPlan(

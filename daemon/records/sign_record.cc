@@ -1,9 +1,8 @@
 #include "daemon/records/sign_record.h"
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/records/record_form.h"
 #include "daemon/records/signed_record_codec.h"
 #include "daemon/tls/identity.h"
 #include "daemon/tls/signature.h"
@@ -19,16 +18,10 @@ absl::StatusOr<std::string> SignRecord(RecordKind kind,
                                        const std::string& content,
                                        const tls::Credentials& author,
                                        absl::Time now) {
-  pb::RecordBody body;
-  body.set_cluster(author.identity.cluster);
-  body.set_kind(static_cast<pb::RecordKind>(kind));
-  body.set_subject(subject);
-  body.set_counter(counter);
-  body.set_author(tls::ToUri(author.identity));
-  body.set_unix_nanos(absl::ToUnixNanos(now));
-  body.set_content_sha256(absl::HexStringToBytes(Sha256Hex(content)));
   pb::SignedRecord record;
-  record.set_body(body.SerializeAsString());
+  record.set_body(BodyOf(author.identity.cluster, kind, subject, counter,
+                         tls::ToUri(author.identity), content, now)
+                      .SerializeAsString());
   DFL_ASSIGN_OR_RETURN(
       *record.mutable_signature(),
       tls::Sign(author.key, absl::StrCat(kSignedPrefix, record.body())));

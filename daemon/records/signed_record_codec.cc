@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/base/sha256.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/ports/frames.h"
 #include "daemon/records/record_content.h"
+#include "daemon/records/record_form.h"
 #include "daemon/tls/signature.h"
 #include "dfl/record/v1/record.pb.h"
 
@@ -17,40 +15,14 @@ namespace {
 
 namespace pb = ::dfl::record::v1;
 
-constexpr size_t kMaxQuoted = 300;
-
-absl::Status Malformed(absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("the record ", why));
-}
-
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxQuoted)), "\"");
-}
-
-std::string Sha256(absl::string_view bytes) {
-  return absl::HexStringToBytes(Sha256Hex(bytes));
-}
-
-template <typename Message>
-bool HasUnknownFields(const Message& message) {
-  return !message.GetReflection()->GetUnknownFields(message).empty();
-}
-
-absl::StatusOr<pb::SignedRecord> ParseEnvelope(absl::string_view bytes) {
-  if (static_cast<int64_t>(bytes.size()) > ports::kMaxRecordBytes) {
-    return Malformed(absl::StrCat("has ", bytes.size(), " bytes; at most ",
-                                  ports::kMaxRecordBytes, " are allowed"));
-  }
-  pb::SignedRecord record;
-  if (!record.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Malformed("cannot be read: its bytes are damaged");
-  }
-  if (HasUnknownFields(record)) {
-    return Malformed(
-        "has fields that this node does not know; upgrade this node");
-  }
-  if (record.SerializeAsString() != bytes) {
-    return Malformed("is not written as records are");
+// The envelope of a record that somebody signed.
+absl::Status CheckSigned(const pb::SignedRecord& record) {
+  if (!record.body().empty() && record.signature().empty() &&
+      record.certificates().empty()) {
+    return absl::PermissionDeniedError(
+        "the record is not signed, and this network is secured: it takes "
+        "orders from its operators and admins alone; give it with dflctl and a "
+        "certificate of theirs");
   }
   if (record.certificates_size() < 1 ||
       record.certificates_size() > kMaxCertificates) {
@@ -64,51 +36,7 @@ absl::StatusOr<pb::SignedRecord> ParseEnvelope(absl::string_view bytes) {
                                   " bytes; at most ", kMaxCertificateBytes,
                                   " are allowed"));
   }
-  return record;
-}
-
-absl::Status CheckSubject(const pb::RecordBody& body,
-                          const std::string& cluster) {
-  if (body.kind() != pb::RECORD_KIND_BAN) {
-    if (body.subject().empty()) return absl::OkStatus();
-    return Malformed(absl::StrCat("is a ", KindName(body.kind()),
-                                  " with subject ", Quoted(body.subject()),
-                                  "; it must have none"));
-  }
-  const absl::StatusOr<tls::Identity> subject =
-      tls::ParseIdentity(body.subject());
-  if (!subject.ok()) {
-    return Malformed(absl::StrCat("bans nobody: ", subject.status().message()));
-  }
-  if (subject->cluster == cluster) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the record bans ", body.subject(),
-                   ", and this is network \"", cluster, "\""));
-}
-
-absl::StatusOr<pb::RecordBody> ParseBody(const std::string& bytes,
-                                         const std::string& cluster) {
-  pb::RecordBody body;
-  if (!body.ParseFromString(bytes)) {
-    return Malformed("has a body that cannot be read");
-  }
-  if (HasUnknownFields(body)) {
-    return Malformed(
-        "has a body with fields that this node does not know; upgrade this "
-        "node");
-  }
-  if (!IsKnownKind(body.kind())) {
-    return Malformed(absl::StrCat("is of kind ", static_cast<int>(body.kind()),
-                                  ", which this node does not know"));
-  }
-  if (body.cluster() != cluster) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the record is for network ", Quoted(body.cluster()),
-                     ", and this is \"", cluster, "\""));
-  }
-  if (body.counter() < 1) return Malformed("has no counter");
-  DFL_RETURN_IF_ERROR(CheckSubject(body, cluster));
-  return body;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<tls::Certificate>> ParseChain(
@@ -140,51 +68,6 @@ absl::Status CheckAuthorIs(const std::string& author,
   return Malformed(absl::StrCat("names ", Quoted(author),
                                 " as its author, and its certificate is for ",
                                 shown));
-}
-
-// The content, and the names that it is about.
-absl::StatusOr<std::vector<std::string>> ParseContent(
-    int32_t kind, const std::string& content) {
-  switch (static_cast<RecordKind>(kind)) {
-    case RecordKind::kPlan:
-      if (content.empty() ||
-          static_cast<int64_t>(content.size()) > kMaxPlanBytes) {
-        return Malformed(absl::StrCat("has a plan of ", content.size(),
-                                      " bytes; allowed: 1 to ", kMaxPlanBytes));
-      }
-      return std::vector<std::string>();
-    case RecordKind::kPhase: {
-      DFL_ASSIGN_OR_RETURN(PhaseOrder order, ParsePhaseOrder(content));
-      std::vector<std::string> nodes = std::move(order.nodes);
-      std::sort(nodes.begin(), nodes.end());
-      nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-      return nodes;
-    }
-    case RecordKind::kBan: {
-      const absl::StatusOr<BanOrder> order = ParseBanOrder(content);
-      if (!order.ok()) return order.status();
-      return std::vector<std::string>();
-    }
-  }
-  return Malformed("is of an unknown kind");
-}
-
-runtime::Record RecordOf(const pb::SignedRecord& envelope,
-                         const pb::RecordBody& body, absl::string_view bytes) {
-  runtime::Record record;
-  record.id.kind = static_cast<int32_t>(body.kind());
-  record.id.subject = body.subject();
-  record.id.counter = body.counter();
-  record.id.hash = Sha256(envelope.body());
-  record.kind_name = std::string(KindName(record.id.kind));
-  record.author = body.author();
-  record.unix_nanos = body.unix_nanos();
-  record.certificates.assign(envelope.certificates().begin(),
-                             envelope.certificates().end());
-  record.bytes = std::string(bytes);
-  // The last field, as records are written.
-  record.content_begin = bytes.size() - envelope.content().size();
-  return record;
 }
 
 // `role` may sign a record of this kind and subject.
@@ -240,6 +123,7 @@ absl::StatusOr<runtime::Record> SignedRecordCodec::Reopen(
 absl::StatusOr<runtime::Record> SignedRecordCodec::Parse(
     absl::string_view bytes, bool judge) const {
   DFL_ASSIGN_OR_RETURN(const pb::SignedRecord envelope, ParseEnvelope(bytes));
+  DFL_RETURN_IF_ERROR(CheckSigned(envelope));
   DFL_ASSIGN_OR_RETURN(const pb::RecordBody body,
                        ParseBody(envelope.body(), cluster_));
   runtime::Record record = RecordOf(envelope, body, bytes);
@@ -262,12 +146,7 @@ absl::StatusOr<runtime::Record> SignedRecordCodec::Parse(
     return Malformed(
         absl::StrCat("does not have the signature of ", record.author));
   }
-  if (body.content_sha256() != Sha256(envelope.content())) {
-    return Malformed("has another content than the one that was signed");
-  }
-  DFL_ASSIGN_OR_RETURN(record.scope,
-                       ParseContent(record.id.kind, envelope.content()));
-  record.text = Summary(record.id.kind, record.content());
+  DFL_RETURN_IF_ERROR(TakeContent(body, record));
   return record;
 }
 

@@ -4,7 +4,7 @@
 // What is checked, in this order; the first that fails is the answer
 //   1. The bytes are a SignedRecord of at most 8 MiB + 64 KiB in its one
 //      serialised form, without a field that is unknown here, and so is its
-//      body.
+//      body; somebody signed it.
 //   2. Kind, cluster, subject and counter are those of a record of this
 //      network.
 //   3. The author is who the leaf certificate speaks for; each further
@@ -64,7 +64,7 @@ class SignedRecordCodec final : public runtime::RecordJudge {
   // runtime::RecordJudge
   // Errors of Open, by the first check that fails:
   //   INVALID_ARGUMENT     1 to 3, 7 and 8
-  //   PERMISSION_DENIED    4, or the author is banned
+  //   PERMISSION_DENIED    4, nobody signed it, or the author is banned
   //   FAILED_PRECONDITION  another cluster, 5 and 6
   bool Knows(int32_t kind) const override;
   absl::StatusOr<runtime::Record> Open(absl::string_view bytes) const override

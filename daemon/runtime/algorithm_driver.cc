@@ -59,7 +59,9 @@ void AlgorithmDriver::Do(core::Action action) {
 void AlgorithmDriver::SetTimer(const core::WakeAfter& action) {
   ports::TimerId& timer = timers_[action.timer];
   if (timer != 0) loop_.Cancel(timer);
-  timer = loop_.After(action.delay, [this, id = action.timer] {
+  const absl::Duration delay =
+      action.for_neighbours ? actor_.Patience(action.delay) : action.delay;
+  timer = loop_.After(delay, [this, id = action.timer] {
     timers_.erase(id);
     Handle(core::TimerFired{id});
   });

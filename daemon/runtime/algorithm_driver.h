@@ -36,6 +36,11 @@ class Actor {
   virtual void Do(const core::StepDone& action) = 0;
   // No event is being handled any more.
   virtual void OnHandled() = 0;
+  // How long a wait for neighbours lasts that the algorithm wants to last
+  // `deadline`.
+  virtual absl::Duration Patience(absl::Duration deadline) const {
+    return deadline;
+  }
 };
 
 class AlgorithmDriver : private core::Actions {

@@ -40,7 +40,7 @@ void AlgorithmLives::GoOn() {
 void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace,
                              int64_t idle) {
   End();
-  joining_.WaitForOthers(absl::InfinitePast());
+  joining_.WaitForNobody();
   own_.algorithm.BeginEpoch();
   training_.learner().BeginEpoch();
   const core::AlgorithmInfo* info = own_.run.algorithm();

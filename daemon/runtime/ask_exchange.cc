@@ -132,7 +132,7 @@ std::optional<Refusal> AskExchange::Objection(
           peers_.Mismatch(from, ask.purpose == AskPurpose::kMix)) {
     return mismatch;
   }
-  if (!own_.run.IsMember(from)) {
+  if (!own_.run.MayTakePart(from)) {
     return Refusal{RefuseReason::kNotANeighbour,
                    "no member of this node's plan"};
   }

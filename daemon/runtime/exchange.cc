@@ -107,6 +107,9 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     return *std::move(wrong);
   }
   if (answer) return Lengths(begin.kind);
+  if (!own_.run.IsMember(from) || (push && !own_.run.MayPush(from))) {
+    other_view_(from);
+  }
   peers_.HearStep(from, begin.step);
   if (begin.kind == TransferKind::kMass) {
     if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
@@ -152,7 +155,7 @@ std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
                       "this node's algorithm has changed since the message was "
                       "announced"};
   }
-  if (!refused && !own_.run.IsMember(from)) {
+  if (!refused && !own_.run.MayTakePart(from)) {
     refused = Refusal{RefuseReason::kNotANeighbour,
                       "no member of this node's plan any more"};
   }

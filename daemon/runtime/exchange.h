@@ -11,6 +11,7 @@
 #define DFL_RUNTIME_EXCHANGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,12 @@ class Exchange : private Transfers::Listener {
            Presence& presence, Links& links, ports::Loop& loop,
            ports::Worker& worker, ports::EventSink& events,
            AskExchange::Listener& listener);
+
+  // Is told of a peer of our run that sends as a neighbour and is none here: it
+  // may know other members than we do.
+  void SetOtherView(std::function<void(const NodeId&)> other_view) {
+    other_view_ = std::move(other_view);
+  }
 
   Transfers& transfers() { return transfers_; }
   const Transfers& transfers() const { return transfers_; }
@@ -97,6 +104,7 @@ class Exchange : private Transfers::Listener {
   PushExchange pushes_;
   MassExchange mass_;
   FarModels far_models_;
+  std::function<void(const NodeId&)> other_view_ = [](const NodeId&) {};
 };
 
 }  // namespace dfl::runtime

@@ -64,7 +64,12 @@ inline bool FarModels::Refuses(const NodeId& from, core::RemoteVector& model) {
   judged.round = own_.algorithm.step();
   judged.now = loop_.Now();
   const std::optional<double> bound = distances_.Judge(from, judged);
-  if (!bound) return false;
+  if (!bound) {
+    if (judged.own > 0) {
+      peers_.HearDistance(from, judged.distance / judged.own);
+    }
+    return false;
+  }
   peers_.CountFar(from);
   events_.Report(ports::MessageRejected{
       from, ports::RefuseReason::kBadMessage,

@@ -12,15 +12,13 @@ using ports::Phase;
 
 FirstModel::FirstModel(OwnState& own, Presence& presence, Training& training,
                        Joining& joining, AlgorithmLives& lives,
-                       Rejections& rejections, ports::Loop& loop,
-                       ports::EventSink& events)
+                       Rejections& rejections, ports::EventSink& events)
     : own_(own),
       presence_(presence),
       training_(training),
       joining_(joining),
       lives_(lives),
       rejections_(rejections),
-      loop_(loop),
       events_(events) {}
 
 bool FirstModel::Unbound() {
@@ -59,7 +57,7 @@ void FirstModel::OnNobodyToJoin() {
   own_.model.Changed();
   lives_.Restart(0);
   joining_.NoteStart(false);
-  joining_.WaitForOthers(loop_.Now() + own_.run.plan().deadline.exchange);
+  joining_.WaitForOthers(own_.run.plan().deadline.exchange);
   Train("started fresh");
 }
 

@@ -17,7 +17,6 @@
 #include "daemon/codec/decoder.h"
 #include "daemon/core/algorithm/pace.h"
 #include "daemon/ports/events.h"
-#include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_lives.h"
 #include "daemon/runtime/ask_exchange.h"
 #include "daemon/runtime/flat_model.h"
@@ -35,7 +34,7 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
   // All must outlive it.
   FirstModel(OwnState& own, Presence& presence, Training& training,
              Joining& joining, AlgorithmLives& lives, Rejections& rejections,
-             ports::Loop& loop, ports::EventSink& events);
+             ports::EventSink& events);
 
   // Whether the model could not be bound to the learner: then the node becomes
   // failed. Nothing else can be done with it.
@@ -78,7 +77,6 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
   Joining& joining_;
   AlgorithmLives& lives_;
   Rejections& rejections_;
-  ports::Loop& loop_;
   ports::EventSink& events_;
 };
 

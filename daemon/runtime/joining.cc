@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/runtime/patience.h"
+
 namespace dfl::runtime {
 
 using ports::Phase;
@@ -58,7 +60,7 @@ Joining::Candidates Joining::Look() const {
   int64_t best_step = 0;
   int64_t best_failures = 0;
   for (const auto& [id, peer] : peers_.all()) {
-    if (!run_.IsMember(id) || !links_.IsUp(id) || !peer.known) continue;
+    if (!run_.MayTakePart(id) || !links_.IsUp(id) || !peer.known) continue;
     ++found.heard;
     const int64_t step = peer.state.step;
     if (step <= own || peers_.Mismatch(peer, false)) continue;
@@ -98,7 +100,10 @@ void Joining::Continue() {
     listener_.OnWaitEnds();
     return;
   }
-  const bool all_heard = found.heard >= run_.node().member_count - 1;
+  // One that knows nobody yet may not have found the others.
+  const int64_t others = run_.node().member_count - 1;
+  const bool all_heard =
+      found.heard >= others && !(run_.follows_view() && others < 1);
   const absl::Time until = search_->since + options_.within;
   if (all_heard || loop_.Now() >= until) {
     listener_.OnNobodyToJoin();
@@ -164,7 +169,7 @@ void Joining::NoteStart(bool joined) {
   joined_ = joined;
   if (!joined) heard_since_start_.clear();
   for (const auto& [id, peer] : peers_.all()) {
-    if (run_.IsMember(id) && !peers_.Mismatch(peer, false)) {
+    if (run_.MayTakePart(id) && !peers_.Mismatch(peer, false)) {
       heard_since_start_.insert(id);
     }
   }
@@ -172,13 +177,15 @@ void Joining::NoteStart(bool joined) {
 }
 
 void Joining::UpdateUnconfirmed() {
-  unconfirmed_ = static_cast<int64_t>(heard_since_start_.size()) <
-                 run_.node().member_count - 1;
+  // Where members follow who is there, there may always be another.
+  unconfirmed_ =
+      run_.follows_view() || static_cast<int64_t>(heard_since_start_.size()) <
+                                 run_.node().member_count - 1;
 }
 
 void Joining::Confirm(const NodeId& peer, int64_t step) {
-  if (!unconfirmed_ || !run_.IsMember(peer) || peers_.Mismatch(peer, false) ||
-      !heard_since_start_.insert(peer).second) {
+  if (!unconfirmed_ || !run_.MayTakePart(peer) ||
+      peers_.Mismatch(peer, false) || !heard_since_start_.insert(peer).second) {
     return;
   }
   UpdateUnconfirmed();
@@ -187,9 +194,14 @@ void Joining::Confirm(const NodeId& peer, int64_t step) {
   if (!search_ && step > (joined_ ? 2 * own : own)) search_ = Search();
 }
 
-void Joining::WaitForOthers(absl::Time until) {
+void Joining::WaitForOthers(absl::Duration deadline) {
   loop_.Cancel(std::exchange(wait_timer_, 0));
-  wait_until_ = until;
+  wait_until_ = loop_.Now() + PatienceWith(run_, links_, deadline);
+}
+
+void Joining::WaitForNobody() {
+  loop_.Cancel(std::exchange(wait_timer_, 0));
+  wait_until_ = absl::InfinitePast();
 }
 
 bool Joining::OthersAreAboutToTrain() const {

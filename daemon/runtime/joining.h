@@ -88,8 +88,9 @@ class Joining {
   // carried out at the next boundary.
   void Confirm(const NodeId& peer, int64_t step);
 
-  // The first round waits until then at most. InfinitePast: it does not.
-  void WaitForOthers(absl::Time until);
+  // The first round waits for so long at most, and longer over slow links.
+  void WaitForOthers(absl::Duration deadline);
+  void WaitForNobody();
   bool waits_for_others() const { return wait_until_ != absl::InfinitePast(); }
   // Whether round 0 is still to wait. OnWaitEnds tells when to ask again.
   bool AwaitsOthers();

@@ -155,10 +155,16 @@ void LearnerDriver::PassOver() {
   ComputeGradient(next);
 }
 
-void LearnerDriver::Decline() {
-  Later([this, epoch = epoch_] {
-    if (epoch == epoch_) listener_.OnStoodStill();
-  });
+void LearnerDriver::Decline(absl::Duration pause) {
+  auto stand_still = [this, epoch = epoch_,
+                      alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired() && epoch == epoch_) listener_.OnStoodStill();
+  };
+  if (pause > absl::ZeroDuration()) {
+    loop_.After(pause, std::move(stand_still));
+  } else {
+    loop_.Post(std::move(stand_still));
+  }
 }
 
 void LearnerDriver::StandStill() {

@@ -95,8 +95,8 @@ class LearnerDriver {
   // The same, but the gradient of the next mini-batch is tried at once.
   void PassOver();
   // No gradient is tried for the one that is asked for next; a zero gradient
-  // comes at once.
-  void Decline();
+  // comes at once, or after `pause`.
+  void Decline(absl::Duration pause = absl::ZeroDuration());
 
   // A gradient or prediction is under way.
   bool busy() const { return running_ != 0; }

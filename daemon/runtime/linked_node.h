@@ -6,6 +6,7 @@
 #define DFL_RUNTIME_LINKED_NODE_H_
 
 #include <string>
+#include <utility>
 
 #include "daemon/base/ids.h"
 #include "daemon/ports/events.h"
@@ -14,6 +15,7 @@
 #include "daemon/runtime/gossip/record_gossip.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
+#include "daemon/runtime/membership/membership.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
@@ -23,7 +25,8 @@ class LinkedNode {
   // All ports must outlive it.
   LinkedNode(const NodeOptions& options, ports::Loop& loop,
              ports::Transport& transport, ports::Worker& worker,
-             ports::EventSink& events, const RecordOptions& records = {})
+             ports::EventSink& events, const RecordOptions& records = {},
+             MembershipOptions membership = {})
       : links_(LinksOptions{.self = options.self,
                             .seed = options.incarnation,
                             .offences = options.offences},
@@ -32,10 +35,13 @@ class LinkedNode {
         records_(records, loop, links_, events,
                  [this](const NodeId& from, const std::string& text) {
                    node_.NoteBadMessage(from, text);
-                 }) {
+                 }),
+        membership_(std::move(membership), loop, links_, events) {
     // The contracts come first: the node looks at a peer's state with them.
     router_.Connect(node_.contracts(), node_, node_.asks(), node_.pushes(),
-                    node_.models(), records_);
+                    node_.models(), records_, membership_);
+    node_.SetOtherView(
+        [this](const NodeId& peer) { membership_.Reconcile(peer); });
     router_.NoteFrames([this](const NodeId& from) { node_.OnSpeech(from); });
   }
 
@@ -43,12 +49,14 @@ class LinkedNode {
   const Node& node() const { return node_; }
   Links& links() { return links_; }
   RecordGossip& records() { return records_; }
+  Membership& membership() { return membership_; }
 
  private:
   FrameRouter router_;
   Links links_;
   Node node_;
   RecordGossip records_;
+  Membership membership_;
 };
 
 }  // namespace dfl::runtime

@@ -61,7 +61,7 @@ std::optional<Refusal> MassExchange::Objection(
     return Refusal{RefuseReason::kNotReady,
                    "no algorithm that takes mass runs"};
   }
-  if (!own_.run.IsMember(from)) {
+  if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
   }

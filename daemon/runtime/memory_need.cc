@@ -135,10 +135,12 @@ absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& derived,
   const core::RunPlan& plan = derived.plan();
   const core::NodePlan& node = derived.node;
   const core::AlgorithmInfo* algorithm = derived.checked.algorithm;
-  DFL_ASSIGN_OR_RETURN(
-      core::NeighbourCount count,
-      core::CountNeighbours(plan, *derived.checked.algorithm,
-                            *derived.checked.graph, node.place));
+  core::NeighbourCount count;
+  if (node.takes_part) {
+    DFL_ASSIGN_OR_RETURN(
+        count, core::CountNeighbours(plan, *derived.checked.algorithm,
+                                     *derived.checked.graph, node.place));
+  }
   if (algorithm->graphs == core::GraphKind::kUndirected) {
     count.heard = count.sent_to = std::max(count.heard, count.sent_to);
   }

@@ -38,7 +38,8 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
                exchange_.asks().book(), peers_, own_.run, first_model_),
       lives_(own_, exchange_, presence_, training_, joining_),
       first_model_(own_, presence_, training_, joining_, lives_,
-                   exchange_.rejections(), loop, events),
+                   exchange_.rejections(), events),
+      orders_(own_, evaluations_, joining_, lives_, first_model_),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
       contracts_(
@@ -52,88 +53,6 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
           }),
       neighbourhood_(own_, peers_, links, contracts_, loop),
       together_(own_, peers_, neighbourhood_, loop, events) {}
-
-// ----------------------------------------------------------------- orders ----
-
-absl::Status Node::Start() {
-  if (!own_.phases.Is(Phase::kIdle)) return Resume();
-  if (!own_.run.has_plan()) {
-    return absl::FailedPreconditionError(
-        "there is no run plan yet; apply one first: dflctl plan apply FILE");
-  }
-  if (first_model_.Unbound()) return CannotTrain();
-  if (own_.model.initialised()) {  // an imported model
-    lives_.Restart(0);
-    first_model_.Train("started from the imported model");
-  } else {
-    first_model_.Look();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Node::CannotTrain() const {
-  return absl::FailedPreconditionError(
-      absl::StrCat("the model cannot be trained here: ", own_.phases.reason()));
-}
-
-absl::Status Node::Pause() {
-  if (!own_.phases.Running()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the node is ", ports::PhaseName(phase()),
-                     "; only a training node can be paused"));
-  }
-  own_.phases.Want(Phase::kPaused);
-  own_.boundary.Schedule();  // it may wait at one for a neighbour's model
-  return absl::OkStatus();
-}
-
-absl::Status Node::Resume() {
-  if (own_.phases.Running() || own_.phases.Is(Phase::kJoining)) {
-    if (!own_.phases.failing()) own_.phases.Want(Phase::kIdle);
-    return absl::OkStatus();
-  }
-  if (own_.phases.Is(Phase::kIdle)) {
-    return absl::FailedPreconditionError(
-        "nothing to resume; start the run first: dflctl train start");
-  }
-  if (first_model_.Unbound()) return CannotTrain();
-  if (own_.diverged) {
-    return absl::FailedPreconditionError(
-        "the model has diverged; import another one (dflctl model import) or "
-        "begin a new run (dflctl plan apply --new-run)");
-  }
-  if (!own_.model.initialised()) {
-    first_model_.Look();
-    return absl::OkStatus();
-  }
-  if (const std::optional<std::string> why = evaluations_.StopRule()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the stop rule is met (", *why,
-                     "); raise that limit in the plan first, e.g. dflctl set "
-                     "stop.steps=N"));
-  }
-  if (!own_.algorithm.get()) lives_.Restart(0);  // an imported model
-  first_model_.Train("resumed");
-  return absl::OkStatus();
-}
-
-absl::Status Node::Stop() {
-  switch (phase()) {
-    case Phase::kIdle:
-      return absl::FailedPreconditionError("nothing is running");
-    case Phase::kStopped:
-      return absl::OkStatus();
-    case Phase::kTraining:
-    case Phase::kDegraded:
-      own_.phases.Want(Phase::kStopped);
-      own_.boundary.Schedule();
-      return absl::OkStatus();
-    default:
-      joining_.End();
-      own_.phases.Set(Phase::kStopped, "stopped by hand");
-      return absl::OkStatus();
-  }
-}
 
 void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
   if (!own_.model.initialised()) {
@@ -198,6 +117,7 @@ void Node::VisitBoundary() {
   presence_.RefreshLeaving();
   own_.boundary.DoWork();
   plans_.Adopt();
+  orders_.Look();
   together_.Look();
   exchange_.asks().Serve();
   if (!own_.phases.Running()) return;

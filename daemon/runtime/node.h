@@ -46,7 +46,9 @@
 #include "daemon/runtime/links/offences.h"
 #include "daemon/runtime/neighbourhood.h"
 #include "daemon/runtime/own_state.h"
+#include "daemon/runtime/patience.h"
 #include "daemon/runtime/peer_table.h"
+#include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
 #include "daemon/runtime/status.h"
@@ -80,19 +82,35 @@ class Node : public LinkObserver,
   // Takes the plan, derived for this node, over at the next boundary (at once
   // when not training). `trainer` is given when the model or its data are new
   // to this node, which starts a new run; null keeps the present one.
-  // Errors: FAILED_PRECONDITION without a trainer for the first plan.
+  // Errors: FAILED_PRECONDITION without any trainer, unless the node takes no
+  // part in the plan.
   absl::Status SetPlan(core::DerivedPlan plan,
                        std::unique_ptr<ports::Trainer> trainer) {
     absl::Status status = plans_.Set(std::move(plan), std::move(trainer));
+    orders_.Look();
     together_.Look();
     return status;
   }
 
-  // Orders. Errors: FAILED_PRECONDITION names the phase and what is possible.
-  absl::Status Start();  // from idle; goes on from paused, stopped, finished
-  absl::Status Pause();
-  absl::Status Resume();
-  absl::Status Stop();
+  // The plan that was given last, derived for other members: theirs have
+  // changed, and nothing that its document says. Taken over like SetPlan's, but
+  // nobody is told of another plan.
+  // Errors: as SetPlan.
+  absl::Status FollowView(core::DerivedPlan plan) {
+    absl::Status status = plans_.FollowView(std::move(plan));
+    orders_.Look();
+    together_.Look();
+    return status;
+  }
+
+  // Orders. One to start or resume that comes while this node takes no part in
+  // its plan is carried out once it does.
+  // Errors: FAILED_PRECONDITION names the phase and what is possible.
+  // Start: from idle; goes on from paused, stopped, finished.
+  absl::Status Start() { return orders_.Start(); }
+  absl::Status Pause() { return orders_.Pause(); }
+  absl::Status Resume() { return orders_.Resume(); }
+  absl::Status Stop() { return orders_.Stop(); }
 
   // Calls `done` once with a copy of the model, at a boundary.
   // Errors: FAILED_PRECONDITION when there is no model yet.
@@ -117,6 +135,11 @@ class Node : public LinkObserver,
   AskExchange& asks() { return exchange_.asks(); }
   PushExchange& pushes() { return exchange_.pushes(); }
   ContractPulls& contracts() { return contracts_; }
+
+  // Who is told of a peer that may know other members.
+  void SetOtherView(std::function<void(const NodeId&)> other_view) {
+    exchange_.SetOtherView(std::move(other_view));
+  }
 
   // Counts and reports a frame that another receiver refused.
   void NoteBadMessage(const NodeId& from, const std::string& text) {
@@ -179,6 +202,9 @@ class Node : public LinkObserver,
   void Do(const core::Skip& a) override { exchange_.pushes().Do(a); }
   void Do(const core::Give& a) override;
   void OnHandled() override { exchange_.asks().Serve(); }
+  absl::Duration Patience(absl::Duration deadline) const override {
+    return PatienceWith(own_.run, links_, deadline);
+  }
 
   // Silence::Listener
   void OnSilent(const NodeId& peer, bool unanswered) override;
@@ -188,7 +214,6 @@ class Node : public LinkObserver,
   // Has to acknowledge what it is sent, or no round waits for it.
   void Expect(const NodeId& peer);
   void VisitBoundary();
-  absl::Status CannotTrain() const;
 
   const NodeOptions options_;
   ports::Loop& loop_;
@@ -204,6 +229,7 @@ class Node : public LinkObserver,
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;
+  PhaseOrders orders_;
   PlanAdoption plans_;
   ContractPulls contracts_;
   Neighbourhood neighbourhood_;

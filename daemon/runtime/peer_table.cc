@@ -1,6 +1,8 @@
 #include "daemon/runtime/peer_table.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,15 @@ const PeerTable::Peer& PeerTable::OnState(const NodeId& peer,
   p.known = true;
   Compare(p);
   return p;
+}
+
+void PeerTable::ForgetStrangers() {
+  for (auto it = peers_.begin(); it != peers_.end();) {
+    const auto& [id, peer] = *it;
+    const bool stays = peer.active || linked_(id) || run_.IsMember(id) ||
+                       leaving_.count(id) > 0;
+    it = stays ? std::next(it) : peers_.erase(it);
+  }
 }
 
 bool PeerTable::IsNews(const NodeId& peer,
@@ -194,6 +205,18 @@ void PeerTable::CountRejected(const NodeId& from, const Refusal& refusal) {
       refusal.reason == RefuseReason::kNotANeighbour) {
     peer.refusal = refusal.text;
   }
+}
+
+std::optional<double> PeerTable::ConsensusDistance() const {
+  double squares = 0;
+  int64_t count = 0;
+  for (const auto& [id, peer] : peers_) {
+    if (!peer.distance.has_value()) continue;
+    squares += *peer.distance * *peer.distance;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::sqrt(squares / static_cast<double>(count));
 }
 
 void PeerTable::CountFar(const NodeId& from) {

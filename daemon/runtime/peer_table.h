@@ -45,6 +45,9 @@ class PeerTable {
     // Why its last message of a model was refused; "": one was taken since.
     std::string refusal;
     int64_t far = 0;  // models that lay too far away
+    // Of the model that was taken last from the node's own: root mean square
+    // of the difference to that of the own. nullopt: none was looked at.
+    std::optional<double> distance;
   };
   enum class Change { kNone, kJoined, kLeft };
 
@@ -64,6 +67,8 @@ class PeerTable {
     peers_.erase(peer);
     leaving_.erase(peer);
   }
+  // The same for all that are no members any more, and whose links are down.
+  void ForgetStrangers();
   // `peer` says its state. Steps beyond kLargestStep are cut.
   const Peer& OnState(const NodeId& peer, ports::StateFrame state);
   // Whether `state` says more than that `peer` goes on as before.
@@ -120,6 +125,12 @@ class PeerTable {
   void CountMissed(const NodeId& peer);
   void CountFar(const NodeId& from);
   void CountRejected(const NodeId& from, const Refusal& refusal);
+  // A model of `from` is taken: Peer::distance.
+  void HearDistance(const NodeId& from, double distance) {
+    peers_[from].distance = distance;
+  }
+  // Root mean square of the peers' distances; nullopt: there is none.
+  std::optional<double> ConsensusDistance() const;
 
   int64_t dense_bytes_sent() const { return dense_bytes_sent_; }
   int64_t models_sent() const { return models_sent_; }

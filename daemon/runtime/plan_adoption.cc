@@ -20,13 +20,26 @@ PlanAdoption::PlanAdoption(OwnState& own, PeerTable& peers, Exchange& exchange,
 
 absl::Status PlanAdoption::Set(core::DerivedPlan plan,
                                std::unique_ptr<ports::Trainer> trainer) {
+  return Keep(std::move(plan), std::move(trainer), /*only_view=*/false);
+}
+
+absl::Status PlanAdoption::FollowView(core::DerivedPlan plan) {
+  const bool only_view = !pending_ || pending_->only_view;
+  return Keep(std::move(plan), nullptr, only_view);
+}
+
+absl::Status PlanAdoption::Keep(core::DerivedPlan plan,
+                                std::unique_ptr<ports::Trainer> trainer,
+                                bool only_view) {
   const bool has_trainer = training_.learner().trainer() != nullptr;
-  if (!trainer && !has_trainer && !(pending_ && pending_->trainer)) {
-    return absl::FailedPreconditionError("the first plan needs a learner");
+  if (!trainer && !has_trainer && !(pending_ && pending_->trainer) &&
+      plan.node.takes_part) {
+    return absl::FailedPreconditionError(
+        "to take part in a plan the node needs a learner, and it has none");
   }
   if (!trainer && pending_) trainer = std::move(pending_->trainer);
   pending_ = Pending{std::move(plan.checked.plan), std::move(plan.node),
-                     std::move(trainer)};
+                     std::move(trainer), only_view};
   if (own_.phases.Running()) {
     own_.boundary.Schedule();
   } else if (own_.boundary.here()) {
@@ -64,10 +77,14 @@ void PlanAdoption::Adopt() {
   if (new_run || new_format) exchange_.pushes().ChangeFormat();
   if (new_rate) exchange_.pushes().ChangeRate();
   exchange_.mass().DropFormerMembers();
-  events_.Report(
-      ports::PlanAdopted{run.plan().version, own_.algorithm.pace().steps});
+  if (!next.only_view) {
+    events_.Report(
+        ports::PlanAdopted{run.plan().version, own_.algorithm.pace().steps});
+  }
   presence_.Tell();
   presence_.RefreshAll();
+  // Members come and go without an end.
+  if (run.follows_view()) peers_.ForgetStrangers();
 }
 
 bool PlanAdoption::BeginsRun(const Pending& next) const {

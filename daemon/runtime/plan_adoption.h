@@ -37,6 +37,9 @@ class PlanAdoption {
   // is at one, at once. See Node::SetPlan.
   absl::Status Set(core::DerivedPlan plan,
                    std::unique_ptr<ports::Trainer> trainer);
+  // As Set, for the plan that waits or is in force with other members: a new
+  // version, a new learner and all that is said of a plan stay as they are.
+  absl::Status FollowView(core::DerivedPlan plan);
   // At a boundary: brings what waits into force, unless AwaitsLearner().
   void Adopt();
   // Whether a new run waits for a gradient that outlives its round, since that
@@ -55,8 +58,11 @@ class PlanAdoption {
     std::shared_ptr<const core::RunPlan> plan;
     core::NodePlan node;
     std::unique_ptr<ports::Trainer> trainer;  // null: the present one stays
+    bool only_view = false;  // the plan in force, with other members
   };
 
+  absl::Status Keep(core::DerivedPlan plan,
+                    std::unique_ptr<ports::Trainer> trainer, bool only_view);
   bool BeginsRun(const Pending& next) const;
   void BeginRun(std::unique_ptr<ports::Trainer> trainer);
 

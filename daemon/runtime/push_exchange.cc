@@ -60,7 +60,7 @@ void PushExchange::OnFrame(const NodeId& from, ports::SkipFrame skip) {
 }
 
 std::optional<Refusal> PushExchange::Objection(const NodeId& from) const {
-  if (!own_.run.MayPush(from)) {
+  if (!own_.run.Takes(from)) {
     return Refusal{ports::RefuseReason::kNotANeighbour,
                    "no edge in this node's plan"};
   }

@@ -7,6 +7,7 @@
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/derived_plan.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::runtime {
@@ -35,6 +36,14 @@ bool RunInForce::IsMember(const NodeId& peer) const {
   return plan_ != nullptr && core::PlaceOf(*plan_, peer).has_value();
 }
 
+bool RunInForce::MayTakePart(const NodeId& peer) const {
+  return IsMember(peer) || follows_view();
+}
+
+bool RunInForce::follows_view() const {
+  return plan_ != nullptr && core::FollowsView(*plan_);
+}
+
 bool RunInForce::MayPush(const NodeId& peer) const {
   if (plan_ == nullptr) return false;
   if (core::TopologyVaries(plan_->topology)) return IsMember(peer);
@@ -43,6 +52,10 @@ bool RunInForce::MayPush(const NodeId& peer) const {
     return IsNeighbour(peer);
   }
   return Holds(node_.in_neighbours, peer);
+}
+
+bool RunInForce::Takes(const NodeId& peer) const {
+  return MayPush(peer) || follows_view();
 }
 
 bool RunInForce::IsOfLaterGraph(int64_t round, int64_t present) const {
@@ -74,7 +87,8 @@ uint64_t RunInForce::EdgeSeed(const NodeId& peer, int64_t round) const {
 double RunInForce::SpectralGap() const {
   if (spectral_gap_.has_value()) return *spectral_gap_;
   spectral_gap_ = 0;
-  if (plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
+  if (!plan_->members.empty() &&
+      plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
     const auto topology = core::DeriveTopology(*plan_);
     if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
   }

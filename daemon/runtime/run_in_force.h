@@ -54,9 +54,20 @@ class RunInForce {
 
   bool IsNeighbour(const NodeId& peer) const;
   bool IsMember(const NodeId& peer) const;
+  // Whether `peer`, whose state says that it is in our run, takes part in it
+  // for all that this node knows: a member, or, where members follow who is
+  // there, anybody. It may know of other members than this node does.
+  bool MayTakePart(const NodeId& peer) const;
+  // Whether members come and go without a new plan.
+  bool follows_view() const;
   // Whether `peer` may push to this node: an in-neighbour. Where the topology
   // varies any member may, since its push may be of another round.
   bool MayPush(const NodeId& peer) const;
+
+  // Whether a push of `peer` is taken: of an in-neighbour, and of whoever may
+  // be one for all that the peer knows. An algorithm gives those who are no
+  // neighbours here no weight.
+  bool Takes(const NodeId& peer) const;
 
   // Whether `round` has a later graph than `present`.
   bool IsOfLaterGraph(int64_t round, int64_t present) const;

@@ -82,10 +82,12 @@ struct NodeStatus {
   bool evaluated = false;  // whether `evaluation` holds something
   int64_t evaluated_step = 0;
   ports::Evaluation evaluation;
-  double steps_per_second = 0;           // over about the last 10 s of training
-  absl::Duration training_time;          // in phase training, this process
-  absl::Duration longest_step_gap;       // between two steps while training
-  std::map<std::string, double> gauges;  // of the algorithm, e.g. sigma
+  double steps_per_second = 0;      // over about the last 10 s of training
+  absl::Duration training_time;     // in phase training, this process
+  absl::Duration longest_step_gap;  // between two steps while training
+  // Of the algorithm, e.g. sigma, and "consensus_distance": root mean square
+  // of PeerTable::Peer::distance over the peers.
+  std::map<std::string, double> gauges;
 
   // Traffic of models and their control frames, as serialised.
   int64_t bytes_sent = 0;

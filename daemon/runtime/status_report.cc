@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/core/contract/data_contract.h"
+#include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::runtime {
@@ -25,7 +27,7 @@ void ReportPlan(const RunInForce& run, NodeStatus& status) {
   status.plan_version = plan.version;
   status.algorithm = plan.algorithm.name;
   status.knobs = run.node().knobs.values();
-  status.topology = plan.topology.kind;
+  status.topology = core::KindInForce(plan);
   status.weights = plan.topology.weights;
   status.spectral_gap = run.SpectralGap();
   status.member_count = static_cast<int64_t>(plan.members.size());
@@ -79,6 +81,9 @@ void ReportTraffic(const PeerTable& peers, NodeStatus& status) {
   status.missed = peers.missed();
   status.rejected = peers.rejected();
   status.far_models = peers.far_models();
+  if (const std::optional<double> distance = peers.ConsensusDistance()) {
+    status.gauges["consensus_distance"] = *distance;
+  }
 }
 
 // What a peer's iteration comes to in steps, if it counts as this node does.

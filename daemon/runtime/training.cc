@@ -13,6 +13,14 @@ namespace dfl::runtime {
 
 using ports::Phase;
 
+namespace {
+
+// Between the rounds of a node that only mixes: where it has no neighbour
+// nothing else holds it up.
+constexpr absl::Duration kMixPace = absl::Milliseconds(10);
+
+}  // namespace
+
 Training::Training(OwnState& own, ports::Loop& loop, ports::EventSink& events,
                    absl::Duration degraded_retry)
     : own_(own),
@@ -81,6 +89,10 @@ void Training::OnLearnerFree() {
 void Training::Do(const core::ComputeGradient& action) {
   if (own_.phases.failing()) {  // the step only has to come to its end
     learner_.Decline();
+  } else if (!own_.run.node().trains) {
+    const absl::Span<float> gradient = own_.model.gradient();
+    std::fill(gradient.begin(), gradient.end(), 0.0F);
+    learner_.Decline(kMixPace);
   } else {
     learner_.ComputeGradient(action);
   }

@@ -223,7 +223,9 @@ int Dflsim(const std::vector<std::string>& arguments, Io& io,
     try {
       app.parse(reversed);
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) return app.exit(error, io.out, io.err);
+      if (error.get_exit_code() == 0 && !console::HasUnknown(app)) {
+        return app.exit(error, io.out, io.err);
+      }
       io.err << console::ParseErrorText(app, error);
       return kUsage;
     }

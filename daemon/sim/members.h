@@ -15,6 +15,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/sim/node_disk.h"
 #include "daemon/simports/sim_loop.h"
@@ -27,6 +28,7 @@ struct Member {
   // Whom it may have a link with in any version of the plan, by place, sorted.
   std::vector<int64_t> contacts;
   std::unique_ptr<ports::EventSink> ear;  // hears what its node reports
+  runtime::RecordOptions records;         // of its node
   Rng compute{0};
   double slowness = 1;  // by kSlow events
   bool left = false;    // for good, unless it joins again
@@ -43,7 +45,8 @@ struct Member {
   std::unique_ptr<simports::SimLoop> loop;
   std::unique_ptr<simports::SimTransport> transport;
   std::unique_ptr<runtime::LinkedNode> linked;
-  runtime::Node* node = nullptr;  // of `linked`
+  std::unique_ptr<runtime::PlanFollower> follower;  // null without membership
+  runtime::Node* node = nullptr;                    // of `linked`
 
   bool up() const { return node != nullptr; }
   bool in_run() const;  // has a model

@@ -38,6 +38,9 @@ class NodeDisk {
   }
   int64_t writes_failed() const { return writes_failed_; }
 
+  // For the book of records.
+  ports::Files& files() { return files_; }
+
   // One more or one fewer event with that fault is under way. Whether it has
   // room again.
   bool SetFault(DiskFault fault, int64_t change);

@@ -21,7 +21,7 @@ using config::YamlNode;
 // Whether a list of names, such as an edge, names one of them.
 bool NamesOneOf(const std::set<std::string>& names, const YamlNode& node) {
   if (node.kind == YamlNode::Kind::kScalar) return names.count(node.text) > 0;
-  if (node.kind == YamlNode::Kind::kMap) {  // of `members`
+  if (node.kind == YamlNode::Kind::kMap) {  // of a member
     const YamlNode* name = node.Find("name");
     return name != nullptr && NamesOneOf(names, *name);
   }
@@ -49,9 +49,11 @@ YamlNode WithoutMembers(YamlNode document, const std::set<std::string>& gone) {
   const auto named = [&](const YamlNode& node) {
     return NamesOneOf(gone, node);
   };
-  if (YamlNode* members = FindIn(document, "members")) {
-    RemoveItems(*members, named);
+  YamlNode* members = FindIn(document, "members");
+  if (YamlNode* participants = FindIn(document, "participants")) {
+    members = FindIn(*participants, "fixed");
   }
+  if (members != nullptr) RemoveItems(*members, named);
   if (YamlNode* nodes = FindIn(document, "nodes")) {
     RemoveItems(*nodes,
                 [&](const YamlNode& node) { return gone.count(node.key) > 0; });
@@ -99,6 +101,8 @@ class Plans {
         MergeSections(written.change, document_);
         return true;
       case NetworkEvent::Kind::kLeave:
+        // Where nodes find out who is there the plan stays as it is.
+        if (around_.all_take_part) return false;
         return gone_.insert(NameOf(event)).second;
       case NetworkEvent::Kind::kJoin:
         return gone_.erase(NameOf(event)) > 0;

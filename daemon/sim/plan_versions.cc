@@ -16,14 +16,15 @@ namespace {
 
 // Who may have a link with whom: neighbours, and where the graph changes those
 // of all its rounds, as in a daemon that is given all their addresses. Of
-// graphs that are drawn afresh nobody knows: everyone with everyone.
+// graphs that are drawn afresh, or that follow who is there, nobody knows:
+// everyone with everyone.
 absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
-    const core::CheckedPlan& checked) {
+    const core::CheckedPlan& checked, bool membership) {
   const core::RunPlan& plan = *checked.plan;
   const auto size = static_cast<int64_t>(plan.members.size());
   std::vector<std::vector<int64_t>> contacts(plan.members.size());
-  if (core::TopologyVaries(plan.topology) &&
-      plan.topology.kind != "time-varying") {
+  if (membership || (core::TopologyVaries(plan.topology) &&
+                     plan.topology.kind != "time-varying")) {
     for (int64_t a = 0; a < size; ++a) {
       for (int64_t b = 0; b < size; ++b) {
         if (a != b) contacts[static_cast<size_t>(a)].push_back(b);
@@ -49,6 +50,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> Contacts(
 absl::StatusOr<PlanVersions> PlanVersions::Make(const Scenario& scenario) {
   PlanVersions made;
   made.contacts_.resize(scenario.plan.members.size());
+  made.catalogue_ = scenario.catalogue;
   made.versions_.push_back(
       {std::make_shared<const core::RunPlan>(scenario.plan),
        nullptr,
@@ -90,7 +92,7 @@ absl::Status PlanVersions::Derive(const Scenario& scenario,
   DFL_ASSIGN_OR_RETURN(std::vector<core::DerivedPlan> nodes,
                        core::DeriveForAll(checked));
   DFL_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> contacts,
-                       Contacts(checked));
+                       Contacts(checked, scenario.membership.has_value()));
   for (size_t k = 0; k < places.size(); ++k) {
     const auto i = static_cast<size_t>(places[k]);
     version.members[i] = true;
@@ -107,6 +109,18 @@ absl::Status PlanVersions::Derive(const Scenario& scenario,
   version.plan = checked.plan;
   version.algorithm = checked.algorithm;
   return absl::OkStatus();
+}
+
+absl::StatusOr<PlanVersions::Given> PlanVersions::For(
+    int64_t i, size_t version, const runtime::PlanFollower* follower) const {
+  const PlanVersion& at = versions_[version];
+  const core::DerivedPlan& derived = at.nodes[static_cast<size_t>(i)];
+  if (follower == nullptr) return Given{at.plan, derived};
+  const NodeId& self = first().members[static_cast<size_t>(i)].node;
+  DFL_ASSIGN_OR_RETURN(
+      core::DerivedPlan among,
+      runtime::DeriveAmong(*at.plan, follower->Present(), self, *catalogue_));
+  return Given{at.plan, std::move(among)};
 }
 
 runtime::KeptPlan PlanVersions::ToKeep(size_t version) const {

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "daemon/core/algorithms/spod_gt.h"
 #include "daemon/core/plan/derived_plan.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/keeper/run_state.h"
 #include "daemon/sim/scenario.h"
 
@@ -56,6 +57,16 @@ class PlanVersions {
   const core::RunPlan& newest_plan() const { return *versions_[newest_].plan; }
   void GiveOut(size_t version) { newest_ = version; }
 
+  // A plan and the document that it is of, for member `i`: with the members
+  // that `follower` knows, or with all where there is none.
+  struct Given {
+    std::shared_ptr<const core::RunPlan> document;
+    core::DerivedPlan plan;
+  };
+  // Errors: as runtime::DeriveAmong.
+  absl::StatusOr<Given> For(int64_t i, size_t version,
+                            const runtime::PlanFollower* follower) const;
+
   // As a node keeps it. The plan's number stands for its text, since all nodes
   // have the same.
   runtime::KeptPlan ToKeep(size_t version) const;
@@ -73,6 +84,7 @@ class PlanVersions {
   absl::Status Derive(const Scenario& scenario, PlanVersion& version);
 
   std::vector<PlanVersion> versions_;  // 0: the first
+  const core::Catalogue* catalogue_ = nullptr;
   std::vector<std::vector<int64_t>> contacts_;
   size_t newest_ = 0;
 };

@@ -37,13 +37,18 @@ Processes::Processes(const Scenario& scenario, Task& task,
       versions_(versions),
       members_(members),
       scheduler_(scheduler),
-      network_(network) {}
+      network_(network) {
+  for (int64_t i = 0; i < std::min<int64_t>(2, members_.size()); ++i) {
+    seeds_.push_back(members_.name(i));
+  }
+}
 
 Processes::~Processes() {
   for (Member& member : members_) {
     if (member.up()) member.loop->Stop();
   }
   for (Member& member : members_) {
+    member.follower.reset();
     member.linked.reset();
     member.transport.reset();
   }
@@ -69,7 +74,8 @@ int64_t Processes::ReadDisk(int64_t i) {
          static_cast<int64_t>(member.disk.starts());
 }
 
-// A host's address is its member's name; of two contacts the later dials.
+// A host's address is its member's name; of two contacts the later dials. With
+// membership they find each other from the addresses of the first two on.
 absl::Status Processes::Boot(int64_t i) {
   Member& member = members_[i];
   const std::string& name = members_.name(i);
@@ -95,25 +101,65 @@ absl::Status Processes::Boot(int64_t i) {
       *member.loop, *std::move(learner),
       [this, i](const ports::GradientRequest&) { return GradientTime(i); },
       absl::ZeroDuration());
+  if (member.records.judge != nullptr) {
+    member.records.files = &member.disk.files();
+  }
   members_.Update(i, [&](Member& moved) {
     moved.phase = ports::Phase::kIdle;
     moved.step = 0;
     moved.round = 0;
     moved.linked = std::make_unique<runtime::LinkedNode>(
-        options, *moved.loop, *moved.transport, *moved.loop, *moved.ear);
+        options, *moved.loop, *moved.transport, *moved.loop, *moved.ear,
+        moved.records, MembershipOf(i, transport.incarnation));
     moved.node = &moved.linked->node();
   });
+  // What is damaged is left out: others have it.
+  (void)member.linked->records().Load();
+  if (scenario_.membership.has_value()) {
+    member.follower = std::make_unique<runtime::PlanFollower>(
+        member.self, *member.loop, *member.loop, member.linked->membership(),
+        *member.node, *scenario_.catalogue);
+  }
+  if (scenario_.membership.has_value()) {
+    member.linked->membership().SetCandidates("seeds", seeds_);
+  }
   for (const int64_t other : member.contacts) {
-    if (other > i) break;
+    if (other > i || scenario_.membership.has_value()) break;
     DFL_CHECK(member.node->links().AddAddress(members_.name(other)).ok());
   }
-  DFL_CHECK(
-      member.node
-          ->SetPlan(versions_[member.version].nodes[static_cast<size_t>(i)],
-                    std::move(trainer))
-          .ok());
+  absl::StatusOr<PlanVersions::Given> given =
+      versions_.For(i, member.version, member.follower.get());
+  if (!given.ok()) {
+    return Annotate(given.status(), absl::StrCat(name, " cannot start"));
+  }
+  DFL_CHECK(member.node->SetPlan(given->plan, std::move(trainer)).ok());
+  if (member.follower != nullptr) {
+    member.follower->Follow(given->document, given->plan);
+  }
   DFL_CHECK(member.node->Start().ok());
   return absl::OkStatus();
+}
+
+runtime::MembershipOptions Processes::MembershipOf(int64_t i,
+                                                   uint64_t memory) const {
+  runtime::MembershipOptions options;
+  if (!scenario_.membership.has_value()) return options;
+  const Member& member = members_[i];
+  options.enabled = true;
+  options.self = member.self;
+  options.starts = static_cast<uint64_t>(member.boots);
+  options.seed = memory;
+  options.facts.addresses = {members_.name(i)};
+  options.facts.rows = versions_.first().members[static_cast<size_t>(i)].rows;
+  options.facts.pace = *scenario_.membership;
+  options.facts.memory = memory;
+  return options;
+}
+
+void Processes::Leave(int64_t i) {
+  Member& member = members_[i];
+  if (!member.up() || !scenario_.membership.has_value()) return;
+  member.linked->membership().Leave();
 }
 
 void Processes::TakeDown(int64_t i) {
@@ -123,6 +169,7 @@ void Processes::TakeDown(int64_t i) {
   if (member.phase == ports::Phase::kTraining) NoteStepGap(i);
   member.loop->Stop();
   members_.Update(i, [](Member& moved) { moved.node = nullptr; });
+  member.follower.reset();
   member.linked.reset();
   member.transport.reset();
   member.loop.reset();

@@ -4,6 +4,8 @@
 #define DFL_SIM_PROCESSES_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -35,6 +37,8 @@ class Processes {
   // the newest one, and trains.
   // Errors: as Task::MakeLearner.
   absl::Status Boot(int64_t i);
+  // Member `i`, if it knows others by membership, says goodbye to them.
+  void Leave(int64_t i);
   // The process of `i` ends, as it is. Nothing when it is down.
   void TakeDown(int64_t i);
   // Member `i` has finished a step, or does not train any more.
@@ -51,6 +55,7 @@ class Processes {
  private:
   // Returns the number of this start for IncarnationOf.
   int64_t ReadDisk(int64_t i);
+  runtime::MembershipOptions MembershipOf(int64_t i, uint64_t memory) const;
   absl::Duration GradientTime(int64_t i);
 
   const Scenario& scenario_;
@@ -59,7 +64,8 @@ class Processes {
   Members& members_;
   simports::SimScheduler& scheduler_;
   simports::SimNetwork& network_;
-  int64_t models_received_ = 0;  // by nodes that are down
+  std::vector<std::string> seeds_;  // addresses that all know
+  int64_t models_received_ = 0;     // by nodes that are down
   int64_t states_lost_ = 0;
   double longest_step_gap_s_ = 0;
 };

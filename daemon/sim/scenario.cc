@@ -33,7 +33,7 @@ std::vector<core::MemberSpec> NumberedMembers(int64_t count) {
   std::vector<core::MemberSpec> members;
   members.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    members.push_back({NodeId(absl::StrFormat("n%0*d", digits, i)), 0});
+    members.push_back({.node = NodeId(absl::StrFormat("n%0*d", digits, i))});
   }
   return members;
 }
@@ -48,15 +48,21 @@ class NetworkReader {
 
   // The members that `nodes` makes; none when it leaves them to the plan.
   std::vector<core::MemberSpec> Members() {
-    section_ = yaml_.Section(
-        root_, "", kNetwork,
-        {"nodes", "problem", "links", "paths", "compute", "events",
-         "metrics_every", "metrics", "settled_below", "limit"});
+    section_ =
+        yaml_.Section(root_, "", kNetwork,
+                      {"nodes", "membership", "problem", "links", "paths",
+                       "compute", "events", "plans", "metrics_every", "metrics",
+                       "settled_below", "limit"});
     if (section_ == nullptr) return {};
+    ReadMembership();
     const YamlNode* nodes = section_->Find("nodes");
     if (nodes == nullptr) return {};
     const std::string path = "network.nodes";
-    if (const YamlNode* members = root_.Find("members")) {
+    const YamlNode* members = root_.Find("members");
+    if (const YamlNode* participants = root_.Find("participants")) {
+      members = participants->Find("fixed");
+    }
+    if (members != nullptr) {
       yaml_.Add(nodes->line, path,
                 absl::StrCat("the plan names its members in line ",
                              members->key_line, "; keep one of the two"));
@@ -102,6 +108,14 @@ class NetworkReader {
     ReadPaths();
     ReadCompute();
     written_ = ReadEvents(*section_, *reader_);
+    yaml_.Scalar(
+        *section_, kNetwork, "plans",
+        [](absl::string_view text) -> std::optional<bool> {
+          if (text == "gossip") return true;
+          if (text == "given") return false;
+          return std::nullopt;
+        },
+        "given or gossip", scenario_.plans_by_gossip);
     // One that is the default has no name in the document.
     if (algorithms.empty()) algorithms = {scenario_.plan.algorithm.name};
     scenario_.metrics =
@@ -119,12 +133,27 @@ class NetworkReader {
   }
 
  private:
+  void ReadMembership() {
+    ports::Pace pace = ports::Pace::kLan;
+    yaml_.Scalar(
+        *section_, kNetwork, "membership",
+        [](absl::string_view text) -> std::optional<ports::Pace> {
+          for (const ports::Pace each :
+               {ports::Pace::kLan, ports::Pace::kWan, ports::Pace::kCellular}) {
+            if (text == ports::PaceName(each)) return each;
+          }
+          return std::nullopt;
+        },
+        "lan, wan or cellular", pace);
+    if (section_->Find("membership") != nullptr) scenario_.membership = pace;
+  }
+
   std::vector<core::MemberSpec> NamedMembers() {
     std::vector<core::MemberSpec> members;
     yaml_.List(*section_, kNetwork, "nodes", "names",
                [&](const YamlNode& node, const std::string& path) {
                  const std::optional<NodeId> name = yaml_.Name(node, path);
-                 if (name.has_value()) members.push_back({*name, 0});
+                 if (name.has_value()) members.push_back({.node = *name});
                });
     std::sort(members.begin(), members.end(),
               [](const core::MemberSpec& a, const core::MemberSpec& b) {
@@ -278,6 +307,7 @@ absl::StatusOr<Scenario> ParseScenario(absl::string_view text,
   config::PlanSurroundings around;
   around.keys = {kNetwork};
   around.members = network.Members();
+  around.all_take_part = scenario.membership.has_value();
   DFL_RETURN_IF_ERROR(network.status());
   DFL_ASSIGN_OR_RETURN(scenario.plan,
                        config::ReadPlan(root, file_name, around, catalogue));

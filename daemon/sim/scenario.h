@@ -4,6 +4,7 @@
 //
 //   network:
 //     nodes: 20                # or [a, b, c]; left out: the plan's members
+//     membership: lan          # nodes find each other; left out: given links
 //     problem: {kind: linear, n: 300, rows: 50, seed: 0}  # problem_spec.h
 //     links: {delay: 1ms, jitter: 0s, rate: 0, loss: 0}
 //     paths:                   # single links, both directions
@@ -11,6 +12,7 @@
 //     compute: {time: 10ms, extra: 0s, factor: {c: 4}}
 //     events:                  # network_event.h
 //       - {at: 2s, crash: a, for: 3s}
+//     plans: given             # or gossip: a change is given to one node
 //     metrics_every: 10
 //     metrics: [proximal_gradient]  # extra_metrics.h
 //     settled_below: 0
@@ -25,6 +27,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +37,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
+#include "daemon/ports/member_frames.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"
@@ -68,7 +72,13 @@ struct Scenario {
   simports::SimPath links;
   std::vector<PathSpec> paths;
   ComputeSpec compute;
+  // How patient the nodes' membership is; nullopt: it is switched off, and all
+  // know all members from the start.
+  std::optional<ports::Pace> membership;
   std::vector<NetworkEvent> events;  // as written
+  // A plan that changes is given to one node as a record, which the nodes pass
+  // on; else each node is given it at a moment of its own.
+  bool plans_by_gossip = false;
   // Steps between two rows of metrics, or rounds; >= 1.
   int64_t metrics_every = 1;
   bool metrics_by_rounds = false;

@@ -19,6 +19,8 @@ using ports::Phase;
 
 // Events between two questions whether to go on.
 constexpr int64_t kEventsAtOnce = 4096;
+// From a leaver's goodbye to the end of its process.
+constexpr absl::Duration kGoodbye = absl::Milliseconds(200);
 
 // All that differs between a problem made from a seed and data from files.
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(
@@ -87,7 +89,8 @@ Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task,
       network_(scheduler_, scenario_.plan.seed, NetworkOptions(scenario_)),
       members_(scenario_.plan),
       processes_(scenario_, *task_, versions_, members_, scheduler_, network_),
-      rollout_(versions_, members_, scheduler_, owner_),
+      rollout_(versions_, members_, scheduler_, owner_,
+               scenario_.plans_by_gossip),
       rows_(scenario_, members_, network_,
             ModelMetrics(scenario_.metrics, *task_, members_, versions_)) {
   for (int64_t i = 0; i < size(); ++i) {
@@ -272,9 +275,19 @@ void Simulation::Begin(const NetworkEvent& event) {
       SetDiskFault(event, 1);
       return;
     case NetworkEvent::Kind::kLeave:
-      // As a dfld that gets SIGTERM: it says nothing, its links are closed.
+      // As a dfld that gets SIGTERM: where there is membership it says goodbye,
+      // then its links are closed.
       members_[event.members[0]].left = true;
-      processes_.TakeDown(event.members[0]);
+      if (!scenario_.membership.has_value()) {
+        processes_.TakeDown(event.members[0]);
+        return;
+      }
+      processes_.Leave(event.members[0]);
+      scheduler_.At(scheduler_.Now() + kGoodbye, owner_, [this, &event] {
+        if (members_[event.members[0]].left) {
+          processes_.TakeDown(event.members[0]);
+        }
+      });
       return;
     default:
       return;

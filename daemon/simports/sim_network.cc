@@ -69,7 +69,7 @@ void SimNetwork::Accept(SimTransportId dialler, const std::string& address,
     hosts_.FailDial(dialler, address, answer,
                     absl::FailedPreconditionError(absl::StrCat(
                         "dialling ", address, ": it is ",
-                        to == from ? "this node itself"
+                        to == from ? ports::kThisNodeItself
                                    : "another daemon with this node's name",
                         " (\"", to->options().node.name(), "\")")));
     return;

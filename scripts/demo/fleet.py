@@ -167,15 +167,20 @@ class Fleet:
 
     def __init__(self, programs, folder, names):
         self._dfld, self._dflctl = programs
-        self.daemons = [Daemon(name, Path(folder) / name) for name in names]
+        self._folder = Path(folder)
+        self.daemons = [Daemon(name, self._folder / name) for name in names]
         self._watch = None
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self._end()
+
+    def _end(self):
         if self._watch is not None:
             self._watch.end()
+            self._watch = None
         _end([d.process for d in self.daemons if d.process is not None])
 
     def start(self, settings):
@@ -184,6 +189,13 @@ class Fleet:
             daemon.start(self._dfld, settings(index, daemon))
         for daemon in self.daemons:
             daemon.await_ready()
+
+    def start_anew(self, suffix, settings):
+        """Ends all; starts them in folders of their own, as strangers."""
+        self._end()
+        self.daemons = [Daemon(d.name, self._folder / (d.name + suffix))
+                        for d in self.daemons]
+        self.start(settings)
 
     def connect(self):
         """Tells each daemon where those before it listen."""

@@ -62,7 +62,7 @@ compute:
 PLAN = """\
 # The demo's run plan. Every key is explained in deploy/plan.example.yaml.
 seed: {seed}
-members: [{members}]
+participants: {{fixed: [{members}]}}
 model: {{kind: cnn, classes: {classes}}}
 batch_size: {batch}
 algorithm:
@@ -199,10 +199,7 @@ class Story:
     def _start(self):
         self._screen.say(f"starts {len(NAMES)} daemons on loopback "
                          f"(seed {self._arguments.seed})")
-        self._fleet.start(lambda index, daemon: SETTINGS.format(
-            name=daemon.name, folder=daemon.folder, socket=daemon.socket,
-            classes=CLASSES, train=TRAIN, test=TEST, count=len(NAMES),
-            index=index, seed=self._arguments.seed))
+        self._fleet.start(self._settings)
         self._fleet.connect()
         self._fleet.watch()
         while not self._linked():
@@ -210,6 +207,12 @@ class Story:
         for daemon in self._fleet.daemons:
             self._screen.say(f"{daemon.name} listens on {daemon.address}, "
                              f"its log is {daemon.log}")
+
+    def _settings(self, index, daemon):
+        return SETTINGS.format(
+            name=daemon.name, folder=daemon.folder, socket=daemon.socket,
+            classes=CLASSES, train=TRAIN, test=TEST, count=len(NAMES),
+            index=index, seed=self._arguments.seed)
 
     def _linked(self):
         return len(self._status) == len(NAMES) and all(
@@ -399,25 +402,28 @@ class Story:
     def _alone(self):
         """The same nodes, data, first model and steps, and no exchange.
 
-        Each is a run of its own. Its plan's stop rule ends where m changed in
-        the run together; dflctl then sets the next m and the next end.
+        A network has one plan, so each is a network of its own now. Its plan's
+        stop rule ends where m changed in the run together; dflctl then sets the
+        next m and the next end.
         """
         self._screen.say("now each alone: same first model, batches, steps and "
-                         "step sizes, no exchange")
+                         "step sizes, no exchange; the daemons start anew and "
+                         "do not know of one another")
+        self._fleet.start_anew("-alone", self._settings)
+        self._status = {}
+        self._moved = (0, 0.0)
+        self._fleet.watch()
         ahead = {}   # what each has yet to do: (end, m)
         ends = {}    # of what each is doing now
-        runs = {}    # together, which is over
         for daemon in self._fleet.daemons:
             node = self._nodes[daemon.name]
             (end, m), *ahead[node.name] = node.steps_of_m
             ends[node.name] = end
-            runs[node.name] = self._status[node.name]["run_id"]
             plan = self._plan(
                 f"alone-{node.name}.yaml", algorithm="local",
                 members=node.name, steps=end,
                 knobs=f"sigma0: {SIGMA0}, gamma: {GAMMA}, m: {m}")
-            self._dflctl("plan", "apply", plan, "--new-run", "--yes",
-                         to=[daemon])
+            self._dflctl("plan", "apply", plan, "--yes", to=[daemon])
         self._dflctl("train", "start")
         targets = {d.name: d for d in self._fleet.daemons}
         left = set(NAMES)
@@ -426,7 +432,7 @@ class Story:
             if update is None:
                 continue
             node, status, _ = update
-            if status["run_id"] == runs[node.name] or node.name not in left:
+            if node.name not in left:
                 continue
             self._note_evaluation(status, node.alone)
             self._screen.progress(self._alone_block, self._alone_line)

@@ -27,8 +27,8 @@ LEVELS = {
     "ports": 2, "codec": 2, "data": 2, "tls": 2,
     # The rooms of daemon/runtime.
     "guards": 2.5, "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
-    "contracts": 2.6,
-    "runtime": 3, "membership": 3, "config": 3, "simports": 3,
+    "contracts": 2.6, "membership": 2.7,
+    "runtime": 3, "following": 3.1, "config": 3, "simports": 3,
     "proto": 3, "net": 3.5,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
     "web": 4, "client": 4, "console": 4, "records": 4, "enrol": 4.5,
@@ -44,13 +44,14 @@ LIBRARIES = {
                  {r for r, level in LEVELS.items() if level >= 4} | {"proto"}),
     "spdlog": (r"^spdlog/", {"app"}),
     "libpng and libjpeg": (r"^(png|jpeglib)\.h$", {"data"}),
+    "Avahi": (r"^avahi-", {"discovery"}),
     "OpenSSL": (r"^openssl/", {"base", "tls"}),
 }
 
 DETERMINISTIC = {"base", "contract", "graph", "vector", "algorithm", "mass",
                  "rounds", "algorithms", "plan", "codec", "guards", "keeper",
                  "links", "transfers", "gossip", "contracts",
-                 "runtime", "membership", "sim",
+                 "runtime", "following", "membership", "sim",
                  "simports"}
 FORBIDDEN = [
     (r"#\s*include\s*<(chrono|random|thread|mutex|condition_variable|"

@@ -72,6 +72,46 @@ inline std::string Describe(const Frame& frame) {
       return absl::StrCat(core::FieldName(f.field), ",", f.total_bytes, ",",
                           f.offset, ",", f.data);
     }
+    static std::string Way(const Route& route) {
+      return absl::StrCat(route.origin.name(), " to ", route.target.name(),
+                          " by ", route.hops);
+    }
+    static std::string Facts(const MemberFacts& f) {
+      return absl::StrCat(
+          absl::StrJoin(f.addresses, " "), ",",
+          absl::StrJoin(f.labels, " ", absl::PairFormatter("=")), ",", f.rows,
+          ",", static_cast<int>(f.participation), ",",
+          static_cast<int>(f.condition), ",", f.reason, ",",
+          static_cast<int>(f.pace), ",", f.memory, ",", f.plan_version, ",",
+          f.plan_hash);
+    }
+    std::string operator()(const ProbeFrame& f) const {
+      return absl::StrCat(Way(f.route), ",", f.number, ",", f.digest);
+    }
+    std::string operator()(const ProbeAckFrame& f) const {
+      return absl::StrCat(Way(f.route), ",", f.number, ",", f.receipt, ",",
+                          f.memory, ",", f.digest);
+    }
+    std::string operator()(const MembersFrame& f) const {
+      return absl::StrJoin(
+          f.members, ";", [](std::string* out, const MemberUpdate& m) {
+            absl::StrAppend(out, m.node.name(), ",", m.incarnation.starts, ",",
+                            m.incarnation.refutations, ",",
+                            static_cast<int>(m.state), ",", m.by.name(), ",",
+                            m.facts ? Facts(*m.facts) : "");
+          });
+    }
+    std::string operator()(const MembersDigestFrame& f) const {
+      return absl::StrCat(absl::StrJoin(f.buckets, " "), ",", f.wants_answer);
+    }
+    std::string operator()(const QueryFrame& f) const {
+      return absl::StrCat(Way(f.route), ",", f.number, ",", f.topic, ",",
+                          f.offset);
+    }
+    std::string operator()(const QueryPartFrame& f) const {
+      return absl::StrCat(Way(f.route), ",", f.number, ",", f.total_bytes, ",",
+                          f.offset, ",", f.data, ",", f.error);
+    }
     std::string operator()(const TransferCancel& f) const {
       return absl::StrCat(f.transfer, ",", f.by_sender, ",",
                           static_cast<int>(f.reason), ",", f.text);
@@ -168,6 +208,38 @@ inline std::vector<Frame> SampleFrames() {
   frames.emplace_back(ContractPart{core::ContractField::kClasses, 4 << 20,
                                    32 << 10, std::string("\0\xff", 2)});
   frames.emplace_back(ContractPart{});
+  const Route near{NodeId("a"), NodeId("b")};
+  const Route far{NodeId("box-17"), NodeId(std::string(63, 'x')), kMaxHops};
+  frames.emplace_back(ProbeFrame{far, 300, ~uint64_t{0}});
+  frames.emplace_back(ProbeFrame{near});
+  frames.emplace_back(ProbeAckFrame{far, 300, true, 7, 1});
+  frames.emplace_back(ProbeAckFrame{near});
+  MemberFacts facts;
+  facts.addresses = {"box-17.plant:7600", "[::1]:7600"};
+  facts.labels = {{"line", "2"}, {"site", "north"}};
+  facts.rows = 60000;
+  facts.participation = core::Participation::kMix;
+  facts.condition = Condition::kDegraded;
+  facts.reason = "the model's file /models/a.pt is missing";
+  facts.pace = Pace::kCellular;
+  facts.memory = ~uint64_t{0};
+  facts.plan_version = 300;
+  facts.plan_hash = 1;
+  const NodeId box("box-17");
+  frames.emplace_back(MembersFrame{
+      {{box, {3, 200}, MemberState::kAlive, {}, facts},
+       {NodeId("b"), {1, 0}, MemberState::kSuspect, box, {}},
+       {NodeId("c"), {1, 0}, MemberState::kAlive, {}, MemberFacts()}}});
+  frames.emplace_back(MembersFrame());
+  frames.emplace_back(MembersDigestFrame{
+      std::vector<uint64_t>(kDigestBuckets, ~uint64_t{0}), true});
+  frames.emplace_back(
+      MembersDigestFrame{std::vector<uint64_t>(kDigestBuckets, 0), false});
+  frames.emplace_back(QueryFrame{far, 300, 1, 32 << 10});
+  frames.emplace_back(QueryFrame{near, 0, 1, 0});
+  frames.emplace_back(QueryPartFrame{far, 300, 1 << 20, 32 << 10,
+                                     std::string("\0\xff", 2), "why not"});
+  frames.emplace_back(QueryPartFrame{near, 0, 0, 0, "", ""});
   Chunk chunk;
   chunk.transfer = 5;
   chunk.offset = int64_t{1} << 35;

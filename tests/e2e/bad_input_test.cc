@@ -736,7 +736,7 @@ INSTANTIATE_TEST_SUITE_P(
            LineCase{"UnknownOutput",
                     "dflctl",
                     {"status", "-o", "xml"},
-                    {"--output", "\"xml\"", "table, json, yaml"}},
+                    {"--output", "\"xml\"", "table, wide, json, jsonl, yaml"}},
            LineCase{"TimeoutThatIsNone",
                     "dflctl",
                     {"status", "--timeout", "soon"},

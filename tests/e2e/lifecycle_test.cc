@@ -432,12 +432,16 @@ TEST_F(TornState, FallsBackToTheGenerationBeforeAndSaysSo) {
   EXPECT_THAT(daemon.log(), HasSubstr(absl::StrCat("node_state.", torn)));
   EXPECT_THAT(daemon.log(), HasSubstr("the other generation"));
   EXPECT_THAT(daemon.log(), HasSubstr("is used instead"));
-  EXPECT_EQ(daemon.client().Plan()->version, 1);
+  // There it was version 1; the network's records know of the newer one.
+  EXPECT_THAT(daemon.log(), HasSubstr("plan version 1"));
+  EXPECT_TRUE(Eventually(absl::Seconds(10), [&] {
+    return daemon.client().Plan()->version == 2;
+  })) << daemon.log();
   // What it saves now is whole again.
   ASSERT_EQ(daemon.Stop()->code, 0);
   ASSERT_TRUE(daemon.Start()) << daemon.log();
   EXPECT_THAT(daemon.log(), Not(HasSubstr("node_state")));
-  EXPECT_EQ(daemon.client().Plan()->version, 1);
+  EXPECT_EQ(daemon.client().Plan()->version, 2);
 }
 
 // A directory where the next generation is to be written: the write fails, as
@@ -536,8 +540,9 @@ TEST_F(Disk, FullFromTheStartIsRefused) {
 
 TEST_F(Disk, FullLaterRefusesThePlanAndGoesOn) {
   DaemonProcess::Options options = Node("a");
-  // The lock and two generations; the third must stand beside them first.
-  options.wrapper = Mounting("size=12k", {});
+  // The lock, two generations, the audit log, the records and the first plan;
+  // the third generation must stand beside them first.
+  options.wrapper = Mounting("size=24k", {});
   DaemonProcess daemon(options);
   ASSERT_TRUE(daemon.Start()) << daemon.log();
   ASSERT_TRUE(Apply(daemon, kAlone).ok()) << daemon.log();

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -406,10 +407,14 @@ TEST_F(Steering, ChangeOfAnOldVersionIsAConflict) {
         .status();
   };
   ASSERT_TRUE(change(0, "batch_size: 5").ok());
-  ASSERT_TRUE(change(1, "batch_size: 6").ok());
+  const absl::Status second = change(1, "batch_size: 6");
+  EXPECT_TRUE(second.ok() || absl::IsAborted(second)) << second;
+  // The nodes agree by themselves on one of the two.
+  EXPECT_TRUE(Eventually(absl::Seconds(20), [&] {
+    return nodes_[0]->client().Plan()->yaml == nodes_[1]->client().Plan()->yaml;
+  }));
   const Outcome both = Dflctl({"set", "batch_size=7"});
-  EXPECT_EQ(both.exit_code, kConflict);
-  EXPECT_THAT(both.err, HasSubstr("different plans"));
+  EXPECT_EQ(both.exit_code, kOk) << both.err;
 }
 
 TEST_F(Steering, WhoCannotBeReachedIsTold) {
@@ -665,14 +670,13 @@ TEST_F(Steering, PeersAreAddedAndRemoved) {
 
   ASSERT_NO_FATAL_FAILURE(Do({"peer", "remove", b.peer_address()}));
   EXPECT_EQ(addresses().size(), 0);
-  const auto alone = [](const client::NodeStatus& status) {
-    for (const auto& peer : status.peers) {
-      if (peer.linked) return false;
-    }
-    return true;
+  // Whoever is a member stays one: the address was but a way to it.
+  const auto linked = [](const client::NodeStatus& status) {
+    return std::any_of(status.peers.begin(), status.peers.end(),
+                       [](const auto& peer) { return peer.linked; });
   };
-  EXPECT_TRUE(nodes_[0]->StatusBecomes(absl::Seconds(10), alone));
-  EXPECT_TRUE(b.StatusBecomes(absl::Seconds(10), alone)) << b.log();
+  EXPECT_TRUE(nodes_[0]->StatusBecomes(absl::Seconds(10), linked));
+  EXPECT_TRUE(b.StatusBecomes(absl::Seconds(10), linked)) << b.log();
   EXPECT_EQ(Dflctl({"peer", "remove", b.peer_address()}).exit_code, kFailed);
 }
 
@@ -704,20 +708,27 @@ TEST_F(Steering, CompletionWorksInBash) {
   const Outcome script = Dflctl({"completion", "bash"}, {});
   ASSERT_EQ(script.exit_code, kOk) << script.err;
   WriteFile(folder_.File("completion"), script.out);
-  const auto complete = [&](const std::string& words, int at) {
+  // `word` is what readline takes for the last word.
+  const auto complete = [&](const std::string& typed, const std::string& word) {
+    const std::string line = absl::StrCat(Program("dflctl"), " ", typed);
     const Outcome outcome = RunCommand(
         {"bash", "-euc",
          absl::StrCat("source ", folder_.File("completion"),
-                      "; complete -p dflctl > /dev/null; COMP_WORDS=(", words,
-                      "); COMP_CWORD=", at,
+                      "; complete -p dflctl > /dev/null; COMP_LINE='", line,
+                      "'; COMP_POINT=", line.size(), "; COMP_WORDS=('", word,
+                      "'); COMP_CWORD=0",
                       "; _dflctl; echo \"${COMPREPLY[*]}\"")});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "");
     return outcome.out;
   };
-  EXPECT_EQ(complete("dflctl tr", 1), "train\n");
-  EXPECT_EQ(complete("dflctl train re", 2), "resume\n");
-  EXPECT_EQ(complete("dflctl plan apply --dr", 3), "--dry-run\n");
+  EXPECT_EQ(complete("tra", "tra"), "train\n");
+  EXPECT_EQ(complete("train re", "re"), "resume\n");
+  EXPECT_EQ(complete("plan apply --dr", "--dr"), "--dry-run\n");
+  // Readline splits at "=".
+  EXPECT_EQ(complete("status --output=y", "y"), "yaml\n");
+  EXPECT_EQ(complete("topology set --weights=", "="),
+            "metropolis laplacian uniform explicit\n");
 }
 
 }  // namespace

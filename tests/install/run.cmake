@@ -15,7 +15,7 @@ foreach(file
     share/doc/dfld/dfld.yaml share/doc/dfld/plan.example.yaml
     share/doc/dfld/service.md
     lib/systemd/system/dfld.service lib/sysusers.d/dfld.conf
-    include/dfld/client/control_client.h)
+    include/dfld/client/control_client.h include/dfld/client/types.h)
   if(NOT EXISTS "${prefix}/${file}")
     message(SEND_ERROR "${file} is not installed")
   endif()
@@ -44,4 +44,27 @@ foreach(program ${programs})
     message(SEND_ERROR "${program} --help ends with ${result}")
   endif()
 endforeach()
+# The Python package is whole, wherever it is put.
+find_program(plugin grpc_python_plugin)
+if(plugin)
+  file(GLOB package "${prefix}/lib/python3*/dist-packages/dfl/__init__.py")
+  if(NOT package)
+    message(SEND_ERROR "the Python package dfl is not installed")
+  endif()
+  cmake_path(GET package PARENT_PATH folder)
+  cmake_path(GET folder PARENT_PATH folder)
+  execute_process(COMMAND /usr/bin/python3 -c "import grpc, google.protobuf"
+                  RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
+  if(missing)
+    message(STATUS "install python3-grpcio to try the Python package")
+  else()
+    execute_process(
+      COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${folder}"
+              /usr/bin/python3 -B -c "import dfl; dfl.connect"
+      RESULT_VARIABLE result)
+    if(result)
+      message(SEND_ERROR "the installed Python package cannot be imported")
+    endif()
+  endif()
+endif()
 file(REMOVE_RECURSE "${WORK}")

@@ -74,10 +74,13 @@ class Pair {
 
   // Starts a daemon that says it is `name`; `key` tells it from others.
   // `tls_folder`: of its certificate; with one it takes its plan from a file.
+  // `own_plan`: from a file, too, and it is this one; else one that is given to
+  // a node reaches the other.
   void Start(const std::string& key, const std::string& name,
              const std::vector<std::string>& peers = {},
              const std::string& differs = "",
-             const std::string& tls_folder = "") {
+             const std::string& tls_folder = "",
+             const std::string& own_plan = "") {
     const std::string folder = folder_.File(key);
     ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
     const std::string scenario = folder_.File("scenario.yaml");
@@ -97,8 +100,9 @@ class Pair {
     options.train_csv = "unread.csv";
     options.peers = peers;
     options.tls_folder = tls_folder;
-    if (!tls_folder.empty()) {
-      WriteFile(absl::StrCat(folder, "/plan.yaml"), kPlan);
+    if (!tls_folder.empty() || !own_plan.empty()) {
+      WriteFile(absl::StrCat(folder, "/plan.yaml"),
+                own_plan.empty() ? kPlan : own_plan);
       options.extra_yaml =
           absl::StrCat("run: {plan: ", folder, "/plan.yaml, autostart: yes}\n");
     }
@@ -106,12 +110,10 @@ class Pair {
     ASSERT_TRUE(nodes_[key]->Start()) << way_ << "\n" << nodes_[key]->log();
   }
 
-  // Gives a node the plan, changed as told, and starts it.
-  void Train(
-      const std::string& key,
-      const std::vector<std::pair<std::string, std::string>>& changes = {}) {
+  // Gives a node the plan, and starts it.
+  void Train(const std::string& key) {
     client::ApplyPlanOptions apply;
-    apply.yaml = absl::StrReplaceAll(kPlan, changes);
+    apply.yaml = kPlan;
     const auto applied = nodes_.at(key)->client().ApplyPlan(apply);
     ASSERT_TRUE(applied.ok()) << way_ << ": " << applied.status();
     const auto started =
@@ -263,15 +265,24 @@ struct Way {
 
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
-// b, linked to a, with the same plan but for `changes`.
-void BeginLinked(Pair& pair, const Changes& changes,
-                 const std::string& differs = "", const Changes& of_a = {}) {
+// b, linked to a, with the same plan.
+void BeginLinked(Pair& pair, const std::string& differs = "") {
   ASSERT_NO_FATAL_FAILURE(pair.Start("a", "a"));
   ASSERT_NO_FATAL_FAILURE(
       pair.Start("b", "b", {pair.a().peer_address()}, differs));
   ASSERT_TRUE(pair.Linked()) << pair.way();
-  ASSERT_NO_FATAL_FAILURE(pair.Train("a", of_a));
-  ASSERT_NO_FATAL_FAILURE(pair.Train("b", changes));
+  ASSERT_NO_FATAL_FAILURE(pair.Train("a"));
+  ASSERT_NO_FATAL_FAILURE(pair.Train("b"));
+}
+
+// The same, with the plans of their own settings: b's is that of all but for
+// `changes`, and a's but for `of_a`.
+void BeginApart(Pair& pair, const Changes& changes, const Changes& of_a = {}) {
+  ASSERT_NO_FATAL_FAILURE(
+      pair.Start("a", "a", {}, "", "", absl::StrReplaceAll(kPlan, of_a)));
+  ASSERT_NO_FATAL_FAILURE(pair.Start("b", "b", {pair.a().peer_address()}, "",
+                                     "", absl::StrReplaceAll(kPlan, changes)));
+  ASSERT_TRUE(pair.Linked()) << pair.way();
 }
 
 // a dials `address`, where b is not.
@@ -283,11 +294,11 @@ void BeginDialling(Pair& pair, const std::string& address) {
 std::vector<Way> Ways() {
   std::vector<Way> ways = {
       {"another run",
-       [](Pair& p) { BeginLinked(p, {{"run: together", "run: another"}}); },
+       [](Pair& p) { BeginApart(p, {{"run: together", "run: another"}}); },
        "b: run: together here, another there"},
       {"another algorithm",
        [](Pair& p) {
-         BeginLinked(p, {{"d-psgd, knobs: {eta: 0.02}", "decefl"}});
+         BeginApart(p, {{"d-psgd, knobs: {eta: 0.02}", "decefl"}});
        },
        "b: algorithm: d-psgd here, decefl there"},
       // Each round waits for a model that can be taken.
@@ -296,7 +307,7 @@ std::vector<Way> Ways() {
          const Changes few = {{"steps: 50", "steps: 8"}};
          Changes other = few;
          other.emplace_back("values: fp32", "values: int8");
-         ASSERT_NO_FATAL_FAILURE(BeginLinked(p, other, "", few));
+         ASSERT_NO_FATAL_FAILURE(BeginApart(p, other, few));
          p.OpenBoth();
        },
        "b: its messages are refused: the model is sent as dense int8; the plan "
@@ -338,10 +349,10 @@ std::vector<Way> Ways() {
          ASSERT_NO_FATAL_FAILURE(p.Start("b", "b", {p.a().peer_address()}));
          ASSERT_NO_FATAL_FAILURE(p.Train("a"));
        },
-       "b: it has no plan yet"},
+       "b: it has not been started"},
       {"frozen",
        [](Pair& p) {
-         ASSERT_NO_FATAL_FAILURE(BeginLinked(p, {}));
+         ASSERT_NO_FATAL_FAILURE(BeginLinked(p));
          ASSERT_TRUE(Eventually(absl::Seconds(20), [&] {
            return p.Neighbour().phase == client::Phase::kTraining;
          }));
@@ -364,7 +375,7 @@ std::vector<Way> Ways() {
        {"classes", "features", "shape", "input", "loss", "task", "model"}) {
     ways.push_back({absl::StrCat("another ", field),
                     [field](Pair& p) {
-                      ASSERT_NO_FATAL_FAILURE(BeginLinked(p, {}, field));
+                      ASSERT_NO_FATAL_FAILURE(BeginLinked(p, field));
                       p.ExpectBothDisagree(field);
                     },
                     absl::StrCat("b: ", field, ": ")});
@@ -389,7 +400,7 @@ TEST(Alone, IsToldInStatusLogAndExitCodeWhateverTheWay) {
 // A pair with nothing wrong: together, and 0.
 TEST(Alone, IsNotSaidOfThoseThatLearnTogether) {
   Pair pair("together");
-  ASSERT_NO_FATAL_FAILURE(BeginLinked(pair, {}));
+  ASSERT_NO_FATAL_FAILURE(BeginLinked(pair));
   ASSERT_TRUE(Eventually(absl::Seconds(20), [&] {
     return pair.Neighbour().phase == client::Phase::kTraining;
   }));

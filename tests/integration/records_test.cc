@@ -158,7 +158,7 @@ class HonestNode final : public runtime::RecordListener,
       const auto plan = NewestPlan(book);
       if (plan != nullptr) absl::StrAppend(&state, plan->content(), "\n");
       for (const char* node : {"n0", "n1", "n2"}) {
-        const auto wanted = PhaseWantedOf(book, node);
+        const auto wanted = PhaseWantedOf(book, node, {});
         if (!wanted.has_value()) continue;
         absl::StrAppend(&state, node, " ", static_cast<int>(wanted->phase), " ",
                         wanted->counter, "\n");

@@ -115,7 +115,7 @@ double ShareAt(double time_s, const std::vector<MetricsRow>& rows) {
   return 1;
 }
 
-Calm DrawCalm(const core::AlgorithmInfo& to, Rng& rng) {
+Calm DrawCalm(const core::AlgorithmInfo& to, bool gossip, Rng& rng) {
   Calm calm;
   const Kind kind = DrawKind(rng, to);
   const absl::Span<const core::AlgorithmInfo> all =
@@ -124,6 +124,10 @@ Calm DrawCalm(const core::AlgorithmInfo& to, Rng& rng) {
       kind == Kind::kAlgorithm ? all[rng.Below(all.size())] : to;
   calm.from = from.name;
   calm.network = DrawNetwork(rng, from, to.predicts);
+  if (gossip) {
+    calm.network.membership = "lan";
+    calm.network.plans_by_gossip = true;
+  }
   const Optimum optimum = FindOptimum(MakeProblems(calm.network));
   EXPECT_LT(optimum.gradient, 1e-5) << "f* is not exact";
   calm.least_loss = optimum.loss;
@@ -178,6 +182,10 @@ struct Worst {
 class Changes : public testing::TestWithParam<std::string> {
  protected:
   void PlaySeed(const core::AlgorithmInfo& to, uint64_t seed);
+  // `most` schedules, unless the environment says how many.
+  void PlayAll(int64_t most);
+  // Who is there is found out, and the new plan is given to one node.
+  bool gossip_ = false;
   Worst worst_;
   int64_t failed_ = 0;  // schedules
 };
@@ -194,10 +202,10 @@ void ExpectChanged(const Outcome& faulty, const CampaignNetwork& network) {
 void Changes::PlaySeed(const core::AlgorithmInfo& to, uint64_t seed) {
   const int failures = FailuresSoFar();
   Rng rng(DeriveSeed(DeriveSeed(seed, to.name), "change"));
-  Calm calm = DrawCalm(to, rng);
+  Calm calm = DrawCalm(to, gossip_, rng);
   for (int64_t i = 1; !IsGood(calm) && i < kMostDraws; ++i) {
     ++worst_.redrawn;
-    calm = DrawCalm(to, rng);
+    calm = DrawCalm(to, gossip_, rng);
   }
   ASSERT_EQ(calm.outcome.result.end, End::kFinished)
       << calm.outcome.result.why << "\n"
@@ -230,9 +238,10 @@ void Changes::PlaySeed(const core::AlgorithmInfo& to, uint64_t seed) {
                                  << ", f* is " << calm.least_loss;
   if (FailuresSoFar() > failures) {
     ++failed_;
-    const std::string name = absl::StrReplaceAll(
-        absl::StrCat("change-", calm.from, "-", to.name, "-", seed),
-        {{"+", "plus"}});
+    const std::string name =
+        absl::StrReplaceAll(absl::StrCat(gossip_ ? "gossip-" : "change-",
+                                         calm.from, "-", to.name, "-", seed),
+                            {{"+", "plus"}});
     std::cout << "replay: DFL_CAMPAIGN_SEED=" << seed
               << " DFL_CAMPAIGN_RUNS=1, or dflsim run "
               << WriteScenario(name, schedule.text) << " --seed "
@@ -242,11 +251,11 @@ void Changes::PlaySeed(const core::AlgorithmInfo& to, uint64_t seed) {
   }
 }
 
-TEST_P(Changes, EveryNodeMovesOverCleanly) {
+void Changes::PlayAll(int64_t most) {
   const core::AlgorithmInfo& to = **core::BuiltInCatalogue().Find(GetParam());
   ASSERT_NE(FindDrawing(to.name), nullptr)
       << to.name << " has no line in fault_knobs.cc: say how it is drawn there";
-  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 2);
+  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", most);
   const int64_t first = FromEnvironment("DFL_CAMPAIGN_SEED", 1);
   for (int64_t seed = first; seed < first + runs; ++seed) {
     SCOPED_TRACE(absl::StrCat("DFL_CAMPAIGN_SEED=", seed));
@@ -257,6 +266,13 @@ TEST_P(Changes, EveryNodeMovesOverCleanly) {
       "allowed, drift %.1e; %d links lost, %d crashes; %d redrawn, %d failed\n",
       to.name, first, first + runs - 1, worst_.gap, worst_.pause, worst_.drift,
       worst_.links_lost, worst_.crashes, worst_.redrawn, failed_);
+}
+
+TEST_P(Changes, EveryNodeMovesOverCleanly) { PlayAll(2); }
+
+TEST_P(Changes, EveryNodeMovesOverCleanlyByGossip) {
+  gossip_ = true;
+  PlayAll(1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, Changes,

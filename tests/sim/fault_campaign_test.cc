@@ -64,6 +64,9 @@ class Faults : public testing::TestWithParam<std::string> {
  protected:
   void PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
                 uint64_t seed);
+  // `most` schedules, unless the environment says how many.
+  void PlayAll(int64_t most);
+  std::string membership_;  // CampaignNetwork's
   Worst worst_;
   int64_t failed_ = 0;  // schedules
 };
@@ -78,9 +81,10 @@ struct Calm {
 };
 
 Calm DrawCalm(const core::AlgorithmInfo& info, const Drawing& drawing,
-              Rng& rng) {
+              const std::string& membership, Rng& rng) {
   Calm calm;
   calm.network = DrawNetwork(rng, info);
+  calm.network.membership = membership;
   const Optimum optimum = FindOptimum(MakeProblems(calm.network));
   EXPECT_LT(optimum.gradient, 1e-5) << "f* is not exact";
   calm.least_loss = optimum.loss;
@@ -99,13 +103,13 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
                       uint64_t seed) {
   const int failures = FailuresSoFar();
   Rng rng(DeriveSeed(seed, info.name));
-  Calm drawn = DrawCalm(info, drawing, rng);
+  Calm drawn = DrawCalm(info, drawing, membership_, rng);
   for (int64_t i = 1;
        !ConvergedFrom(kConverged, drawn.outcome, drawn.least_loss) &&
        i < kMostDraws;
        ++i) {
     ++worst_.redrawn;
-    drawn = DrawCalm(info, drawing, rng);
+    drawn = DrawCalm(info, drawing, membership_, rng);
   }
   const CampaignNetwork& network = drawn.network;
   const Outcome& calm = drawn.outcome;
@@ -149,7 +153,8 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   if (FailuresSoFar() > failures) {
     ++failed_;
     const std::string name = absl::StrReplaceAll(
-        absl::StrCat("fault-", info.name, "-", seed), {{"+", "plus"}});
+        absl::StrCat("fault-", membership_, info.name, "-", seed),
+        {{"+", "plus"}});
     std::cout << "replay: DFL_CAMPAIGN_SEED=" << seed
               << " DFL_CAMPAIGN_RUNS=1, or dflsim run "
               << WriteScenario(name, text) << " --seed " << network.seed
@@ -159,13 +164,13 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   }
 }
 
-TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
+void Faults::PlayAll(int64_t most) {
   const core::AlgorithmInfo& info = **core::BuiltInCatalogue().Find(GetParam());
   const Drawing* drawing = FindDrawing(info.name);
   ASSERT_NE(drawing, nullptr)
       << info.name
       << " has no line in fault_knobs.cc: say how it is drawn there";
-  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", 3);
+  const int64_t runs = FromEnvironment("DFL_CAMPAIGN_RUNS", most);
   const int64_t first = FromEnvironment("DFL_CAMPAIGN_SEED", 1);
   for (int64_t seed = first; seed < first + runs; ++seed) {
     SCOPED_TRACE(absl::StrCat("DFL_CAMPAIGN_SEED=", seed));
@@ -178,6 +183,14 @@ TEST_P(Faults, EveryAlgorithmLivesThroughThem) {
       info.name, first, first + runs - 1, worst_.exchanges, worst_.gap,
       worst_.pause, worst_.time, worst_.missed, worst_.links_lost,
       worst_.crashes, worst_.redrawn, failed_);
+}
+
+TEST_P(Faults, EveryAlgorithmLivesThroughThem) { PlayAll(3); }
+
+// The same bars where nodes have to find out who is there, and who is not.
+TEST_P(Faults, EveryAlgorithmLivesThroughThemWithMembership) {
+  membership_ = "lan";
+  PlayAll(1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, Faults, testing::ValuesIn(CatalogueNames()),

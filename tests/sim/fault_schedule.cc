@@ -331,7 +331,12 @@ std::string ScenarioText(const CampaignNetwork& network,
         }
         return absl::StrJoin(names, ", ");
       }(),
-      "]\n  problem: {kind: ", network.problem,
+      "]\n",
+      network.membership.empty()
+          ? ""
+          : absl::StrCat("  membership: ", network.membership, "\n"),
+      network.plans_by_gossip ? "  plans: gossip\n" : "",
+      "  problem: {kind: ", network.problem,
       network.problem == "softmax"
           ? absl::StrCat(", classes: ", network.classes)
           : "",

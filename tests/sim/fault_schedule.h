@@ -19,6 +19,8 @@ namespace dfl::sim {
 
 // What a scenario is but for its faults.
 struct CampaignNetwork {
+  std::string membership = {};   // its pace; "": all are known from the start
+  bool plans_by_gossip = false;  // a change is given to one node
   uint64_t seed = 1;
   int64_t nodes = 4;
   int64_t n = 2;

@@ -78,7 +78,7 @@ RunPlan MakePlan(Rng& rng, const std::string& algorithm, KnobValues knobs,
   plan.run_id = "campaign";
   plan.seed = rng.Next();
   for (int64_t i = 0; i < nodes; ++i) {
-    plan.members.push_back(MemberSpec{NodeId(absl::StrCat("n", i)), 0});
+    plan.members.push_back(MemberSpec{.node = NodeId(absl::StrCat("n", i))});
   }
   plan.algorithm.name = algorithm;
   plan.algorithm.knobs = std::move(knobs);

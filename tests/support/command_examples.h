@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -85,13 +86,26 @@ inline void ExpectExamples(const std::vector<CommandHelp>& commands) {
   }
 }
 
+// Where a redirection or a pipe begins; npos: nowhere.
+inline size_t ShellBegins(const std::string& example) {
+  return std::min(example.find(" > "), example.find(" | "));
+}
+
 // The example's words after the program's name, up to what is the shell's.
 inline std::vector<std::string> ExampleArguments(const CommandHelp& command) {
   std::vector<std::string> words;
-  for (const absl::string_view word :
-       absl::StrSplit(command.example, ' ', absl::SkipEmpty())) {
-    if (word == ">" || word == "|") break;
-    words.emplace_back(word);
+  bool quoted = false;
+  for (const absl::string_view part : absl::StrSplit(
+           command.example.substr(0, ShellBegins(command.example)), '"')) {
+    if (quoted) {
+      words.emplace_back(part);
+    } else {
+      for (const absl::string_view word :
+           absl::StrSplit(part, ' ', absl::SkipEmpty())) {
+        words.emplace_back(word);
+      }
+    }
+    quoted = !quoted;
   }
   if (!words.empty()) words.erase(words.begin());
   return words;

@@ -83,15 +83,27 @@ std::string DaemonProcess::target() const {
   return absl::StrCat("unix:", options_.folder, "/", options_.name, ".sock");
 }
 
+std::string DaemonProcess::Base() const {
+  return absl::StrCat(options_.folder, "/", options_.name);
+}
+
+std::string DaemonProcess::ReadyFile() const {
+  return absl::StrCat(Base(), ".", starts_, ".ready");
+}
+
 std::string DaemonProcess::log() const {
-  return ReadFile(
-      absl::StrCat(options_.folder, "/", options_.name, ".", starts_, ".log"));
+  return ReadFile(absl::StrCat(Base(), ".", starts_, ".log"));
 }
 
 bool DaemonProcess::Start() {
+  Launch();
+  return AwaitReady();
+}
+
+void DaemonProcess::Launch() {
   ++starts_;
-  const std::string base = absl::StrCat(options_.folder, "/", options_.name);
-  const std::string ready_file = absl::StrCat(base, ".", starts_, ".ready");
+  const std::string base = Base();
+  const std::string ready_file = ReadyFile();
   WriteFile(base + ".yaml", options_.whole_yaml.empty() ? SettingsOf(options_)
                                                         : options_.whole_yaml);
   // A daemon of this name that the test had before may have left one.
@@ -109,7 +121,11 @@ bool DaemonProcess::Start() {
   start.stdout_file = absl::StrCat(base, ".", starts_, ".out");
   start.stderr_file = absl::StrCat(base, ".", starts_, ".log");
   process_ = std::make_unique<Process>(start);
-  const bool ready = Eventually(absl::Seconds(30), [&] {
+}
+
+bool DaemonProcess::AwaitReady(absl::Duration limit) {
+  const std::string ready_file = ReadyFile();
+  const bool ready = Eventually(limit, [&] {
     return !ReadFile(ready_file).empty() || !process_->running();
   });
   if (!ready || !process_->running()) return false;

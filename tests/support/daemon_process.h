@@ -52,6 +52,9 @@ class DaemonProcess {
 
   // Starts it and waits until it listens; false: it did not (see log()).
   bool Start();
+  // The two halves of that, for many that start at once.
+  void Launch();
+  bool AwaitReady(absl::Duration limit = absl::Seconds(30));
   // Ends it with SIGTERM; nullopt when it is not gone within 10 s.
   std::optional<Exit> Stop();
   void Kill();  // SIGKILL
@@ -71,9 +74,12 @@ class DaemonProcess {
       const std::function<bool(const client::NodeStatus&)>& condition);
 
   std::string log() const;  // of the last start
+  const std::string& name() const { return options_.name; }
 
  private:
   void Reconnect();
+  std::string Base() const;
+  std::string ReadyFile() const;  // of the last start
 
   Options options_;
   std::unique_ptr<Process> process_;

@@ -263,6 +263,9 @@ struct Skip {
 struct WakeAfter {
   uint64_t timer = 0;
   absl::Duration delay;
+  // Neighbours are waited for until then: where their links are slow, the
+  // runtime makes it longer.
+  bool for_neighbours = false;
 };
 struct CancelTimer {
   uint64_t timer = 0;

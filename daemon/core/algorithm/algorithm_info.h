@@ -113,6 +113,9 @@ struct AlgorithmInfo {
   bool complete_graph = false;
   // True: one member is everyone's only neighbour, so a plan needs a star.
   bool star_graph = false;
+  // True: a member without data may take part (Participation::kMix). Its
+  // gradient is zero, and what it holds is what it mixes.
+  bool mixes_without_data = false;
   // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
   // each to pass CheckProx. Null: none.
   std::vector<double> (*prox_steps)(const Knobs& knobs) = nullptr;

@@ -48,6 +48,11 @@ struct NodePlan {
   double receiver_weight = 1;
   double sender_weight = 1;
   int64_t member_count = 1;
+  // False: self is no member. It has no neighbours and trains nothing; it may
+  // answer those who ask.
+  bool takes_part = true;
+  // False: self mixes without data (Participation::kMix): it takes no gradient.
+  bool trains = true;
   int64_t place = 0;  // of self among the members
   // rows_i members / (sum of rows), 1 when rows are not told. [DeceFL] eq. (1)
   double sample_weight = 1;

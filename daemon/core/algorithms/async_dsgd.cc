@@ -162,7 +162,8 @@ void AsyncDsgd::EndComputing(Actions& actions) {
   if (barrier().Complete(step())) {
     Mix(actions);
   } else {
-    actions.Do(WakeAfter{kDeadlineTimer, plan().exchange_deadline});
+    actions.Do(WakeAfter{kDeadlineTimer, plan().exchange_deadline,
+                         /*for_neighbours=*/true});
   }
 }
 

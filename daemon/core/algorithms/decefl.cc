@@ -145,6 +145,7 @@ AlgorithmInfo DeceflInfo() {
             return knobs.Text("form") == "local" ? StepsOf::kRows
                                                  : StepsOf::kAll;
           },
+      .mixes_without_data = true,
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =

@@ -28,6 +28,7 @@ AlgorithmInfo DpsgdInfo() {
       .create = Create<Dpsgd>,
       .exchange = Exchange::kPush,
       .lock_step = true,
+      .mixes_without_data = true,
       .edge = PushCost(),
       .cost =
           "One gradient per round; to each neighbour 4 n bytes as fp32 and "

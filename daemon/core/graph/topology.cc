@@ -129,6 +129,99 @@ absl::StatusOr<Graph> NearestOnRing(const TopologySpec& spec, int64_t nodes) {
   return graph;
 }
 
+// ---------------------------------------------------------- hashed graphs ----
+
+absl::Status CheckHashed(const TopologySpec& spec, int64_t nodes) {
+  if (spec.degree >= 2 && (spec.degree % 2 == 0 || spec.degree >= nodes - 1)) {
+    return absl::OkStatus();
+  }
+  return Bad("degree", absl::StrCat(spec.degree),
+             "an even integer >= 2, since each ring of hashes gives two "
+             "neighbours");
+}
+
+// Places on a ring, by hash. Equal hashes are told apart by place.
+using HashRing = std::vector<std::pair<uint64_t, int64_t>>;
+
+// The two of `ring` that `hash` lies between: the one after it, the one before.
+std::pair<int64_t, int64_t> Around(const HashRing& ring, uint64_t hash) {
+  auto after =
+      std::lower_bound(ring.begin(), ring.end(), std::pair(hash, int64_t{0}));
+  const auto before = after == ring.begin() ? ring.end() - 1 : after - 1;
+  if (after == ring.end()) after = ring.begin();
+  return {after->second, before->second};
+}
+
+// `hangs[i]`: member i is on no ring, unless all are such.
+Graph Hashed(const TopologySpec& spec, uint64_t seed,
+             absl::Span<const NodeId> members, std::vector<bool> hangs) {
+  const auto nodes = static_cast<int64_t>(members.size());
+  if (spec.degree >= nodes - 1) return Complete(nodes);
+  if (std::find(hangs.begin(), hangs.end(), false) == hangs.end()) {
+    hangs.assign(members.size(), false);
+  }
+  Graph graph(nodes);
+  for (int64_t r = 0; r < spec.degree / 2; ++r) {
+    const uint64_t of_ring =
+        DeriveSeed(seed, "hashed", static_cast<uint64_t>(r));
+    HashRing ring;
+    HashRing beside;
+    for (int64_t i = 0; i < nodes; ++i) {
+      const auto at = static_cast<size_t>(i);
+      (hangs[at] ? beside : ring)
+          .emplace_back(DeriveSeed(of_ring, members[at].name()), i);
+    }
+    std::sort(ring.begin(), ring.end());
+    for (size_t k = 0; k < ring.size(); ++k) {
+      graph.AddEdge(ring[k].second, ring[(k + 1) % ring.size()].second);
+    }
+    for (const auto& [hash, i] : beside) {
+      const auto [after, before] = Around(ring, hash);
+      graph.AddEdge(i, after);
+      graph.AddEdge(i, before);
+    }
+  }
+  return graph;
+}
+
+// The same without edges between two that cannot be dialled, but for those that
+// it would fall apart without: of these the first ones in order are kept. Where
+// nobody can be dialled all are kept.
+Graph WithoutUndialable(const Graph& graph,
+                        const std::vector<bool>& undialable) {
+  Graph kept(graph.size());
+  std::vector<std::pair<int64_t, int64_t>> doubtful;
+  for (const auto& [a, b] : graph.Edges()) {
+    if (undialable[static_cast<size_t>(a)] &&
+        undialable[static_cast<size_t>(b)]) {
+      doubtful.emplace_back(a, b);
+    } else {
+      kept.AddEdge(a, b);
+    }
+  }
+  const bool nobody = std::find(undialable.begin(), undialable.end(), false) ==
+                      undialable.end();
+  if (doubtful.empty() || nobody) return graph;
+  std::vector<int64_t> part(static_cast<size_t>(graph.size()));
+  const std::vector<std::vector<int64_t>> parts = kept.Components();
+  for (size_t p = 0; p < parts.size(); ++p) {
+    for (const int64_t i : parts[p]) {
+      part[static_cast<size_t>(i)] = static_cast<int64_t>(p);
+    }
+  }
+  auto left = static_cast<int64_t>(parts.size());
+  for (const auto& [a, b] : doubtful) {
+    if (left == 1) break;
+    const int64_t from = part[static_cast<size_t>(b)];
+    const int64_t to = part[static_cast<size_t>(a)];
+    if (from == to) continue;
+    kept.AddEdge(a, b);
+    std::replace(part.begin(), part.end(), from, to);
+    --left;
+  }
+  return kept;
+}
+
 // ----------------------------------------------------------- drawn graphs ----
 
 // Up to 1,000 draws of one generator until one is connected; nullopt: none was.
@@ -375,9 +468,9 @@ absl::StatusOr<AnyGraph> Named(const std::string& key, const EdgeList& edges,
 
 // --------------------------------------------------------------- a plan's ----
 
-// What holds for every graph of a topology, whatever its members.
 absl::Status CheckSpec(const TopologySpec& spec) {
-  const std::vector<std::string> kinds = {"complete",
+  const std::vector<std::string> kinds = {"auto",
+                                          "complete",
                                           "ring",
                                           "star",
                                           "path",
@@ -385,6 +478,7 @@ absl::Status CheckSpec(const TopologySpec& spec) {
                                           "torus",
                                           "bipartite",
                                           "k-nearest",
+                                          "hashed",
                                           "erdos-renyi",
                                           "random-regular",
                                           "random-geometric",
@@ -416,40 +510,74 @@ absl::Status CheckSpec(const TopologySpec& spec) {
   return absl::OkStatus();
 }
 
+// Of which members a graph is made.
+struct GraphMembers {
+  absl::Span<const NodeId> names;
+  std::vector<bool> undialable;  // empty: none is
+};
+
+GraphMembers MembersOf(absl::Span<const NodeId> names,
+                       absl::Span<const NodeId> undialable) {
+  GraphMembers members{names, {}};
+  if (undialable.empty()) return members;
+  members.undialable.reserve(names.size());
+  for (const NodeId& name : names) {
+    members.undialable.push_back(
+        std::binary_search(undialable.begin(), undialable.end(), name));
+  }
+  return members;
+}
+
 absl::StatusOr<Graph> BuildUndirected(const TopologySpec& spec, uint64_t seed,
-                                      int64_t nodes, int64_t number) {
-  if (spec.kind == "complete") return Complete(nodes);
-  if (spec.kind == "ring") return Ring(nodes);
-  if (spec.kind == "star") return Star(nodes);
-  if (spec.kind == "path") return Path(nodes);
-  if (spec.kind == "grid") return Grid(nodes);
-  if (spec.kind == "torus") return Torus(nodes);
-  if (spec.kind == "bipartite") return CompleteBipartite(nodes);
-  if (spec.kind == "k-nearest") return NearestOnRing(spec, nodes);
-  if (spec.kind == "erdos-renyi") return ErdosRenyi(spec, seed, nodes, number);
-  if (spec.kind == "random-regular") {
+                                      const GraphMembers& members,
+                                      int64_t number) {
+  const auto nodes = static_cast<int64_t>(members.names.size());
+  const std::string kind = KindInForce(spec, nodes);
+  if (kind == "complete") return Complete(nodes);
+  if (kind == "ring") return Ring(nodes);
+  if (kind == "star") return Star(nodes);
+  if (kind == "path") return Path(nodes);
+  if (kind == "grid") return Grid(nodes);
+  if (kind == "torus") return Torus(nodes);
+  if (kind == "bipartite") return CompleteBipartite(nodes);
+  if (kind == "k-nearest") return NearestOnRing(spec, nodes);
+  if (kind == "hashed") {
+    DFL_RETURN_IF_ERROR(CheckHashed(spec, nodes));
+    return Hashed(spec, seed, members.names, members.undialable);
+  }
+  if (kind == "erdos-renyi") return ErdosRenyi(spec, seed, nodes, number);
+  if (kind == "random-regular") {
     return RandomRegular(spec, seed, nodes, number);
   }
   return RandomGeometric(spec, seed, nodes, number);
 }
 
+bool MayLeaveOut(const TopologySpec& spec, int64_t nodes) {
+  const std::string kind = KindInForce(spec, nodes);
+  return spec.weights != "uniform" &&
+         (kind == "complete" || kind == "hashed" || IsDrawn(kind));
+}
+
 absl::StatusOr<AnyGraph> BuildNumbered(const TopologySpec& spec, uint64_t seed,
-                                       absl::Span<const NodeId> members,
+                                       const GraphMembers& members,
                                        int64_t number) {
   if (spec.kind == "explicit") {
-    return Named("topology.edges", spec.edges, spec.directed, members);
+    return Named("topology.edges", spec.edges, spec.directed, members.names);
   }
   if (spec.kind == "time-varying") {
     return Named(absl::StrCat("topology.edge_sets[", number, "]"),
                  spec.edge_sets[static_cast<size_t>(number)], spec.directed,
-                 members);
+                 members.names);
   }
-  const auto nodes = static_cast<int64_t>(members.size());
-  absl::StatusOr<Graph> graph = BuildUndirected(spec, seed, nodes, number);
+  absl::StatusOr<Graph> graph = BuildUndirected(spec, seed, members, number);
   if (number > 0 && absl::IsFailedPrecondition(graph.status())) {
-    graph = BuildUndirected(spec, seed, nodes, 0);
+    graph = BuildUndirected(spec, seed, members, 0);
   }
   if (!graph.ok()) return graph.status();
+  if (!members.undialable.empty() &&
+      MayLeaveOut(spec, static_cast<int64_t>(members.names.size()))) {
+    return AnyGraph(WithoutUndialable(*graph, members.undialable));
+  }
   return AnyGraph(*std::move(graph));
 }
 
@@ -467,9 +595,20 @@ void AddEdgesOf(const AnyGraph& from, AnyGraph& to) {
 
 absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
                                        absl::Span<const NodeId> members,
-                                       int64_t round) {
+                                       int64_t round,
+                                       absl::Span<const NodeId> undialable) {
   DFL_RETURN_IF_ERROR(CheckSpec(spec));
-  return BuildNumbered(spec, seed, members, GraphNumber(spec, round));
+  return BuildNumbered(spec, seed, MembersOf(members, undialable),
+                       GraphNumber(spec, round));
+}
+
+absl::Status CheckTopologySpec(const TopologySpec& spec) {
+  return CheckSpec(spec);
+}
+
+std::string KindInForce(const TopologySpec& spec, int64_t members) {
+  if (spec.kind != "auto") return spec.kind;
+  return members <= kMostComplete ? "complete" : "hashed";
 }
 
 bool TopologyVaries(const TopologySpec& spec) {
@@ -491,15 +630,18 @@ int64_t NextGraphRound(const TopologySpec& spec, int64_t round) {
 }
 
 absl::StatusOr<AnyGraph> BuildWindow(const TopologySpec& spec, uint64_t seed,
-                                     absl::Span<const NodeId> members) {
-  DFL_ASSIGN_OR_RETURN(AnyGraph window, BuildTopology(spec, seed, members));
+                                     absl::Span<const NodeId> members,
+                                     absl::Span<const NodeId> undialable) {
+  DFL_ASSIGN_OR_RETURN(AnyGraph window,
+                       BuildTopology(spec, seed, members, 0, undialable));
   if (!TopologyVaries(spec)) return window;
   const int64_t graphs = spec.kind == "time-varying"
                              ? static_cast<int64_t>(spec.edge_sets.size())
                              : kWindowDraws;
+  const GraphMembers all = MembersOf(members, undialable);
   for (int64_t number = 1; number < graphs; ++number) {
     DFL_ASSIGN_OR_RETURN(const AnyGraph graph,
-                         BuildNumbered(spec, seed, members, number));
+                         BuildNumbered(spec, seed, all, number));
     AddEdgesOf(graph, window);
   }
   return window;

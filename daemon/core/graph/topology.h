@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/base/ids.h"
@@ -21,12 +22,15 @@ using EdgeList = std::vector<std::pair<NodeId, NodeId>>;
 
 // What a plan says of the graph; BuildTopology says what each kind is.
 struct TopologySpec {
-  // complete, ring, star, path, grid, torus, bipartite, k-nearest, erdos-renyi,
-  // random-regular, random-geometric, explicit, time-varying.
+  // complete, ring, star, path, grid, torus, bipartite, k-nearest, hashed,
+  // erdos-renyi, random-regular, random-geometric, explicit, time-varying; auto
+  // is one of two by the number of members (KindInForce).
   std::string kind = "complete";
   // erdos-renyi: probability of an edge, in (0, 1].
   double edge_probability = 0.3;
   // k-nearest, random-regular: neighbours of each node, in [1, members - 1].
+  // hashed: at the most so many of each that can be dialled; even, or at least
+  // members - 1.
   int64_t degree = 4;
   // random-geometric: the longest edge between points of the unit square, > 0.
   double radius = 0.5;
@@ -58,6 +62,10 @@ using AnyGraph = std::variant<Graph, Digraph>;
 //   torus            the grid with its rows and columns closed to rings
 //   bipartite        complete: the first floor(m/2) members with all others
 //   k-nearest        a ring where each has `degree` / 2 neighbours on each side
+//   hashed           `degree` / 2 rings, each in the order of hashes of the
+//                    members' names; complete up to `degree` + 1 members. One
+//                    that cannot be dialled is on no ring: on each it hangs
+//                    between the two that its own hash lies between
 //   erdos-renyi      each pair with `edge_probability`, redrawn until connected
 //   random-regular   `degree` neighbours each, redrawn until simple and
 //                    connected
@@ -65,17 +73,33 @@ using AnyGraph = std::variant<Graph, Digraph>;
 //                    until connected
 //   explicit         `edges`
 //   time-varying     `edge_sets` in turn, each for `every` rounds (0: one)
-// The three drawn kinds are drawn afresh every `every` rounds (0: never). A
+// A member that joins or leaves a hashed graph touches at most 3 edges a ring,
+// however many members there are, and those of undialable members that hang
+// beside it. The drawn kinds are drawn anew each `every` rounds (0: never). A
 // later draw that stays disconnected 1,000 times gives the first graph again,
 // so that what holds in round 0 never fails afterwards.
+//
+// `undialable` are members that others cannot dial, sorted. Two of them cannot
+// be linked. A complete, hashed or drawn graph has an edge between two only
+// where it would fall apart without; the other kinds leave no choice, and
+// neither do uniform weights.
 //
 // Errors: INVALID_ARGUMENT for an unknown kind (with the nearest), a parameter
 // that is out of range or impossible for m members, an edge to a name that is
 // no member or to itself; FAILED_PRECONDITION when 1,000 draws in a row were
 // disconnected. All begin with the key, "topology.degree: ...".
-absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
-                                       absl::Span<const NodeId> members,
-                                       int64_t round = 0);
+absl::StatusOr<AnyGraph> BuildTopology(
+    const TopologySpec& spec, uint64_t seed, absl::Span<const NodeId> members,
+    int64_t round = 0, absl::Span<const NodeId> undialable = {});
+
+// What of a topology is wrong whatever its members are.
+// Errors: as BuildTopology.
+absl::Status CheckTopologySpec(const TopologySpec& spec);
+
+// The kind, and what auto means for so many members: complete up to
+// kMostComplete, hashed beyond.
+inline constexpr int64_t kMostComplete = 16;
+std::string KindInForce(const TopologySpec& spec, int64_t members);
 
 // Whether rounds differ in their graphs.
 bool TopologyVaries(const TopologySpec& spec);
@@ -91,7 +115,8 @@ int64_t NextGraphRound(const TopologySpec& spec, int64_t round);
 // fresh draw the first eight; of a topology that does not vary, itself.
 // Errors: as BuildTopology, for any of these rounds.
 absl::StatusOr<AnyGraph> BuildWindow(const TopologySpec& spec, uint64_t seed,
-                                     absl::Span<const NodeId> members);
+                                     absl::Span<const NodeId> members,
+                                     absl::Span<const NodeId> undialable = {});
 
 }  // namespace dfl::core
 

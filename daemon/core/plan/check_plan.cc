@@ -19,6 +19,7 @@
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/plan/check_data.h"
 #include "daemon/core/plan/check_optimizer.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
 #include "daemon/core/rounds/prox.h"
@@ -43,9 +44,11 @@ absl::Status CheckAtLeast(absl::string_view key, int64_t value, int64_t min) {
 }
 
 absl::Status CheckMembers(const RunPlan& plan) {
-  if (plan.members.empty()) {
+  DFL_RETURN_IF_ERROR(CheckParticipants(plan));
+  if (plan.members.empty() && !FollowsView(plan)) {
     return absl::InvalidArgumentError(
-        "members: none are named; list the names of at least one node");
+        "members: none are named; list the names of at least one node under "
+        "participants.fixed, or write participants: all");
   }
   for (size_t i = 0; i < plan.members.size(); ++i) {
     const MemberSpec& member = plan.members[i];
@@ -259,7 +262,9 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   const std::vector<NodeId> members = MemberIds(plan);
   for (const auto& [node, overrides] : plan.nodes) {
     const std::string key = absl::StrCat("nodes.", node.name());
-    if (!std::binary_search(members.begin(), members.end(), node)) {
+    // One that may come later has its own knobs then.
+    if (!FollowsView(plan) &&
+        !std::binary_search(members.begin(), members.end(), node)) {
       return UnknownMemberError(key, node, plan);
     }
     for (const KnobSpec& knob : algorithm.knobs) {
@@ -283,15 +288,26 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   return absl::OkStatus();
 }
 
+absl::Status NotComplete(const RunPlan& plan) {
+  return Bad(
+      "topology.kind", Quoted(plan.topology.kind),
+      absl::StrCat("complete, since algorithm.name is ", plan.algorithm.name));
+}
+
+absl::Status NoStar(const RunPlan& plan) {
+  return Bad("topology.kind", Quoted(plan.topology.kind),
+             absl::StrCat("star, or explicit with the edges of one, since "
+                          "algorithm.name is ",
+                          plan.algorithm.name));
+}
+
 // What an algorithm that exchanges with every member needs of the topology.
 absl::Status CheckComplete(const RunPlan& plan, const Graph& graph) {
   for (int64_t i = 0; i < graph.size(); ++i) {
     if (!TopologyVaries(plan.topology) && graph.degree(i) == graph.size() - 1) {
       continue;
     }
-    return Bad("topology.kind", Quoted(plan.topology.kind),
-               absl::StrCat("complete, since algorithm.name is ",
-                            plan.algorithm.name));
+    return NotComplete(plan);
   }
   if (plan.topology.weights == "explicit") {
     return Bad("topology.weights", "\"explicit\"",
@@ -314,10 +330,7 @@ absl::Status CheckStar(const RunPlan& plan, const Graph& graph) {
       edges == 2 * most) {
     return absl::OkStatus();
   }
-  return Bad("topology.kind", Quoted(plan.topology.kind),
-             absl::StrCat("star, or explicit with the edges of one, since "
-                          "algorithm.name is ",
-                          plan.algorithm.name));
+  return NoStar(plan);
 }
 
 absl::Status CheckCodec(const RunPlan& plan, const AlgorithmInfo& algorithm) {
@@ -392,6 +405,20 @@ absl::Status CheckEvaluationAndStop(const RunPlan& plan,
                "a finite duration > 0, so that a silent neighbour never blocks "
                "a node");
   }
+  if (plan.deadline.ceiling < plan.deadline.exchange) {
+    return Bad("deadline.ceiling", absl::FormatDuration(plan.deadline.ceiling),
+               absl::StrCat("a duration of at least deadline.exchange (",
+                            absl::FormatDuration(plan.deadline.exchange),
+                            "), or nothing for ",
+                            DeadlineSpec::kCeilingOfExchange, " times that"));
+  }
+  if (plan.deadline.floor < absl::ZeroDuration() ||
+      plan.deadline.floor > plan.deadline.Ceiling()) {
+    return Bad(
+        "deadline.floor", absl::FormatDuration(plan.deadline.floor),
+        absl::StrCat("a duration of at most the ceiling (",
+                     absl::FormatDuration(plan.deadline.Ceiling()), ")"));
+  }
   return absl::OkStatus();
 }
 
@@ -457,6 +484,24 @@ absl::Status CheckTopology(const RunPlan& plan, const AlgorithmInfo& algorithm,
                                        : absl::OkStatus();
 }
 
+// What holds of the graph whoever its members will be.
+absl::Status CheckWithoutMembers(const RunPlan& plan,
+                                 const AlgorithmInfo& algorithm,
+                                 const Catalogue& catalogue) {
+  DFL_RETURN_IF_ERROR(CheckTopologySpec(plan.topology));
+  const AnyGraph none =
+      plan.topology.directed ? AnyGraph(Digraph(0)) : AnyGraph(Graph(0));
+  DFL_RETURN_IF_ERROR(CheckGraph(plan, algorithm, none, catalogue));
+  const std::string& kind = plan.topology.kind;
+  if (algorithm.complete_graph && kind != "complete" && kind != "auto") {
+    return NotComplete(plan);
+  }
+  if (algorithm.star_graph && kind != "star" && kind != "explicit") {
+    return NoStar(plan);
+  }
+  return algorithm.continuous ? CheckContinuous(plan) : absl::OkStatus();
+}
+
 // What the checks of a plan find on their way.
 struct Found {
   const AlgorithmInfo* algorithm;
@@ -482,8 +527,13 @@ absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
   }
   DFL_RETURN_IF_ERROR(CheckKnobs(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckOptimizer(plan, **algorithm));
-  DFL_ASSIGN_OR_RETURN(AnyGraph graph, PlanGraph(plan));
-  DFL_RETURN_IF_ERROR(CheckTopology(plan, **algorithm, graph, catalogue));
+  AnyGraph graph = Graph(0);
+  if (plan.members.empty()) {
+    DFL_RETURN_IF_ERROR(CheckWithoutMembers(plan, **algorithm, catalogue));
+  } else {
+    DFL_ASSIGN_OR_RETURN(graph, PlanGraph(plan));
+    DFL_RETURN_IF_ERROR(CheckTopology(plan, **algorithm, graph, catalogue));
+  }
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan, **algorithm));
   return Found{*algorithm, std::move(graph)};

@@ -19,6 +19,9 @@ namespace dfl::core {
 // A plan that has passed its checks: a value that is shared and never changed.
 // The pointers are never null; the catalogue that `algorithm` is an entry of
 // outlives the plan.
+//
+// A plan that follows the network may have no members yet (participants.h): it
+// is checked as far as that goes, its graph is empty, and nobody takes part.
 struct CheckedPlan {
   std::shared_ptr<const RunPlan> plan;
   std::shared_ptr<const AnyGraph> graph;  // of round 0

@@ -12,6 +12,7 @@
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/participants.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
 
@@ -113,6 +114,7 @@ absl::StatusOr<NodePlan> NodePlanOf(const RunPlan& plan, const Round& round,
   }
   out.member_count = static_cast<int64_t>(plan.members.size());
   out.place = place;
+  out.trains = member.participation == Participation::kTrain;
   out.rows_known = round.rows > 0;
   if (out.rows_known) {
     out.sample_weight = static_cast<double>(member.rows) *
@@ -120,6 +122,23 @@ absl::StatusOr<NodePlan> NodePlanOf(const RunPlan& plan, const Round& round,
   }
   out.algorithm = round.algorithm;
   out.facts = round.facts;
+  out.optimizer = plan.optimizer;
+  out.exchange_deadline = plan.deadline.exchange;
+  return out;
+}
+
+// The plan as a node sees it that is no member.
+absl::StatusOr<NodePlan> WatcherPlan(const RunPlan& plan,
+                                     const AlgorithmInfo& algorithm,
+                                     const NodeId& self) {
+  NodePlan out;
+  out.self = self;
+  out.seed = plan.seed;
+  DFL_ASSIGN_OR_RETURN(out.knobs,
+                       Knobs::Resolve(algorithm.knobs, plan.algorithm.knobs));
+  out.member_count = static_cast<int64_t>(plan.members.size());
+  out.takes_part = false;
+  out.algorithm = &algorithm;
   out.optimizer = plan.optimizer;
   out.exchange_deadline = plan.deadline.exchange;
   return out;
@@ -153,6 +172,7 @@ absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
                                                const NodeId& self,
                                                AnyGraph graph) {
   const std::optional<int64_t> place = PlaceOf(plan, self);
+  if (!place && FollowsView(plan)) return WatcherPlan(plan, algorithm, self);
   if (!place) {
     const absl::Status status = UnknownMemberError("members", self, plan);
     return absl::NotFoundError(status.message());
@@ -167,6 +187,15 @@ absl::StatusOr<DerivedPlan> Derive(CheckedPlan checked, const NodeId& self) {
   DFL_ASSIGN_OR_RETURN(derived.node,
                        DeriveCheckedNodePlan(*checked.plan, *checked.algorithm,
                                              self, *checked.graph));
+  derived.checked = std::move(checked);
+  return derived;
+}
+
+absl::StatusOr<DerivedPlan> DeriveForWatcher(CheckedPlan checked,
+                                             const NodeId& self) {
+  DerivedPlan derived;
+  DFL_ASSIGN_OR_RETURN(derived.node,
+                       WatcherPlan(*checked.plan, *checked.algorithm, self));
   derived.checked = std::move(checked);
   return derived;
 }

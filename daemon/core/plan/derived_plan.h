@@ -26,9 +26,15 @@ struct DerivedPlan {
   const RunPlan& plan() const { return *checked.plan; }
 };
 
-// Derives the plan for `self`; it builds no graph.
-// Errors: NOT_FOUND when `self` is no member.
+// Derives the plan for `self`; it builds no graph. Where the plan follows the
+// network and `self` is no member, it only watches: NodePlan::takes_part.
+// Errors: NOT_FOUND when `self` is none of a fixed set.
 absl::StatusOr<DerivedPlan> Derive(CheckedPlan checked, const NodeId& self);
+
+// The same for a node that only watches, whether it is a member or not.
+// Errors: as core::Knobs::Resolve.
+absl::StatusOr<DerivedPlan> DeriveForWatcher(CheckedPlan checked,
+                                             const NodeId& self);
 
 // Checks, then derives.
 // Errors: as CheckPlan and Derive.
@@ -42,8 +48,7 @@ absl::StatusOr<std::vector<DerivedPlan>> DeriveForAll(
     const CheckedPlan& checked);
 
 // A plan that has passed CheckPlan and names `algorithm`, as `self` sees it in
-// the round of `graph` (PlanGraph); nothing is built. Errors: NOT_FOUND when
-// `self` is no member.
+// the round of `graph` (PlanGraph); nothing is built. Errors: as Derive.
 absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
                                                const AlgorithmInfo& algorithm,
                                                const NodeId& self,
@@ -51,7 +56,7 @@ absl::StatusOr<NodePlan> DeriveCheckedNodePlan(const RunPlan& plan,
 
 // A plan that need not have been checked, as `self` or every member sees it in
 // round `round`. All rounds are alike unless the topology varies.
-// Errors: as CheckPlan; NOT_FOUND when `self` is no member.
+// Errors: as CheckPlan and Derive.
 absl::StatusOr<NodePlan> DeriveNodePlan(
     const RunPlan& plan, const NodeId& self, int64_t round = 0,
     const Catalogue& catalogue = BuiltInCatalogue());

@@ -15,8 +15,10 @@
 namespace dfl::core {
 
 bool RowsKnown(const RunPlan& plan) {
-  return std::all_of(plan.members.begin(), plan.members.end(),
-                     [](const MemberSpec& member) { return member.rows > 0; });
+  return std::all_of(
+      plan.members.begin(), plan.members.end(), [](const MemberSpec& member) {
+        return member.rows > 0 || member.participation != Participation::kTrain;
+      });
 }
 
 absl::Status UnknownMemberError(const std::string& key, const NodeId& node,

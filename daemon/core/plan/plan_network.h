@@ -18,7 +18,7 @@ namespace dfl::core {
 // A message lists at most so many names.
 constexpr size_t kNamesShown = 8;
 
-// Whether the plan gives the rows of every member.
+// Whether the rows of every member that has data are known.
 bool RowsKnown(const RunPlan& plan);
 
 // INVALID_ARGUMENT "`key`: "bob" is no member; did you mean ...".

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/algorithms/catalogue.h"
+#include "daemon/core/plan/participants.h"
 
 namespace dfl::core {
 namespace {
@@ -15,6 +17,41 @@ constexpr int kGraphsLookedAt = 64;
 
 uint64_t TopologySeed(const RunPlan& plan) {
   return DeriveSeed(plan.seed, "topology");
+}
+
+// Whether the plan's algorithm exchanges with every member, whatever it costs.
+bool NeedsAllEdges(const RunPlan& plan) {
+  const absl::StatusOr<const AlgorithmInfo*> algorithm =
+      BuiltInCatalogue().Find(plan.algorithm.name);
+  return algorithm.ok() && (*algorithm)->complete_graph;
+}
+
+// Those that the graph should not link with each other.
+std::vector<NodeId> UndialableOf(const RunPlan& plan) {
+  std::vector<NodeId> ids;
+  if (NeedsAllEdges(plan)) return ids;
+  for (const MemberSpec& member : plan.members) {
+    if (!member.dialable) ids.push_back(member.node);
+  }
+  return ids;
+}
+
+// The topology among the members. A plan that follows the view may name edges
+// of members that are not there.
+TopologySpec AmongMembers(const RunPlan& plan) {
+  TopologySpec spec = plan.topology;
+  spec.kind = KindInForce(plan);
+  if (!FollowsView(plan)) return spec;
+  const auto absent = [&plan](const std::pair<NodeId, NodeId>& edge) {
+    return !PlaceOf(plan, edge.first) || !PlaceOf(plan, edge.second);
+  };
+  const auto drop = [&absent](EdgeList& edges) {
+    edges.erase(std::remove_if(edges.begin(), edges.end(), absent),
+                edges.end());
+  };
+  drop(spec.edges);
+  for (EdgeList& edges : spec.edge_sets) drop(edges);
+  return spec;
 }
 
 }  // namespace
@@ -36,13 +73,19 @@ std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node) {
   return at - plan.members.begin();
 }
 
+std::string KindInForce(const RunPlan& plan) {
+  if (plan.topology.kind == "auto" && NeedsAllEdges(plan)) return "complete";
+  return KindInForce(plan.topology, static_cast<int64_t>(plan.members.size()));
+}
+
 absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round) {
-  return BuildTopology(plan.topology, TopologySeed(plan), MemberIds(plan),
-                       round);
+  return BuildTopology(AmongMembers(plan), TopologySeed(plan), MemberIds(plan),
+                       round, UndialableOf(plan));
 }
 
 absl::StatusOr<AnyGraph> PlanWindow(const RunPlan& plan) {
-  return BuildWindow(plan.topology, TopologySeed(plan), MemberIds(plan));
+  return BuildWindow(AmongMembers(plan), TopologySeed(plan), MemberIds(plan),
+                     UndialableOf(plan));
 }
 
 absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
@@ -69,6 +112,7 @@ absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
 }
 
 double SpectralGap(const PlanTopology& topology) {
+  if (topology.members.empty()) return 0;
   if (!topology.directed) return SpectralGap(topology.weights);
   return 1 - std::max(SecondLargestModulus(topology.directed_weights.a),
                       SecondLargestModulus(topology.directed_weights.b));
@@ -120,11 +164,10 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
                                                const AlgorithmInfo& algorithm,
                                                const AnyGraph& first,
                                                int64_t place) {
-  const std::vector<NodeId> members = MemberIds(plan);
   const int64_t end = EndOfGraphs(plan, algorithm);
-  const auto all = static_cast<int64_t>(members.size()) - 1;
-  std::vector<bool> heard(members.size());
-  std::vector<bool> sent_to(members.size());
+  const auto all = static_cast<int64_t>(plan.members.size()) - 1;
+  std::vector<bool> heard(plan.members.size());
+  std::vector<bool> sent_to(plan.members.size());
   NeighbourCount count;
   int64_t round = 0;
   for (int looked = 0; end < 0 || round < end; ++looked) {
@@ -134,9 +177,7 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
     if (looked == 0) {
       MarkNeighbours(first, place, heard, sent_to);
     } else {
-      DFL_ASSIGN_OR_RETURN(
-          const AnyGraph graph,
-          BuildTopology(plan.topology, TopologySeed(plan), members, round));
+      DFL_ASSIGN_OR_RETURN(const AnyGraph graph, PlanGraph(plan, round));
       MarkNeighbours(graph, place, heard, sent_to);
     }
     count.heard = std::count(heard.begin(), heard.end(), true);
@@ -150,15 +191,13 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
 
 bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
                 int64_t from, int64_t to) {
-  const std::vector<NodeId> members = MemberIds(plan);
   const std::optional<int64_t> i = PlaceOf(plan, a);
   const std::optional<int64_t> j = PlaceOf(plan, b);
   if (!i || !j) return false;
   int64_t round = from;
   for (int looked = 0; round < to; ++looked) {
     if (looked == kGraphsLookedAt) return true;
-    const absl::StatusOr<AnyGraph> graph =
-        BuildTopology(plan.topology, TopologySeed(plan), members, round);
+    const absl::StatusOr<AnyGraph> graph = PlanGraph(plan, round);
     if (!graph.ok()) return false;
     const Graph* undirected = std::get_if<Graph>(&*graph);
     const bool meet = undirected != nullptr

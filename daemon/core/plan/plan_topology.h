@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,7 +25,13 @@ std::vector<NodeId> MemberIds(const RunPlan& plan);
 // passed CheckPlan.
 std::optional<int64_t> PlaceOf(const RunPlan& plan, const NodeId& node);
 
-// The graph of a round.
+// The kind of the topology; what auto means for the plan's algorithm and its
+// present members.
+std::string KindInForce(const RunPlan& plan);
+
+// The graph of a round. A plan that follows the network has no edges to members
+// that are not there. Two members that cannot be dialled are not linked where
+// kind and algorithm leave a choice (BuildTopology).
 // Errors: as BuildTopology.
 absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round = 0);
 
@@ -55,7 +62,8 @@ absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
 absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
                                             AnyGraph graph);
 
-// 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|.
+// 1 - lambda of W; directed: the smaller of A's and B's 1 - |lambda_2|. 0
+// without members.
 double SpectralGap(const PlanTopology& topology);
 
 // How many members are neighbours of member `place` in one round or another:

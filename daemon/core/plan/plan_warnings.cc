@@ -54,6 +54,39 @@ void WarnOfParts(const RunPlan& plan, const AnyGraph& window,
       absl::StrJoin(texts, ", ")));
 }
 
+// Two that cannot be dialled never meet.
+void WarnOfUndialable(const RunPlan& plan, const AnyGraph& window,
+                      std::vector<std::string>& warnings) {
+  const Digraph* directed = std::get_if<Digraph>(&window);
+  const std::vector<std::pair<int64_t, int64_t>> edges =
+      directed != nullptr ? directed->Arcs() : std::get<Graph>(window).Edges();
+  std::vector<std::string> pairs;
+  for (const auto& [a, b] : edges) {
+    const MemberSpec& first = plan.members[static_cast<size_t>(a)];
+    const MemberSpec& second = plan.members[static_cast<size_t>(b)];
+    if (first.dialable || second.dialable) continue;
+    if (pairs.size() == kNamesShown) {
+      pairs.emplace_back("...");
+      break;
+    }
+    pairs.push_back(absl::StrCat(first.node.name(), " - ", second.node.name()));
+  }
+  if (pairs.empty()) return;
+  warnings.push_back(absl::StrCat(
+      "topology.kind: ", KindInForce(plan),
+      " has edges between members that cannot be dialled, so nothing travels "
+      "over them: ",
+      absl::StrJoin(pairs, ", ")));
+}
+
+void WarnOfConnections(const RunPlan& plan, const AlgorithmInfo& algorithm,
+                       const AnyGraph& window,
+                       std::vector<std::string>& warnings) {
+  if (algorithm.exchange == Exchange::kNone) return;
+  WarnOfParts(plan, window, warnings);
+  WarnOfUndialable(plan, window, warnings);
+}
+
 // Whether all members have as many rows, as far as the plan tells.
 bool RowsAreEqual(const RunPlan& plan) {
   return RowsKnown(plan) &&
@@ -141,6 +174,14 @@ std::vector<std::string> PlanWarnings(const RunPlan& plan,
   return checked.ok() ? PlanWarnings(*checked) : std::vector<std::string>();
 }
 
+std::vector<std::string> ConnectionWarnings(const RunPlan& plan,
+                                            const AlgorithmInfo& algorithm) {
+  std::vector<std::string> warnings;
+  const absl::StatusOr<AnyGraph> window = PlanWindow(plan);
+  if (window.ok()) WarnOfConnections(plan, algorithm, *window, warnings);
+  return warnings;
+}
+
 std::vector<std::string> PlanWarnings(const CheckedPlan& checked) {
   const RunPlan& plan = *checked.plan;
   const AlgorithmInfo& algorithm = *checked.algorithm;
@@ -148,10 +189,9 @@ std::vector<std::string> PlanWarnings(const CheckedPlan& checked) {
   const absl::StatusOr<AnyGraph> window =
       TopologyVaries(plan.topology) ? PlanWindow(plan) : *checked.graph;
   if (!window.ok()) return warnings;
-  if (algorithm.exchange != Exchange::kNone) {
-    WarnOfParts(plan, *window, warnings);
-  }
+  WarnOfConnections(plan, algorithm, *window, warnings);
   WarnOfIgnored(plan.topology, warnings);
+  if (plan.members.empty()) return warnings;
   const absl::StatusOr<Network> network =
       NetworkOf(plan, algorithm, *checked.graph);
   if (!network.ok()) return warnings;

@@ -16,6 +16,12 @@ namespace dfl::core {
 // is not built again.
 std::vector<std::string> PlanWarnings(const CheckedPlan& checked);
 
+// Of these, what is about the graph: that it falls apart, that it has an edge
+// between two members that cannot be dialled. `plan` has members and passes its
+// checks; `algorithm` is its entry.
+std::vector<std::string> ConnectionWarnings(const RunPlan& plan,
+                                            const AlgorithmInfo& algorithm);
+
 // The same of a plan that may not pass its checks; then there are none.
 std::vector<std::string> PlanWarnings(
     const RunPlan& plan, const Catalogue& catalogue = BuiltInCatalogue());

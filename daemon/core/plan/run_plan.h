@@ -19,6 +19,7 @@
 #include "daemon/core/algorithm/optimizer_spec.h"
 #include "daemon/core/contract/data_section.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/member_spec.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
@@ -90,21 +91,25 @@ struct StopRule {
   double accuracy_above = 0;  // local evaluation accuracy; 0 = off
 };
 
+// How long a node waits for its neighbours' answers or pushes: `exchange`, and
+// on top of it what their links take, as measured; never less than `floor` nor
+// more than `ceiling`.
 struct DeadlineSpec {
-  // How long a node waits for its neighbours' answers or pushes.
   absl::Duration exchange = absl::Seconds(2);
+  absl::Duration floor = absl::ZeroDuration();
+  // Infinite: kCeilingOfExchange times `exchange`.
+  absl::Duration ceiling = absl::InfiniteDuration();
+
+  static constexpr int kCeilingOfExchange = 5;
+  absl::Duration Ceiling() const {
+    return ceiling == absl::InfiniteDuration() ? kCeilingOfExchange * exchange
+                                               : ceiling;
+  }
 };
 
 // What one node does differently.
 struct NodeOverrides {
   KnobValues knobs;
-};
-
-struct MemberSpec {
-  NodeId node;
-  // Training rows of this member; 0 = not told (then sample weighting is
-  // refused).
-  int64_t rows = 0;
 };
 
 struct RunPlan {
@@ -114,7 +119,10 @@ struct RunPlan {
   std::string run_id;
   // Seeds everything random in the run; 0 = minted by the first apply.
   uint64_t seed = 0;
-  std::vector<MemberSpec> members;  // sorted bytewise, no doubles
+  ParticipantsSpec participants;
+  // Who they are now, sorted bytewise, no doubles. With kFixed the document
+  // names them; otherwise they follow who is there (participants.h).
+  std::vector<MemberSpec> members;
   ModelSpec model;
   // What is stated of the data contract; the first apply fixes the rest.
   DataSection data;

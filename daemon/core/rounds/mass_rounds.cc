@@ -77,7 +77,8 @@ void MassRounds::Exchange(Parts parts, const std::vector<Neighbour>& receivers,
   if (Complete()) {
     EndWait(actions);
   } else {
-    actions.Do(WakeAfter{kDeadlineTimer, plan().exchange_deadline});
+    actions.Do(WakeAfter{kDeadlineTimer, plan().exchange_deadline,
+                         /*for_neighbours=*/true});
   }
 }
 

@@ -46,7 +46,8 @@ void PullRound::OnMissing(const AnswerMissing& missing) {
 
 void PullRound::Wait(absl::Duration deadline, Actions& actions) {
   waiting_ = true;
-  if (!complete()) actions.Do(WakeAfter{kDeadlineTimer, deadline});
+  if (!complete())
+    actions.Do(WakeAfter{kDeadlineTimer, deadline, /*for_neighbours=*/true});
 }
 
 bool PullRound::OnTimer(uint64_t timer, Actions& actions) {

@@ -61,7 +61,7 @@ void PushRounds::Wait(Actions& actions) {
   if (barrier().Complete(step())) {
     EndWait(actions);
   } else {
-    actions.Do(WakeAfter{kDeadlineTimer, Deadline()});
+    actions.Do(WakeAfter{kDeadlineTimer, Deadline(), /*for_neighbours=*/true});
   }
 }
 

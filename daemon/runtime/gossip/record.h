@@ -1,4 +1,4 @@
-// A signed record, opened: an order of a person that nodes pass on to one
+// A record, opened: an order of a person that nodes pass on to one
 // another (proto/dfl/record/v1/record.proto). Whether it counts is a judge's
 // decision; this room knows neither signatures nor contents.
 #ifndef DFL_RUNTIME_GOSSIP_RECORD_H_
@@ -42,7 +42,8 @@ struct Record {
   }
 };
 
-// Decides which records count. Implemented by records/signed_record_codec.h.
+// Decides which records count. Implemented by
+// records/signed_record_codec.h and records/unsigned_record_codec.h.
 class RecordJudge {
  public:
   virtual ~RecordJudge() = default;

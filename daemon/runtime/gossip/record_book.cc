@@ -145,7 +145,7 @@ RecordBook::Answer RecordBook::Insert(Held held, std::vector<Held>& current,
   return Answer::kTaken;
 }
 
-absl::StatusOr<RecordBook::Answer> RecordBook::Offer(Record record) {
+absl::StatusOr<RecordBook::Answer> RecordBook::Offer(Record record, Disk disk) {
   if (Find(record.id) != nullptr) return Answer::kUnchanged;
   std::vector<Held> current = current_;
   std::vector<PastRecord> history = history_;
@@ -156,27 +156,35 @@ absl::StatusOr<RecordBook::Answer> RecordBook::Offer(Record record) {
       (history.empty() || history.back().id == history_.back().id)) {
     return answer;
   }
-  DFL_RETURN_IF_ERROR(Save(current, history));
+  DFL_RETURN_IF_ERROR(CheckRoom(current));
+  const absl::Status saved = Save(current, history);
+  if (!saved.ok() && disk == Disk::kMust) return saved;
+  not_on_disk_ = saved;
   current_ = std::move(current);
   history_ = std::move(history);
   return answer;
 }
 
-absl::Status RecordBook::Save(const std::vector<Held>& current,
-                              const std::vector<PastRecord>& history) {
-  std::vector<absl::string_view> bytes;
+absl::Status RecordBook::CheckRoom(const std::vector<Held>& current) {
   int64_t total = 0;
   for (const Held& held : current) {
-    bytes.push_back(held.record->bytes);
     total += static_cast<int64_t>(held.record->bytes.size());
   }
-  if (current.size() > kMaxCurrent || total > kMaxBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the book would hold ", current.size(), " records of ", total,
-        " bytes; at most ", kMaxCurrent, " of ", kMaxBytes,
-        " bytes are kept; an order to all nodes replaces those to some"));
+  if (current.size() <= kMaxCurrent && total <= kMaxBytes) {
+    return absl::OkStatus();
   }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the book would hold ", current.size(), " records of ", total,
+      " bytes; at most ", kMaxCurrent, " of ", kMaxBytes,
+      " bytes are kept; an order to all nodes replaces those to some"));
+}
+
+absl::Status RecordBook::Save(const std::vector<Held>& current,
+                              const std::vector<PastRecord>& history) {
   if (files_ == nullptr) return absl::OkStatus();
+  std::vector<absl::string_view> bytes;
+  bytes.reserve(current.size());
+  for (const Held& held : current) bytes.push_back(held.record->bytes);
   return files_->WriteAtomically(kFile, EncodeBook(bytes, history));
 }
 

@@ -60,12 +60,20 @@ class RecordBook {
   // Errors: as Files::Read, but for a file that is not there.
   absl::StatusOr<std::string> Load();
 
+  // Whether a record that cannot be put on disk is taken all the same.
+  enum class Disk { kMust, kMay };
+
   // Takes a record that the judge has just opened. It is on disk when this
-  // returns: the file is written as a whole, at most kMaxBytes, and the caller
-  // waits for it.
-  // Errors: RESOURCE_EXHAUSTED when the disk is full or the book is; otherwise
-  // as Files. Nothing has changed then.
-  absl::StatusOr<Answer> Offer(Record record);
+  // returns, unless `disk` is kMay and not_on_disk() says why: the file is
+  // written as a whole, at most kMaxBytes, and the caller waits for it.
+  // Errors: RESOURCE_EXHAUSTED when the book is full; with kMust also when the
+  // disk is, otherwise as Files. Nothing has changed then.
+  absl::StatusOr<Answer> Offer(Record record, Disk disk = Disk::kMust);
+
+  // Why what is held is not all on disk; OK: it is.
+  const absl::Status& not_on_disk() const { return not_on_disk_; }
+  // Tries that once more.
+  void SaveAgain() { not_on_disk_ = Save(current_, history_); }
 
   // Whether a record of this name would change something, as far as its name
   // tells.
@@ -88,6 +96,7 @@ class RecordBook {
   // Puts `held` where it belongs; kOlder when it does not count.
   Answer Insert(Held held, std::vector<Held>& current,
                 std::vector<PastRecord>& history) const;
+  static absl::Status CheckRoom(const std::vector<Held>& current);
   absl::Status Save(const std::vector<Held>& current,
                     const std::vector<PastRecord>& history);
 
@@ -95,6 +104,7 @@ class RecordBook {
   ports::Files* const files_;
   std::vector<Held> current_;
   std::vector<PastRecord> history_;
+  absl::Status not_on_disk_;
 };
 
 }  // namespace dfl::runtime

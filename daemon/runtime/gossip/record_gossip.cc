@@ -20,7 +20,7 @@ constexpr absl::Duration kDiskPause = absl::Seconds(30);
 class NoJudge final : public RecordJudge {
   static absl::Status None() {
     return absl::FailedPreconditionError(
-        "this node is in no secured network, and takes no signed records");
+        "this node takes no records: it has no judge of them");
   }
   bool Knows(int32_t /*kind*/) const override { return false; }
   absl::StatusOr<Record> Open(absl::string_view /*bytes*/) const override {
@@ -145,7 +145,7 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
                                    "\" is not the record that was announced")));
   }
   const absl::StatusOr<RecordBook::Answer> answer =
-      book_.Offer(*std::move(record));
+      book_.Offer(*std::move(record), RecordBook::Disk::kMay);
   if (!answer.ok()) {
     events_.Report(ports::RecordCame{
         false, from,
@@ -153,11 +153,30 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
                      answer.status().message())});
     return pulls_.Postponed(from, kDiskPause);
   }
+  if (!book_.not_on_disk().ok()) SaveLater();
   if (*answer != RecordBook::Answer::kTaken) {
     return pulls_.Useless(from, whole.id);
   }
   Announce(book_.Find(whole.id)->record, from);
   pulls_.Taken(from);
+}
+
+// A full disk keeps no order from being obeyed.
+void RecordGossip::SaveLater() {
+  if (save_timer_ != 0) return;
+  events_.Report(ports::RecordCame{
+      false, NodeId(),
+      absl::StrCat("records hold and cannot be stored, so a restart forgets "
+                   "them until a neighbour tells them again: ",
+                   book_.not_on_disk().message())});
+  save_timer_ = loop_.After(kDiskPause, [this] { SaveAgain(); });
+}
+
+void RecordGossip::SaveAgain() {
+  book_.SaveAgain();
+  save_timer_ = book_.not_on_disk().ok()
+                    ? 0
+                    : loop_.After(kDiskPause, [this] { SaveAgain(); });
 }
 
 void RecordGossip::Announce(std::shared_ptr<const Record> record,

@@ -1,4 +1,4 @@
-// Passes signed records on from node to node, until all have them.
+// Passes records on from node to node, until all have them.
 //
 //   a link comes up, a record is taken --RecordSummary--> neighbours
 //   neighbours --RecordWant--> the part they want --RecordPart--> them
@@ -7,10 +7,8 @@
 // Nothing is believed that the judge has not opened, whoever passed it on, and
 // nothing else is passed on.
 //
-// Without a judge, as in a simulation or an insecure network, it holds nothing,
-// sends nothing, and refuses the frames of others. A peer whose release knows
-// no records ends a link on which they come; with a judge there is TLS, and
-// TLS goes with a protocol version that knows them.
+// Without a judge, as in a simulation of one plan for ever, it holds nothing,
+// sends nothing, and refuses the frames of others.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_GOSSIP_RECORD_GOSSIP_H_
@@ -68,6 +66,7 @@ class RecordGossip
   // All must outlive it.
   RecordGossip(const RecordOptions& options, ports::Loop& loop, Links& links,
                ports::EventSink& events, BadMessage bad_message);
+  ~RecordGossip() override { loop_.Cancel(save_timer_); }
 
   // Reads the book; before the first link. See RecordBook::Load.
   absl::StatusOr<std::string> Load() { return book_.Load(); }
@@ -107,6 +106,9 @@ class RecordGossip
   void Refuse(const NodeId& from, const ports::RecordId& id,
               const absl::Status& why);
   void TakeWhole(const NodeId& from, RecordPulls::Whole whole);
+  // What is held is not on disk: says so, and tries again until it is.
+  void SaveLater();
+  void SaveAgain();
   // Tells everybody but `from`.
   void Announce(std::shared_ptr<const Record> record, const NodeId& from);
   void SendAll(const NodeId& peer);
@@ -121,6 +123,7 @@ class RecordGossip
   RecordBook book_;
   RecordPulls pulls_;
   std::map<NodeId, Allowance> allowances_;  // of those that are linked
+  ports::TimerId save_timer_ = 0;
 };
 
 }  // namespace dfl::runtime

@@ -1,23 +1,19 @@
 #include "daemon/runtime/links/links.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace dfl::runtime {
 
-namespace {
-
-// After them the back-off is as long as it gets.
-constexpr int64_t kManyFailures = 16;
-
-}  // namespace
-
 using ports::LinkId;
 using ports::PeerIdentity;
 
 namespace {
+
+// Who claims what a person gave.
+constexpr char kByHand[] = "";
 
 // Forgets peers that were linked longest ago, if there are too many.
 void ForgetOldest(std::map<NodeId, Links::Peer>& peers) {
@@ -44,7 +40,6 @@ Links::Links(LinksOptions options, ports::Loop& loop,
       transport_(transport),
       events_(events),
       listener_(listener),
-      rng_(DeriveSeed(options_.seed, "links")),
       // Any frame is an answer, and this one gets one.
       rivals_(
           options_.probe_within, loop, events,
@@ -54,38 +49,78 @@ Links::Links(LinksOptions options, ports::Loop& loop,
           [this](const NodeId& node, const absl::Status& why) {
             transport_.Close(peers_.at(node).link, why);
           }),
-      offences_(options_.offences) {
+      offences_(options_.offences),
+      dialler_(
+          DiallerOptions{.seed = options_.seed,
+                         .first_backoff = options_.first_backoff,
+                         .longest_backoff = options_.longest_backoff},
+          loop, transport, events,
+          [this](const NodeId& node) { return IsUp(node); },
+          [this](const NodeId& node) {
+            return offences_.Remaining(node, loop_.Now());
+          }) {
   transport_.SetHandler(this);
 }
 
-Links::~Links() {
-  for (auto& [name, address] : addresses_) loop_.Cancel(address.timer);
-}
+Links::~Links() = default;
 
 absl::Status Links::AddAddress(const std::string& address) {
-  if (!addresses_.emplace(address, Address()).second) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(address, " is dialled already"));
-  }
-  Dial(address);
-  return absl::OkStatus();
+  return dialler_.Claim(kByHand, address, NodeId(), absl::ZeroDuration())
+             ? absl::OkStatus()
+             : absl::AlreadyExistsError(
+                   absl::StrCat(address, " is dialled already"));
 }
 
 absl::Status Links::RemoveAddress(const std::string& address) {
-  const auto it = addresses_.find(address);
-  if (it == addresses_.end()) {
+  const std::optional<Dialler::Released> released =
+      dialler_.Release(kByHand, address);
+  if (!released.has_value()) {
     return absl::NotFoundError(
         absl::StrCat("no peer address ", address, " is known"));
   }
-  loop_.Cancel(it->second.timer);
-  const NodeId node = it->second.node;
-  addresses_.erase(it);
-  const auto peer = peers_.find(node);
-  if (peer != peers_.end() && peer->second.link != 0) {
-    transport_.Close(peer->second.link,
-                     absl::CancelledError("the peer was removed"));
+  if (released->unclaimed) {
+    Drop(released->node, absl::CancelledError("the peer was removed"));
   }
   return absl::OkStatus();
+}
+
+void Links::Drop(const NodeId& peer, const absl::Status& reason) {
+  if (IsUp(peer)) transport_.Close(peers_.at(peer).link, reason);
+}
+
+bool Links::HasRoom(const NodeId& peer, int64_t bytes) const {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || it->second.link == 0) return false;
+  // Control frames have twice the bound, chunks have it once.
+  const int64_t bound = transport_.max_queued_bytes();
+  return transport_.UnsentBytes(it->second.link) + bytes <= bound + bound / 2;
+}
+
+void Links::NoteAnswer(const NodeId& peer, absl::Duration time) {
+  const auto it = peers_.find(peer);
+  if (it != peers_.end()) it->second.times.Note(time);
+}
+
+void Links::NoteNoAnswer(const NodeId& peer, absl::Duration deadline) {
+  const auto it = peers_.find(peer);
+  if (it != peers_.end()) it->second.times.NoteMissed(deadline);
+}
+
+absl::Duration Links::AnswerDeadline(const NodeId& peer,
+                                     const DeadlineBounds& bounds) const {
+  const auto it = peers_.find(peer);
+  return (it == peers_.end() ? LinkTimes() : it->second.times).Deadline(bounds);
+}
+
+void Links::NoteTransfer(const NodeId& peer, absl::Duration time) {
+  const auto it = peers_.find(peer);
+  if (it != peers_.end()) it->second.transfers.Note(time);
+}
+
+absl::Duration Links::TimeOver(const NodeId& peer) const {
+  const auto it = peers_.find(peer);
+  if (it == peers_.end() || it->second.link == 0) return absl::ZeroDuration();
+  return 2 * it->second.times.mean() + it->second.transfers.Expected();
 }
 
 absl::Status Links::Send(const NodeId& peer, ports::Frame frame) {
@@ -138,57 +173,8 @@ bool Links::IsUp(const NodeId& peer) const {
   return it != peers_.end() && it->second.link != 0;
 }
 
-bool Links::Satisfied(const Address& address) const {
-  return !address.node.empty() && IsUp(address.node);
-}
-
-void Links::Dial(const std::string& name) {
-  const auto it = addresses_.find(name);
-  if (it == addresses_.end() || it->second.dialling || Satisfied(it->second)) {
-    return;
-  }
-  it->second.timer = 0;
-  const absl::Duration shut_out =
-      offences_.Remaining(it->second.node, loop_.Now());
-  if (shut_out > absl::ZeroDuration()) {
-    it->second.timer = loop_.After(shut_out, [this, name] { Dial(name); });
-    return;
-  }
-  it->second.dialling = true;
-  transport_.Dial(name);
-}
-
-void Links::DialLater(const std::string& name) {
-  const auto it = addresses_.find(name);
-  if (it == addresses_.end()) return;
-  Address& address = it->second;
-  // first, first x 2, ... up to longest; half of it is jitter.
-  absl::Duration backoff = options_.first_backoff;
-  for (int64_t i = 1;
-       i < address.failures && backoff < options_.longest_backoff; ++i) {
-    backoff *= 2;
-  }
-  backoff = std::min(backoff, options_.longest_backoff);
-  backoff = backoff / 2 + backoff / 2 * rng_.Uniform();
-  loop_.Cancel(address.timer);
-  address.timer = loop_.After(backoff, [this, name] { Dial(name); });
-}
-
 void Links::OnDialFailed(const std::string& name, const absl::Status& status) {
-  const auto it = addresses_.find(name);
-  if (it == addresses_.end()) return;
-  Address& address = it->second;
-  address.dialling = false;
-  address.tried = true;
-  ++address.failures;
-  const std::string error(status.message());
-  // One report a change of state, not one an attempt.
-  if (error != address.last_error) {
-    address.last_error = error;
-    events_.Report(ports::PeerUnreachable{name, status});
-  }
-  DialLater(name);
-  listener_.OnAddressFailed(name);
+  if (dialler_.Failed(name, status)) listener_.OnAddressFailed(name);
 }
 
 bool Links::PrefersNew(const Peer& existing, const PeerIdentity& identity,
@@ -200,11 +186,10 @@ bool Links::PrefersNew(const Peer& existing, const PeerIdentity& identity,
 
 absl::Status Links::Admit(const PeerIdentity& peer) {
   const auto it = peers_.find(peer.node);
-  if (it == peers_.end() || it->second.link == 0 ||
-      it->second.incarnation == peer.incarnation) {
-    return absl::OkStatus();
-  }
-  return rivals_.Refuse(it->second.incarnation, peer);
+  if (it == peers_.end() || it->second.link == 0) return rivals_.Admit(peer);
+  return it->second.incarnation == peer.incarnation
+             ? absl::OkStatus()
+             : rivals_.Refuse(it->second.incarnation, peer);
 }
 
 bool Links::TurnAway(LinkId link, const PeerIdentity& identity,
@@ -221,7 +206,7 @@ bool Links::TurnAway(LinkId link, const PeerIdentity& identity,
     transport_.Close(link, absl::PermissionDeniedError(absl::StrCat(
                                "shut out for ", absl::FormatDuration(shut_out),
                                ": it kept sending what no node could take")));
-    if (dialled_by_us) DialLater(dialled_address);
+    if (dialled_by_us) dialler_.DialLater(dialled_address);
     return true;
   }
   // It was dialled here, or the other link came up meanwhile.
@@ -229,27 +214,21 @@ bool Links::TurnAway(LinkId link, const PeerIdentity& identity,
   if (refused.ok()) return false;
   transport_.Close(link, refused);
   if (!dialled_by_us) return true;
-  // It has accepted, and sees each try: the longest back-off from now on.
-  Address& address = addresses_.at(dialled_address);
-  address.node = NodeId();
-  address.failures = std::max(address.failures, kManyFailures);
-  OnDialFailed(dialled_address, refused);
+  // It has accepted, and sees each try: it is dialled rarely once its rival has
+  // answered, and soon while that one is being asked.
+  if (dialler_.Refused(dialled_address, refused,
+                       !absl::IsUnavailable(refused))) {
+    listener_.OnAddressFailed(dialled_address);
+  }
   return true;
 }
 
 void Links::OnLinkUp(LinkId link, const PeerIdentity& identity,
                      const std::string& dialled_address) {
   const bool dialled_by_us = !dialled_address.empty();
-  if (dialled_by_us) {
-    const auto it = addresses_.find(dialled_address);
-    if (it == addresses_.end()) {  // removed meanwhile
-      transport_.Close(link, absl::CancelledError("the peer was removed"));
-      return;
-    }
-    it->second.dialling = false;
-    it->second.tried = true;
-    it->second.last_error.clear();
-    it->second.node = identity.node;
+  if (dialled_by_us && !dialler_.Answered(dialled_address, identity.node)) {
+    transport_.Close(link, absl::CancelledError("the peer was removed"));
+    return;
   }
   if (TurnAway(link, identity, dialled_address)) return;
   auto& entry = *peers_.try_emplace(identity.node).first;
@@ -317,11 +296,7 @@ void Links::OnLinkDown(LinkId link, const absl::Status& reason) {
     Offend(node, std::string(reason.message()));
   }
   const bool steady = loop_.Now() - peer.since >= options_.steady_after;
-  for (auto& [name, address] : addresses_) {
-    if (address.node != node) continue;
-    address.failures = steady ? 0 : address.failures + 1;
-    if (!address.dialling) DialLater(name);
-  }
+  dialler_.Lost(node, steady);
   ForgetOldest(peers_);
 }
 

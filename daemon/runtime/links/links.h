@@ -1,19 +1,20 @@
 // Links: who is connected, one link a peer, and when to dial again.
 //
-// Addresses are dialled at once, and after a failure or a loss again with a
-// jittered, doubling back-off. Of two links to one peer the one that the
-// smaller id dialled stays, so both ends keep the same one; of two that one end
-// dialled the newer stays, for that end has given the older up.
+// Which addresses are dialled, and when, is in dialler.h. Of two links to one
+// peer the one that the smaller id dialled stays, so both ends keep the same
+// one; of two that one end dialled the newer stays, for that end has given the
+// older up.
 //
 // Another incarnation of a linked peer is a restart, or another daemon of the
 // same name, as a cloned image makes one. The link that is there is asked
 // whether it lives. If it answers, it stays, and the newcomer is refused, each
 // time it tries; both are told. If not, it is closed, and the newcomer is let
 // in when it dials again. So a name never changes hands while its holder lives.
+// The same holds for a name that is linked elsewhere in the network, as far as
+// SetDistant's object knows.
 //
-// A peer that keeps
-// sending what nobody could take is shut out for a while, see offences.h: its
-// link is closed, and it is neither dialled nor let in.
+// A peer that keeps sending what nobody could take is shut out for a while, see
+// offences.h: its link is closed, and it is neither dialled nor let in.
 //
 // Loop only. Pure: all time and traffic goes through ports.
 #ifndef DFL_RUNTIME_LINKS_LINKS_H_
@@ -28,10 +29,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
-#include "daemon/base/rng.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/loop.h"
 #include "daemon/ports/transport.h"
+#include "daemon/runtime/links/dialler.h"
+#include "daemon/runtime/links/link_times.h"
 #include "daemon/runtime/links/offences.h"
 #include "daemon/runtime/links/rivals.h"
 
@@ -39,7 +41,7 @@ namespace dfl::runtime {
 
 struct LinksOptions {
   NodeId self;
-  uint64_t seed = 1;  // of the jitter
+  uint64_t seed = 1;  // as the next two: DiallerOptions
   absl::Duration first_backoff = absl::Milliseconds(200);
   absl::Duration longest_backoff = absl::Seconds(10);
   // A link that is lost earlier counts as a failure to connect, so that a peer
@@ -82,16 +84,9 @@ class Links : public ports::Transport::Handler {
     int64_t bytes_received = 0;
     int64_t bytes_queued = 0;   // the same with those that wait
     ports::LinkId counted = 0;  // the link of those
-  };
-
-  // What is known of one address that is dialled.
-  struct Address {
-    bool dialling = false;
-    int64_t failures = 0;  // in a row, to connect or to stay connected
-    ports::TimerId timer = 0;
-    NodeId node;  // who answered there last; may be empty
-    std::string last_error;
-    bool tried = false;  // at least one dial has ended
+    // Over all its links: of its answers to probes, and of whole transfers.
+    LinkTimes times;
+    LinkTimes transfers;
   };
 
   // All must outlive it; it becomes the transport's handler.
@@ -99,16 +94,55 @@ class Links : public ports::Transport::Handler {
         ports::EventSink& events, Listener& listener);
   ~Links() override;
 
+  // Dials it until it is removed: an address that a person gave.
   // Errors: ALREADY_EXISTS.
   absl::Status AddAddress(const std::string& address);
-  // Stops dialling it and closes the link that came of it.
+  // Takes an AddAddress back. When nobody else claims the address, it is not
+  // dialled any more, and the link that came of it is closed.
   // Errors: NOT_FOUND.
   absl::Status RemoveAddress(const std::string& address);
+
+  // As Dialler::Claim, for a part of the node that is called `owner`, not "".
+  void Claim(const std::string& owner, const std::string& address,
+             const NodeId& node = NodeId(),
+             absl::Duration hold = absl::ZeroDuration()) {
+    dialler_.Claim(owner, address, node, hold);
+  }
+  // Takes it back. A link that came of it stays. One that is not there is
+  // ignored.
+  void Release(const std::string& owner, const std::string& address) {
+    dialler_.Release(owner, address);
+  }
+  // Closes the link of `peer`, if it has one. An address of it that is claimed
+  // is dialled again.
+  void Drop(const NodeId& peer, const absl::Status& reason);
 
   // A peer whose queue has no room even for a control frame has stopped
   // reading: its link is closed.
   // Errors: NOT_FOUND when `peer` is not linked; otherwise the transport's.
   absl::Status Send(const NodeId& peer, ports::Frame frame);
+
+  // Whether a frame for others that `peer` would pass on, of so many bytes,
+  // leaves its queue the room that frames of this node's own may need.
+  bool HasRoom(const NodeId& peer, int64_t bytes) const;
+
+  // An answer of `peer` took `time`.
+  void NoteAnswer(const NodeId& peer, absl::Duration time);
+  // None came within `deadline`.
+  void NoteNoAnswer(const NodeId& peer, absl::Duration deadline);
+  // How long to wait for an answer of `peer`, see LinkTimes.
+  absl::Duration AnswerDeadline(const NodeId& peer,
+                                const DeadlineBounds& bounds) const;
+
+  // A transfer between this node and `peer` took `time`, once it had begun; or
+  // would have, had it not been given up.
+  void NoteTransfer(const NodeId& peer, absl::Duration time);
+  // How long a request and a transfer in answer to it spend on the way, at the
+  // most that is to be expected; 0 while nothing is known.
+  absl::Duration TimeOver(const NodeId& peer) const;
+
+  // See Rivals::SetDistant.
+  void SetDistant(DistantNodes* distant) { rivals_.SetDistant(distant); }
 
   // Brings Peer::bytes_sent up to date.
   void CountSent();
@@ -119,7 +153,9 @@ class Links : public ports::Transport::Handler {
   bool IsUp(const NodeId& peer) const;
   const std::map<NodeId, Peer>& peers() const { return peers_; }
   const Rivals& rivals() const { return rivals_; }
-  const std::map<std::string, Address>& addresses() const { return addresses_; }
+  const std::map<std::string, Dialler::Address>& addresses() const {
+    return dialler_.addresses();
+  }
 
   // ports::Transport::Handler
   absl::Status Admit(const ports::PeerIdentity& peer) override;
@@ -135,10 +171,6 @@ class Links : public ports::Transport::Handler {
   // Whether a link that has come up is not wanted; then it is closed.
   bool TurnAway(ports::LinkId link, const ports::PeerIdentity& identity,
                 const std::string& dialled_address);
-  void Dial(const std::string& name);
-  void DialLater(const std::string& name);
-  // The address's peer is linked, so there is nothing to dial.
-  bool Satisfied(const Address& address) const;
   // `queued` bytes more were handed to the transport.
   void CountSent(Peer& peer, int64_t queued);
   // Whether a second link to a peer should take the place of the first.
@@ -150,13 +182,12 @@ class Links : public ports::Transport::Handler {
   ports::Transport& transport_;
   ports::EventSink& events_;
   Listener& listener_;
-  Rng rng_;
   std::map<NodeId, Peer> peers_;
   // Into peers_, which no peer leaves that is linked.
   absl::btree_map<ports::LinkId, std::map<NodeId, Peer>::value_type*> by_link_;
-  std::map<std::string, Address> addresses_;
   Rivals rivals_;
   Offences offences_;
+  Dialler dialler_;
 };
 
 }  // namespace dfl::runtime

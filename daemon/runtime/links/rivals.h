@@ -1,18 +1,18 @@
-// Daemons that ask for the link of a peer of their name, in another
-// incarnation: that peer after a restart, or another daemon, as a cloned image
-// makes one. The linked one is asked whether it lives. See links.h.
+// Daemons that ask for a link under a name that another one holds, in another
+// incarnation: the holder after a restart, or another daemon, as a cloned image
+// or a copied state directory makes one. The holder is asked whether it lives,
+// over its link, or through the network when it is linked elsewhere. See
+// links.h.
 #ifndef DFL_RUNTIME_LINKS_RIVALS_H_
 #define DFL_RUNTIME_LINKS_RIVALS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/ports/events.h"
@@ -21,87 +21,59 @@
 
 namespace dfl::runtime {
 
-// Loop only. It holds an entry for each linked peer that has had a rival.
+// What the network knows of nodes that are linked elsewhere.
+class DistantNodes {
+ public:
+  virtual ~DistantNodes() = default;
+
+  // The incarnation of the live daemon of this name, as far as is known; 0: of
+  // none.
+  virtual uint64_t IncarnationOf(const NodeId& node) const = 0;
+
+  // Asks the daemon of this name, wherever it is. `done` gets its incarnation,
+  // or 0 when none has answered within `within`; it is called once, on the
+  // loop, never from inside this call.
+  virtual void AskIncarnation(const NodeId& node, absl::Duration within,
+                              std::function<void(uint64_t)> done) = 0;
+};
+
+// Loop only. It holds an entry for each linked peer that has had a rival, and
+// one for each of the last kMostDistant names that are held elsewhere.
 class Rivals {
  public:
+  static constexpr size_t kMostDistant = 256;
+  // A name that its holder has not answered for is free for so long.
+  static constexpr absl::Duration kFree = absl::Seconds(30);
+
   // `ask` puts the question to a linked peer, which has `within` to answer; to
   // one that does not, `end` is done with the reason. All must outlive it.
   Rivals(absl::Duration within, ports::Loop& loop, ports::EventSink& events,
          std::function<void(const NodeId&)> ask,
-         std::function<void(const NodeId&, const absl::Status&)> end)
-      : within_(within),
-        loop_(loop),
-        events_(events),
-        ask_(std::move(ask)),
-        end_(std::move(end)) {}
-  ~Rivals() {
-    for (const auto& [node, entry] : entries_) loop_.Cancel(entry.timer);
-  }
+         std::function<void(const NodeId&, const absl::Status&)> end);
+  ~Rivals();
   Rivals(const Rivals&) = delete;
   Rivals& operator=(const Rivals&) = delete;
 
+  // Null: nobody is asked but who is linked. It must outlive this object, or be
+  // taken back, and then calls no `done` any more.
+  void SetDistant(DistantNodes* distant) { distant_ = distant; }
+
   // Why `newcomer` gets no link now; `linked` is the incarnation that has it.
   // UNAVAILABLE: that one is being asked. FAILED_PRECONDITION: it has answered.
-  absl::Status Refuse(uint64_t linked, const ports::PeerIdentity& newcomer) {
-    const NodeId node = newcomer.node;
-    Entry& entry = entries_[node];
-    if (entry.timer == 0) {
-      ask_(node);
-      entry.timer =
-          loop_.After(within_, [this, node, rival = newcomer.incarnation] {
-            entries_[node].timer = 0;
-            entries_[node].answered = false;
-            end_(node, absl::UnavailableError(absl::StrFormat(
-                           "it is silent while another incarnation (%016x) "
-                           "asks for its link",
-                           rival)));
-          });
-    }
-    if (!entry.answered) {
-      return absl::UnavailableError(absl::StrFormat(
-          "a daemon named %s (incarnation %016x) is still linked, and is being "
-          "asked whether it lives; try again",
-          node.name(), linked));
-    }
-    entry.text = absl::StrFormat(
-        "another daemon of this name, incarnation %016x%s%s, asks for its "
-        "link: a cloned image? give each its own name",
-        newcomer.incarnation, newcomer.advertised.empty() ? "" : " at ",
-        newcomer.advertised);
-    if (std::exchange(entry.told, newcomer.incarnation) !=
-        newcomer.incarnation) {
-      events_.Report(ports::SecurityNote{
-          true, absl::StrCat(node.name(), " is linked and answers, and ",
-                             entry.text)});
-    }
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "another daemon of this name (%s), incarnation %016x, is linked and "
-        "answers: a cloned image? give each its own name",
-        node.name(), linked));
-  }
+  absl::Status Refuse(uint64_t linked, const ports::PeerIdentity& newcomer);
+
+  // Whether `newcomer`, whose name is not linked here, may have a link; errors
+  // as Refuse's.
+  absl::Status Admit(const ports::PeerIdentity& newcomer);
 
   // A frame of a linked peer has come: it lives.
-  void Heard(const NodeId& node) {
-    if (entries_.empty()) return;
-    const auto found = entries_.find(node);
-    if (found == entries_.end() || found->second.timer == 0) return;
-    loop_.Cancel(std::exchange(found->second.timer, 0));
-    found->second.answered = true;
-  }
+  void Heard(const NodeId& node);
 
   // The link of `node` is gone.
-  void End(const NodeId& node) {
-    const auto found = entries_.find(node);
-    if (found == entries_.end()) return;
-    loop_.Cancel(found->second.timer);
-    entries_.erase(found);
-  }
+  void End(const NodeId& node);
 
   // What is known of another daemon that asks for the link of `node`; "": none.
-  std::string Text(const NodeId& node) const {
-    const auto found = entries_.find(node);
-    return found == entries_.end() ? "" : found->second.text;
-  }
+  std::string Text(const NodeId& node) const;
 
  private:
   struct Entry {
@@ -110,13 +82,29 @@ class Rivals {
     uint64_t told = 0;         // the newcomer that was reported last
     std::string text;
   };
+  // Of a name that is held elsewhere.
+  struct Distant {
+    bool asking = false;
+    bool answered = false;  // the last question
+    uint64_t told = 0;      // as Entry's
+    uint64_t silent = 0;    // the holder that did not answer
+    absl::Time asked;
+  };
+
+  // Reports `newcomer` unless it is `told` already.
+  void Tell(uint64_t& told, const ports::PeerIdentity& newcomer,
+            const std::string& text);
+  void AskDistant(const NodeId& node, uint64_t holder, uint64_t newcomer);
+  void MakeRoom();
 
   const absl::Duration within_;
   ports::Loop& loop_;
   ports::EventSink& events_;
   const std::function<void(const NodeId&)> ask_;
   const std::function<void(const NodeId&, const absl::Status&)> end_;
+  DistantNodes* distant_ = nullptr;
   std::map<NodeId, Entry> entries_;
+  std::map<NodeId, Distant> distants_;
 };
 
 }  // namespace dfl::runtime

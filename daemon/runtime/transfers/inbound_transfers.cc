@@ -46,6 +46,24 @@ struct InboundTransfers::Transfer {
   absl::Time noted_at;
   ports::TimerId timer = 0;  // it ends then, unless something happens
 
+  int64_t first = 0;  // bytes of the first chunk
+  bool timed = true;  // neither at once nor interrupted by a lost link
+
+  // How long all of it takes from its announcement, going by what is here;
+  // nullopt: that cannot be told.
+  std::optional<absl::Duration> Whole(absl::Time now) const {
+    if (!timed) return std::nullopt;
+    if (assembler->complete()) return now - announced;
+    const int64_t streamed = assembler->received() - first;
+    if (!trip || streamed <= 0) return std::nullopt;
+    // The way to the first chunk is not the longer for what follows it.
+    const absl::Time begun = acknowledged + *trip;
+    const int64_t whole = assembler->header().body_bytes() - first;
+    return (begun - announced) +
+           (now - begun) *
+               (static_cast<double>(whole) / static_cast<double>(streamed));
+  }
+
   absl::Duration Age(absl::Time now) const {
     return announced_age + trip.value_or(absl::ZeroDuration()) / 2 +
            (now - announced);
@@ -163,6 +181,7 @@ void InboundTransfers::Open(const Key& key, TransferBegin begin,
     return;
   }
   transfer->trip = absl::ZeroDuration();  // the sender has counted it
+  transfer->timed = false;
   Append(transfers_.emplace(key, std::move(transfer)).first, 0, begin.body);
 }
 
@@ -210,7 +229,10 @@ void InboundTransfers::Append(Map::iterator it, int64_t offset,
     return;
   }
   transfer.last_bytes = loop_.Now();
-  if (!transfer.trip) transfer.trip = loop_.Now() - transfer.acknowledged;
+  if (!transfer.trip) {
+    transfer.trip = loop_.Now() - transfer.acknowledged;
+    transfer.first = transfer.assembler->received();
+  }
   if (transfer.assembler->complete()) {
     Check(it);
     return;
@@ -231,8 +253,14 @@ void InboundTransfers::Append(Map::iterator it, int64_t offset,
       [] {});
 }
 
+void InboundTransfers::NoteTime(const Key& key, const Transfer& transfer) {
+  const std::optional<absl::Duration> time = transfer.Whole(loop_.Now());
+  if (time.has_value()) links_.NoteTransfer(key.first, *time);
+}
+
 void InboundTransfers::Check(Map::iterator it) {
   const TransferPtr& transfer = it->second;
+  NoteTime(it->first, *transfer);
   transfer->checking = true;
   worker_.Run(
       [transfer] {
@@ -315,6 +343,7 @@ bool InboundTransfers::IsAnswer(Map::const_iterator it, const NodeId& from,
 void InboundTransfers::CancelAnswer(const NodeId& from, uint64_t ask) {
   for (auto it = transfers_.begin(); it != transfers_.end(); ++it) {
     if (!IsAnswer(it, from, ask)) continue;
+    if (!it->second->checking) NoteTime(it->first, *it->second);
     loop_.Cancel(it->second->timer);
     transfers_.erase(it);
     return;
@@ -350,6 +379,7 @@ void InboundTransfers::OnPeerUp(const NodeId& peer, bool restarted) {
 void InboundTransfers::OnPeerDown(const NodeId& peer) {
   for (const auto& [key, transfer] : transfers_) {
     if (key.first != peer || transfer->checking) continue;
+    transfer->timed = false;
     loop_.Cancel(transfer->timer);
     transfer->timer = loop_.After(options_.resume_within, [this, key = key] {
       Lose(key, "the link did not come back");

@@ -77,6 +77,8 @@ class InboundTransfers {
   void Await(const Key& key, Transfer& transfer);
   // Bytes of a body; `it` may be gone afterwards.
   void Append(Map::iterator it, int64_t offset, absl::string_view data);
+  // What the link needs for it, where that can be told.
+  void NoteTime(const Key& key, const Transfer& transfer);
   // All are here: on the worker.
   void Check(Map::iterator it);
   void OnChecked(const Key& key, const TransferPtr& transfer);

@@ -4,6 +4,7 @@
 #ifndef DFL_TESTS_UNIT_APP_BACKEND_STAGE_H_
 #define DFL_TESTS_UNIT_APP_BACKEND_STAGE_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "daemon/app/control_backend.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/simports/analytic_learner.h"
 #include "daemon/simports/sim_files.h"
@@ -89,7 +91,7 @@ class FakeLearners final : public LearnerFactory {
       const core::ModelSpec& /*spec*/, const core::DataContract& contract,
       int64_t /*batch_size*/) override {
     if (on_build) on_build();
-    if (!failure.ok()) return failure;
+    if (!failure.ok() && !mended_) return failure;
     ++built;
     built_for = contract;
     return std::make_unique<GatedLearner>(parameters, tensors, on_gradient);
@@ -101,6 +103,9 @@ class FakeLearners final : public LearnerFactory {
     return absl::InvalidArgumentError("there is none");
   }
   std::vector<std::string> Libraries() const override { return {"fake 1"}; }
+
+  // `failure` has gone; while the daemon runs.
+  void Mend() { mended_ = true; }
 
   // A regression on two features.
   static core::DataOffer SampleOffer() {
@@ -121,6 +126,9 @@ class FakeLearners final : public LearnerFactory {
   absl::Status failure;
   std::function<void()> on_gradient;
   std::function<void()> on_build;
+
+ private:
+  std::atomic<bool> mended_{false};
 };
 
 // A disk that writes nothing while it is held.
@@ -159,13 +167,17 @@ class SlowDisk final : public ports::Files {
 // One start of a daemon on `disk`, between its constructor and its destructor.
 class BackendStage {
  public:
-  // `secured`: settings of a node with `security: tls`; null: it is insecure.
+  // `secured`: settings of a node with `security: tls`; null: it is insecure,
+  // and takes records where `insecure_records` says so.
   // Its records have a disk of their own, for the loop writes them and another
   // thread writes all else.
+  // `gossips`: membership is on, and plans follow the members that SayMember
+  // brings.
   BackendStage(ports::Files& disk, FakeLearners& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
-               simports::SimFiles* records_disk = nullptr)
+               simports::SimFiles* records_disk = nullptr,
+               bool insecure_records = false, bool gossips = false)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(log_),
@@ -179,26 +191,44 @@ class BackendStage {
       auto security = Security::Open(*secured, loop_, events_);
       EXPECT_TRUE(security.ok()) << security.status();
       security_ = *std::move(security);
-      orders_ = std::make_unique<Orders>(node.self, *security_, loop_, events_,
-                                         [] {});
-      records = {&orders_->judge(), records_disk, orders_.get()};
       options.security = security_.get();
+    }
+    if (secured != nullptr || insecure_records) {
+      OrdersOptions orders;
+      orders.self = node.self;
+      orders.pauses = {absl::Milliseconds(20), absl::Milliseconds(20)};
+      orders_ = std::make_unique<Orders>(std::move(orders), security_.get(),
+                                         loop_, events_, [] {});
+      records = {&orders_->judge(), records_disk, orders_.get()};
       options.orders = orders_.get();
     }
+    runtime::MembershipOptions membership;
+    membership.enabled = gossips;
+    membership.self = node.self;
+    if (gossips) membership.facts.rows = 150;
     loop_.RunAndWait([&] {
-      node_ = std::make_unique<runtime::LinkedNode>(node, loop_, transport_,
-                                                    worker_, events_, records);
+      node_ = std::make_unique<runtime::LinkedNode>(
+          node, loop_, transport_, worker_, events_, records, membership);
       if (orders_ != nullptr) {
-        EXPECT_TRUE(orders_->Load(node_->records()).ok());
+        EXPECT_TRUE(orders_->Load(node_->records(), node_->membership()).ok());
+      }
+      if (gossips) {
+        follower_ = std::make_unique<runtime::PlanFollower>(
+            node.self, loop_, worker_, node_->membership(), node_->node());
       }
     });
+    options.follower = follower_.get();
+    options.membership = &node_->membership();
     backend_ = std::make_unique<ControlBackend>(
         std::move(options), loop_, node_->node(), learners, std::move(keeper),
         events_, log_);
   }
   ~BackendStage() {
     backend_.reset();
-    loop_.RunAndWait([&] { node_.reset(); });
+    loop_.RunAndWait([&] {
+      follower_.reset();
+      node_.reset();
+    });
     worker_.Stop();
     loop_.Stop();
   }
@@ -207,6 +237,37 @@ class BackendStage {
   // It goes before the node does.
   void EndBackend() { backend_.reset(); }
   Security& security() { return *security_; }
+  // Another node says so of itself, for the `statement`-th time.
+  void SayMember(const std::string& name, int64_t rows,
+                 uint64_t statement = 1) {
+    ports::MemberUpdate update;
+    update.node = NodeId(name);
+    update.incarnation = {1, statement};
+    update.facts.emplace();
+    update.facts->rows = rows;
+    update.facts->condition = ports::Condition::kWell;
+    loop_.RunAndWait([&] {
+      node_->membership().OnFrame(update.node, ports::MembersFrame{{update}});
+    });
+  }
+  // What it tells all members while its graph follows them as `view` says.
+  ports::MemberFacts FactsWhile(const absl::Status& view) {
+    ports::MemberFacts facts;
+    loop_.RunAndWait([&] {
+      orders_->Tick(node_->node().Status(), view);
+      facts = node_->membership().facts();
+    });
+    return facts;
+  }
+  // What it tells all members.
+  ports::MemberFacts Facts() {
+    ports::MemberFacts facts;
+    loop_.RunAndWait([&] {
+      backend_->Publish();
+      facts = node_->membership().facts();
+    });
+    return facts;
+  }
 
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
       const std::string& record) {
@@ -288,6 +349,7 @@ class BackendStage {
   std::unique_ptr<Security> security_;
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<runtime::LinkedNode> node_;
+  std::unique_ptr<runtime::PlanFollower> follower_;
   std::unique_ptr<ControlBackend> backend_;
 };
 

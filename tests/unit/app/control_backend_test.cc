@@ -82,6 +82,11 @@ TEST_F(BackendTest, TheSameDocumentChangesNothing) {
   const auto again = stage.Apply(stage.backend().Plan().yaml, 1);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->unchanged);
+  // Also as its author wrote it, without version, run and seed.
+  const auto as_written = stage.Apply(kPlanYaml);
+  ASSERT_TRUE(as_written.ok()) << as_written.status();
+  EXPECT_TRUE(as_written->unchanged);
+  EXPECT_EQ(as_written->version, 1u);
   EXPECT_EQ(stage.backend().Plan().version, 1u);
 }
 
@@ -149,7 +154,7 @@ TEST_F(BackendTest, APlanBeyondTheMemoryIsRefusedAndAStoredOneIsTakenUp) {
   // What needs no more than the plan that is held may follow.
   EXPECT_TRUE(stage.Apply(Changed("p: 0.5", "p: 0.25"), 1).ok());
   const auto more =
-      stage.Apply(Changed("members:\n", "members:\n  - abel\n"), 2);
+      stage.Apply(Changed("  fixed:\n", "  fixed:\n    - abel\n"), 2);
   EXPECT_EQ(more.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(more.status().message()),
               HasSubstr("compute.memory_limit"));

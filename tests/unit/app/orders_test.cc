@@ -27,6 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing_support::Eventually;
 using testing_support::TemporaryFolder;
 
@@ -114,8 +115,10 @@ TEST_F(OrdersTest, ASignedPlanIsTakenAndListed) {
   EXPECT_EQ(records[0].kind, "plan");
   EXPECT_EQ(records[0].author, "spiffe://plant-4/operator/olga");
   EXPECT_TRUE(records[0].current);
-  // The same once more, signed anew, is fine; an older one is not.
-  EXPECT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  // The same once more, signed anew at another time, is the same order: no
+  // further record. An older one is not taken.
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  EXPECT_THAT(stage.backend().ListRecords(), SizeIs(1));
   ASSERT_TRUE(stage.ApplySigned(Plan(2, "run-1", "0.25")).ok());
   EXPECT_EQ(stage.ApplySigned(Plan(1)).status().code(),
             absl::StatusCode::kAborted);
@@ -233,14 +236,15 @@ TEST_F(OrdersTest, AnAuthorWhoIsBannedGivesNoMoreOrders) {
 // Others may be able to: it is passed on, and this node says what is wrong.
 TEST_F(OrdersTest, APlanThatThisNodeCannotTakeIsToldOf) {
   BackendStage& stage = Start();
-  std::string text = PlanText(1, "run-1");
-  text.replace(text.find("anna, "), 6, "");
-  ASSERT_TRUE(stage.Put(Sign(RecordKind::kPlan, "", 1, text)).ok());
+  learners_.failure = absl::InvalidArgumentError("the model is too large");
+  ASSERT_TRUE(stage.Put(Plan(1)).ok());
   EXPECT_TRUE(Eventually(absl::Seconds(10), [&] {
     return !stage.backend().Status().warnings.empty();
   }));
   EXPECT_THAT(stage.backend().Status().warnings,
-              Contains(HasSubstr("\"anna\" is no member")));
+              Contains(HasSubstr("the model is too large")));
+  EXPECT_EQ(stage.Facts().condition, ports::Condition::kDegraded);
+  learners_.Mend();
   ASSERT_TRUE(stage.Put(Plan(2)).ok());
   EXPECT_TRUE(HoldsPlan("run-1"));
   EXPECT_TRUE(Eventually(absl::Seconds(10), [&] {

@@ -29,8 +29,10 @@ class PlanWay : public testing::Test {
       ++derived_;
       return core::Derive(std::move(plan), self);
     };
-    stage_ =
-        std::make_unique<BackendStage>(disk_, learners_, std::move(options));
+    stage_ = std::make_unique<BackendStage>(
+        disk_, learners_, std::move(options), nullptr, &records_disk_,
+        /*insecure_records=*/true);
+    stage_->backend().ObeyRecords();
     control::ControlServerOptions server;
     server.unix_socket = folder_.File("anna.sock");
     auto started = control::ControlServer::Start(server, stage_->backend());
@@ -52,6 +54,7 @@ class PlanWay : public testing::Test {
   }
 
   simports::SimFiles disk_;
+  simports::SimFiles records_disk_;
   FakeLearners learners_;
   SocketFolder folder_;
   int parsed_ = 0;

@@ -1,5 +1,8 @@
 #include "daemon/app/worker.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -38,6 +41,19 @@ TEST(Worker, RunsInOrderOffTheLoopAndIsDoneOnIt) {
     EXPECT_EQ(worked[i], i);
     EXPECT_EQ(done[i], i);
   }
+}
+
+TEST(Worker, YieldsMoreThanTheProcessIfItIsAsked) {
+  EventLoop loop("loop");
+  const int usual = getpriority(PRIO_PROCESS, 0);
+  Worker worker(loop, "worker", 3);
+  int its = 0;
+  absl::Notification finished;
+  worker.Run([&] { its = getpriority(PRIO_PROCESS, 0); },
+             [&] { finished.Notify(); });
+  ASSERT_TRUE(finished.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  EXPECT_EQ(its, std::min(usual + 3, 19));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), usual);
 }
 
 TEST(Worker, StopEndsAfterTheWorkUnderWayAndDropsTheRest) {

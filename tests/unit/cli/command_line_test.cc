@@ -146,12 +146,44 @@ TEST_F(CliTest, TargetsComeFromTheEnvironmentToo) {
   EXPECT_EQ(Run({"status", "--all", WriteFile("empty", "# nobody\n")}).code, 2);
 }
 
-TEST_F(CliTest, CompletionKnowsEveryCommand) {
-  const Result bash = Run({"completion", "bash"});
-  EXPECT_EQ(bash.code, 0);
-  EXPECT_THAT(bash.out, HasSubstr("'plan') words='validate show apply"));
-  EXPECT_THAT(Run({"completion", "zsh"}).out, HasSubstr("#compdef dflctl"));
-  EXPECT_THAT(Run({"completion", "fish"}).out, HasSubstr("-f -a apply"));
+// `dflctl top --help` says what is wrong; it does not pass for help.
+TEST_F(CliTest, HelpOfWhatNobodyKnowsIsAnError) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"stauts", "--help"},
+       "unknown command \"stauts\"; did you mean \"status\"?"},
+      {{"--help", "stauts"}, "unknown command \"stauts\""},
+      {{"plan", "aply", "--help"}, "did you mean \"apply\"?"},
+      {{"status", "--peres", "--help"}, "did you mean \"--peers\"?"},
+      {{"status", "extra", "-h"}, "\"extra\" is one argument too many"},
+  };
+  for (const auto& [arguments, said] : cases) {
+    const Result result = Run(arguments);
+    EXPECT_EQ(result.code, 2) << said;
+    EXPECT_THAT(result.err, HasSubstr(said));
+    EXPECT_THAT(result.out, IsEmpty());
+  }
+}
+
+TEST_F(CliTest, LinesOfJsonAreALineForEachTarget) {
+  StartDaemon("box-1");
+  StartDaemon("box-2");
+  const Result result =
+      Run({"train", "pause", "-o", "jsonl", "-t", "unix:" + Socket("box-1"),
+           "-t", "unix:" + Socket("box-2")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "{\"target\":\"unix:FOLDER/box-1.sock\",\"ok\":true,\"phase\":"
+            "\"paused\"}\n"
+            "{\"target\":\"unix:FOLDER/box-2.sock\",\"ok\":true,\"phase\":"
+            "\"paused\"}\n");
+}
+
+TEST_F(CliTest, CompletionIsAScriptThatAsksTheProgram) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Result script = Run({"completion", shell});
+    EXPECT_EQ(script.code, 0);
+    EXPECT_THAT(script.out, HasSubstr("__complete"));
+  }
   EXPECT_THAT(Run({"completion", "bahs"}).err,
               HasSubstr("did you mean \"bash\""));
 }

@@ -263,7 +263,7 @@ TEST_F(DataCommand, WhoIsNoMemberHasNoSay) {
   EXPECT_THAT(applied.err, HasSubstr("is no member"));
   EXPECT_EQ(a_->plan().version, 1u);
   EXPECT_EQ(b_->plan().version, 0u);
-  EXPECT_THAT(b_->asked()[0], HasSubstr("members:"));
+  EXPECT_THAT(b_->asked()[0], HasSubstr("participants:"));
 }
 
 TEST_F(DataCommand, NothingIsFixedWithoutATargetThatWasReached) {
@@ -389,7 +389,7 @@ TEST_F(DataCommand, APlanFromSettingsMeetsOneThatWasFilledIn) {
   // box-2 has it from its settings, so nothing is filled in.
   core::RunPlan open = PlanOf(*a_);
   open.data = {};
-  b_->SetPlan({config::WritePlan(open), 1, 1, open.run_id});
+  b_->SetPlan({config::WritePlan(open), 1, 1, open.run_id, {}});
   const Result changed = Run({"set", "batch_size=16"});
   ASSERT_EQ(changed.code, 0) << changed.err;
   EXPECT_EQ(a_->plan().yaml, b_->plan().yaml);

@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/dflctl.h"
 #include "daemon/control/control_server.h"
+#include "tests/unit/cli/checked_json.h"
 #include "tests/unit/control/fake_backend.h"
 #include "tests/unit/control/socket_folder.h"
 
@@ -54,10 +55,12 @@ class CliTest : public ::testing::Test {
     std::ostringstream out;
     std::ostringstream err;
     Io io{in, out, err};
+    io.out_is_terminal = out_is_terminal_;
     io.environment = environment_;
     io.is_root = false;
     Result result;
     result.code = Dflctl(arguments, io);
+    CheckJson(arguments, result.code, out.str());
     result.out =
         absl::StrReplaceAll(out.str(), {{folder_.File(""), "FOLDER/"}});
     result.err =
@@ -73,6 +76,7 @@ class CliTest : public ::testing::Test {
 
   SocketFolder folder_;
   std::map<std::string, std::string> environment_;
+  bool out_is_terminal_ = false;
   std::vector<std::unique_ptr<control::FakeBackend>> backends_;
   std::vector<std::unique_ptr<control::ControlServer>> servers_;
 };

@@ -2,13 +2,17 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "absl/time/clock.h"
+#include "cli/exit_codes.h"
 #include "daemon/config/plan_yaml.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace dfl::cli {
 namespace {
 
+using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -146,7 +150,8 @@ TEST_F(PlanCommand, TopologyIsSetOnAllAndWaitedFor) {
   EXPECT_EQ(set.code, 0) << set.err;
   EXPECT_EQ(set.out,
             "unix:FOLDER/box-1.sock: plan version 2 taken\n"
-            "unix:FOLDER/box-2.sock: plan version 2 taken\n");
+            "unix:FOLDER/box-2.sock: plan version 2 taken\n"
+            "in force on 4 of 4 members\n");
   for (control::FakeBackend* daemon : {a_, b_}) {
     EXPECT_EQ(PlanOf(*daemon).version, 2u);
     EXPECT_EQ(PlanOf(*daemon).topology.kind, "ring");
@@ -275,6 +280,130 @@ TEST_F(PlanCommand, WaitEndsInATimeoutWhenANodeDoesNotTakeItUp) {
   EXPECT_THAT(late.out, HasSubstr("box-1.sock: plan version 2 taken"));
   EXPECT_THAT(late.err, HasSubstr("box-2.sock: took plan version 2, but it is "
                                   "not in force after 300ms"));
+}
+
+TEST_F(PlanCommand, WaitNamesTheMembersThatHaveNotAdoptedThePlan) {
+  ApplyToTwo();
+  a_->SetMembers(control::SampleMembers());
+  const Result some = Run({"topology", "set", "ring", "--wait",
+                           "--wait-timeout=300ms", "-o", "json"});
+  EXPECT_EQ(some.code, kTimeout) << "nobody has it";
+  EXPECT_THAT(some.err, HasSubstr("box-1 has not adopted it: member; plan "
+                                  "version 2 is in force"))
+      << "another document of that version";
+  EXPECT_THAT(some.err, HasSubstr("box-2 has not adopted it: degraded: the "
+                                  "model's file is missing"));
+  EXPECT_THAT(some.err, HasSubstr("does not answer at the moment"));
+  EXPECT_THAT(some.err, Not(HasSubstr("box-5"))) << "it is dead";
+  const json printed = json::parse(some.out);
+  EXPECT_EQ(printed["adopted"], 0);
+  ASSERT_EQ(printed["not_adopted"].size(), 4u);
+  EXPECT_EQ(printed["not_adopted"][1]["node"], "box-2");
+}
+
+TEST_F(PlanCommand, WaitNamesAllMembersThoughItsOwnTargetIsLate) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  ASSERT_EQ(
+      RunAt("box-1", {"plan", "apply", WriteFile("plan.yaml", kPlan)}).code, 0);
+  daemon.NeverReachABoundary();
+  const Result none = RunAt(
+      "box-1", {"topology", "set", "ring", "--wait", "--wait-timeout=300ms"});
+  EXPECT_EQ(none.code, kTimeout);
+  EXPECT_THAT(none.err,
+              AllOf(HasSubstr("box-1.sock: took plan version 2, but it is not "
+                              "in force after 300ms"),
+                    HasSubstr("box-1 has not adopted it"),
+                    HasSubstr("box-2 has not adopted it"),
+                    HasSubstr("box-4 has not adopted it")));
+  daemon.LetOthersReachABoundary();
+  const Result others = RunAt(
+      "box-1", {"topology", "set", "star", "--wait", "--wait-timeout=300ms"});
+  EXPECT_EQ(others.code, kPartlyDone);
+  EXPECT_THAT(others.err, AllOf(HasSubstr("box-1 has not adopted it"),
+                                Not(HasSubstr("box-2 has not adopted it"))));
+}
+
+TEST_F(PlanCommand, WaitThatLosesItsDaemonSaysSo) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  daemon.SetMembers(control::SampleMembers());
+  const std::string file = WriteFile("plan.yaml", kPlan);
+  std::thread later([&] {
+    while (daemon.plan().version == 0) absl::SleepFor(absl::Milliseconds(1));
+    const int looks = daemon.member_looks();
+    while (daemon.member_looks() == looks) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    servers_.clear();
+  });
+  const Result result =
+      RunAt("box-1", {"plan", "apply", file, "--wait", "--wait-timeout=2s"});
+  later.join();
+  EXPECT_EQ(result.code, kUnreachable);
+  EXPECT_THAT(result.out, HasSubstr("plan version 1 taken"));
+  EXPECT_THAT(result.err, HasSubstr("unix:FOLDER/box-1.sock: "));
+}
+
+TEST_F(PlanCommand, APastPlanCannotSteerTheTerminal) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::PlanDocument past;
+  past.yaml = "run: x\n# \x1b[31mred\nseed: 3\n";
+  past.version = 7;
+  daemon.SetPastPlan(past);
+  const std::vector<std::string> show = {"plan", "show", "--version", "7"};
+  EXPECT_EQ(RunAt("box-1", show).out, past.yaml) << "a file gets it as it is";
+  out_is_terminal_ = true;
+  EXPECT_EQ(RunAt("box-1", show).out, "run: x\n# ?[31mred\nseed: 3\n");
+}
+
+TEST_F(PlanCommand, PastPlansAreListedShownComparedAndBroughtBack) {
+  ApplyToTwo();
+  const std::string first = a_->plan().yaml;
+  ASSERT_EQ(Run({"set", "batch_size=16"}).code, 0);
+  ASSERT_EQ(Run({"set", "batch_size=8"}).code, 0);
+  const Result history = Run({"plan", "history", "-o", "json"});
+  ASSERT_EQ(history.code, 0) << history.err;
+  const json plans = json::parse(history.out)["targets"][0]["plans"];
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(plans[0]["version"], 1);
+  EXPECT_EQ(plans[0]["kept"], true);
+  EXPECT_EQ(plans[0]["newest"], false);
+  EXPECT_EQ(plans[2]["newest"], true);
+  EXPECT_THAT(Run({"plan", "history"}).out, HasSubstr("replaced"));
+
+  EXPECT_EQ(Run({"plan", "show", "--version", "1"}).out, first);
+  EXPECT_EQ(Run({"plan", "show", "--version", "9"}).code, kFailed);
+
+  const Result diff = Run({"plan", "diff", "--from", "2"});
+  EXPECT_EQ(diff.code, 0) << diff.err;
+  EXPECT_THAT(diff.out, HasSubstr("- batch_size: 16"));
+  EXPECT_THAT(diff.out, HasSubstr("+ batch_size: 8"));
+  const json none = json::parse(
+      Run({"plan", "diff", "--from", "3", "--to", "3", "-o", "json"}).out);
+  EXPECT_EQ(none["changed"], false);
+  EXPECT_EQ(Run({"plan", "diff"}).code, kUsage);
+
+  const Result back = Run({"plan", "rollback"});
+  ASSERT_EQ(back.code, 0) << back.err;
+  EXPECT_THAT(back.err, HasSubstr("brings back plan version 2"));
+  EXPECT_EQ(PlanOf(*a_).batch_size, 16);
+  EXPECT_EQ(PlanOf(*a_).version, 4u);
+  EXPECT_EQ(a_->plan().yaml, b_->plan().yaml);
+  const Result further = Run({"plan", "rollback", "1"});
+  ASSERT_EQ(further.code, 0) << further.err;
+  EXPECT_EQ(PlanOf(*b_).version, 5u);
+  EXPECT_NE(PlanOf(*b_).batch_size, 16);
+  EXPECT_EQ(Run({"plan", "rollback", "77"}).code, kFailed);
+}
+
+TEST_F(PlanCommand, ARollbackStaysInItsRun) {
+  ApplyToTwo();
+  ASSERT_EQ(
+      Run({"plan", "apply", WriteFile("new.yaml", kPlan), "--new-run"}).code,
+      0);
+  const Result back = Run({"plan", "rollback", "1"});
+  EXPECT_EQ(back.code, kFailed);
+  EXPECT_THAT(back.err, HasSubstr("a rollback stays in its run"));
+  EXPECT_EQ(PlanOf(*a_).version, 2u);
 }
 
 TEST_F(PlanCommand, TopologyMistakesAreUsageErrors) {

@@ -1,6 +1,7 @@
 // Orders to a secured network are records that the caller signs.
 #include <gmock/gmock.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "daemon/config/plan_yaml.h"
 #include "daemon/records/record_content.h"
 #include "daemon/records/signed_record_codec.h"
+#include "daemon/records/unsigned_record_codec.h"
 #include "daemon/tls/certificate.h"
 #include "daemon/tls/key_file.h"
 #include "tests/unit/cli/fake_daemon.h"
@@ -168,12 +170,60 @@ TEST_F(SigningCommand, TargetsMustBeOfOneNetwork) {
   ExpectNothingBrought();
 }
 
-TEST_F(SigningCommand, InsecureTargetsTakeTheDocument) {
+TEST_F(SigningCommand, OrdersToAnInsecureNetworkAreNotSigned) {
   a_->SetCluster("");
   b_->SetCluster("");
-  ASSERT_EQ(Apply().code, 0);
-  EXPECT_THAT(a_->records(), IsEmpty());
-  EXPECT_EQ(a_->plan().version, 1u);
+  const Result applied = Apply({"--start"});
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  ASSERT_THAT(a_->records(), SizeIs(2));
+  EXPECT_EQ(a_->records(), b_->records());
+  const records::UnsignedRecordCodec codec("");
+  const auto plan = codec.Open(a_->records()[0]);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->author, "insecure:alice");
+  EXPECT_EQ(plan->id.counter, 1u);
+  EXPECT_EQ(plan->content(), a_->plan().yaml);
+  const auto phase = codec.Open(a_->records()[1]);
+  ASSERT_TRUE(phase.ok()) << phase.status();
+  const auto order = records::ParsePhaseOrder(phase->content());
+  EXPECT_EQ(order->phase, runtime::DesiredPhase::kTraining);
+  EXPECT_THAT(order->nodes, IsEmpty());
+  EXPECT_EQ(order->run_id, config::ParsePlan(a_->plan().yaml, "plan")->run_id);
+  ASSERT_EQ(Run({"train", "pause", "--label", "site=north"}).code, 0);
+  const auto pause = codec.Open(a_->records().back());
+  ASSERT_TRUE(pause.ok()) << pause.status();
+  EXPECT_THAT(records::ParsePhaseOrder(pause->content())->labels,
+              ElementsAre("site=north"));
+}
+
+TEST_F(SigningCommand, ADryRunStartsNothing) {
+  ASSERT_EQ(Apply({"--start", "--dry-run"}).code, 0);
+  ExpectNothingBrought();
+}
+
+TEST_F(SigningCommand, ANodeIsDrainedAndLabelled) {
+  ASSERT_EQ(Run({"node", "drain", "box-3", "--reason", "a disk"}).code, 0);
+  EXPECT_EQ(Brought().id.kind, Number(RecordKind::kDrain));
+  EXPECT_EQ(Brought().id.subject, "box-3");
+  const auto drain = records::ParseDrainOrder(Brought().content());
+  ASSERT_TRUE(drain.ok()) << drain.status();
+  EXPECT_TRUE(drain->draining);
+  EXPECT_EQ(drain->reason, "a disk");
+  ASSERT_EQ(Run({"node", "undrain", "box-3"}).code, 0);
+  EXPECT_FALSE(records::ParseDrainOrder(Brought().content())->draining);
+
+  // The node has site=north already.
+  const Result labelled = Run({"node", "label", "box-3", "gpu=yes", "site-"});
+  ASSERT_EQ(labelled.code, 0) << labelled.err;
+  EXPECT_EQ(Brought().id.kind, Number(RecordKind::kLabels));
+  EXPECT_EQ(records::ParseLabelsOrder(Brought().content())->labels,
+            (std::map<std::string, std::string>{{"gpu", "yes"}}));
+  ASSERT_EQ(Run({"node", "label", "box-3", "--reset"}).code, 0);
+  EXPECT_TRUE(records::ParseLabelsOrder(Brought().content())->from_settings);
+  EXPECT_EQ(Run({"node", "label", "box-3"}).code, kUsage);
+  EXPECT_EQ(Run({"node", "label", "box-3", "gpu"}).code, kUsage);
+  EXPECT_EQ(Run({"node", "label", "box-3", "rack-"}).code, kUsage);
+  EXPECT_EQ(Run({"node", "drain", "a b"}).code, kUsage);
 }
 
 TEST_F(SigningCommand, TrainOfTheNetworkIsASignedOrder) {
@@ -209,24 +259,40 @@ TEST_F(SigningCommand, TrainOfTheNetworkIsASignedOrder) {
             runtime::DesiredPhase::kStopped);
 }
 
+// It may be for one that is away; it may as well be a slip.
+TEST_F(SigningCommand, AnOrderThatNobodyIsMeantByIsWarnedOf) {
+  ASSERT_EQ(Apply().code, 0);
+  const Result label = Run({"train", "pause", "--label", "site=east"});
+  EXPECT_EQ(label.code, 0) << label.err;
+  EXPECT_THAT(label.err, HasSubstr("no member that is known now has the label "
+                                   "site=east"));
+  const Result node = Run({"train", "pause", "--node", "box-3,box-33"});
+  EXPECT_EQ(node.code, 0) << node.err;
+  EXPECT_THAT(node.err,
+              AllOf(HasSubstr("no member that is known now is called box-33"),
+                    Not(HasSubstr("is called box-3\n"))));
+  EXPECT_THAT(Run({"train", "pause", "--label", "site=south"}).err,
+              Not(HasSubstr("no member that is known")));
+}
+
 TEST_F(SigningCommand, TrainWithoutNetworkIsForTheTargetsAlone) {
   ASSERT_EQ(Apply().code, 0);
   const size_t before = a_->records().size();
   EXPECT_EQ(Run({"train", "pause"}).code, 0);
   EXPECT_THAT(a_->orders(), SizeIs(1));
   EXPECT_EQ(a_->records().size(), before);
-  EXPECT_EQ(Run({"train", "pause", "--node", "box-1"}).code, kUsage);
-  EXPECT_EQ(Run({"train", "pause", "--network", "--node", "a b"}).code, kUsage);
+  // With a selection it is an order to the network.
+  EXPECT_EQ(Run({"train", "pause", "--node", "box-1"}).code, 0);
+  EXPECT_EQ(a_->records().size(), before + 1);
+  EXPECT_EQ(Run({"train", "pause", "--node", "a b"}).code, kUsage);
+  EXPECT_EQ(Run({"train", "pause", "--label", "north"}).code, kUsage);
 }
 
-TEST_F(SigningCommand, AnOrderToTheNetworkNeedsASecuredOneAndAPlan) {
+TEST_F(SigningCommand, AnOrderToTrainNeedsAPlanAndABanASecuredNetwork) {
   EXPECT_THAT(Run({"train", "start", "--network"}).err,
               HasSubstr("`dflctl plan apply FILE`"));
   a_->SetCluster("");
   b_->SetCluster("");
-  const Result train = Run({"train", "start", "--network"});
-  EXPECT_EQ(train.code, 1);
-  EXPECT_THAT(train.err, HasSubstr("the targets are insecure"));
   const Result ban = Run({"peer", "ban", "box-3"});
   EXPECT_EQ(ban.code, 1);
   EXPECT_THAT(ban.err, HasSubstr("set `security: tls`"));

@@ -56,14 +56,14 @@ TEST_F(CliTest, StatusIsATableWithARowANode) {
 
 TEST_F(CliTest, StatusInJsonHasRawNumbersUnderStableKeys) {
   StartDaemon("box-1");
-  const Result result = RunAt("box-1", {"status", "-o", "json"});
+  const Result result = RunAt("box-1", {"status", "--local", "-o", "json"});
   EXPECT_EQ(result.code, 0) << result.err;
   std::ifstream golden(GOLDEN_DIR "/status.json");
   std::ostringstream expected;
   expected << golden.rdbuf();
   EXPECT_EQ(result.out, expected.str());
   // YAML says the same.
-  const Result yaml = RunAt("box-1", {"status", "-o", "yaml"});
+  const Result yaml = RunAt("box-1", {"status", "--local", "-o", "yaml"});
   EXPECT_THAT(yaml.out,
               StartsWith("targets:\n  - target: \"unix:FOLDER/box-1.sock\"\n"
                          "    ok: true\n    status:\n      node: box-1\n"));
@@ -75,7 +75,7 @@ TEST_F(CliTest, StatusWarnsOfInsecurityOnStderr) {
   control::DaemonStatus status = control::SampleStatus("box-1");
   status.insecure = true;
   daemon.SetStatus(status);
-  const Result result = RunAt("box-1", {"status"});
+  const Result result = RunAt("box-1", {"status", "--local"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("warning: box-1 is insecure"));
 }
@@ -83,10 +83,11 @@ TEST_F(CliTest, StatusWarnsOfInsecurityOnStderr) {
 TEST_F(CliTest, StatusWarnsOfAPlanThatMayNeedTooMuch) {
   control::FakeBackend& daemon = StartDaemon("box-1");
   control::DaemonStatus status = control::SampleStatus("box-1");
-  EXPECT_THAT(RunAt("box-1", {"status"}).err, Not(HasSubstr("memory")));
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).err,
+              Not(HasSubstr("memory")));
   status.memory_bytes = status.memory_limit_bytes + 1'000'000;
   daemon.SetStatus(status);
-  EXPECT_THAT(RunAt("box-1", {"status"}).err,
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).err,
               HasSubstr("warning: box-1: its plan may need 9.00 MB of memory, "
                         "more than the 8.00 MB allowed"));
 }
@@ -97,14 +98,14 @@ TEST_F(CliTest, TextOfANodeCannotSteerTheTerminal) {
   status.node.algorithm = "\x1b[31mred";
   status.warnings = {"\x1b]0;title"};
   daemon.SetStatus(status);
-  const Result result = RunAt("box-1", {"status"});
+  const Result result = RunAt("box-1", {"status", "--local"});
   EXPECT_THAT(result.out + result.err, Not(HasSubstr("\x1b")));
 }
 
 TEST_F(CliTest, StatusShowsPeersWhenAsked) {
   StartDaemon("box-1");
   EXPECT_THAT(
-      RunAt("box-1", {"status", "--peers"}).out,
+      RunAt("box-1", {"status", "--local", "--peers"}).out,
       AllOf(HasSubstr("Peers of box-1:"), HasSubstr("connection refused"),
             HasSubstr("MIXES  WHY NOT"), HasSubstr("no     it is paused")));
 }
@@ -115,7 +116,7 @@ TEST_F(CliTest, NeighboursAreThoseWithWhomModelsAreExchanged) {
   status.node.peers[0].mixing = true;
   status.node.peers[0].not_mixing = "";
   daemon.SetStatus(status);
-  EXPECT_THAT(RunAt("box-1", {"status"}).out, HasSubstr("  1/2  "));
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).out, HasSubstr("  1/2  "));
 }
 
 TEST_F(CliTest, WatchGivesALineAnUpdateAndJsonADocumentALine) {
@@ -185,12 +186,12 @@ TEST_F(CliTest, ANodeThatLearnsAloneIsWarnedOf) {
   control::DaemonStatus status = control::SampleStatus("box-1");
   status.node.alone = "no model came from its 2 neighbours";
   daemon.SetStatus(status);
-  EXPECT_THAT(RunAt("box-1", {"status"}).err,
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).err,
               HasSubstr("warning: box-1 learns alone: no model came from its 2 "
                         "neighbours"));
   status.node.phase = ports::Phase::kFinished;
   daemon.SetStatus(status);
-  EXPECT_THAT(RunAt("box-1", {"status"}).err,
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).err,
               HasSubstr("warning: box-1 learned alone: "));
 }
 
@@ -204,11 +205,13 @@ TEST_F(CliTest, WhatIsNotThereIsNoNumber) {
   status.node.evaluation.mae = 0.125;
   status.node.evaluation.r2 = 0.875;
   daemon.SetStatus(status);
-  EXPECT_THAT(RunAt("box-1", {"status"}).out, HasSubstr("   -  R2 0.875  "));
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).out,
+              HasSubstr("   -  R2 0.875  "));
   EXPECT_THAT(RunAt("box-1", {"watch", "--count=1"}).out,
               HasSubstr(" loss - MAE 0.1250 R2 0.8750 plan "));
-  const auto json = nlohmann::json::parse(
-      RunAt("box-1", {"status", "-o", "json"}).out)["targets"][0]["status"];
+  const auto json =
+      nlohmann::json::parse(RunAt("box-1", {"status", "--local", "-o", "json"})
+                                .out)["targets"][0]["status"];
   EXPECT_TRUE(json["loss"].is_null());
   EXPECT_TRUE(json["evaluation"]["accuracy"].is_null());
   EXPECT_EQ(json["evaluation"]["r2"], 0.875);

@@ -20,6 +20,11 @@ TEST(Diff, ShowsChangedLinesWithTheirNeighbours) {
   EXPECT_EQ(LineDiff("a\nx\nb\n", "a\nb\ny\n"), "  a\n- x\n  b\n+ y\n");
 }
 
+TEST(Diff, ADocumentCannotSteerTheTerminal) {
+  EXPECT_EQ(LineDiff("x\n", "x\x1b[31m\n"), "- x\n+ x?[31m\n");
+  EXPECT_EQ(LineDiff("", "x\r\n", /*color=*/true), "\x1b[32m+ x?\x1b[0m\n");
+}
+
 TEST(LiveView, DrawsOverItsFormerLinesAndLeavesTheCursorVisible) {
   std::ostringstream out;
   {

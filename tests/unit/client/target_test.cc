@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "tests/unit/control/socket_folder.h"
 
 namespace dfl {
@@ -50,12 +54,41 @@ TEST(Target, SaysWhyNobodyAnswersAtASocket) {
   const absl::Status gone = absl::UnavailableError("failed to connect");
   const auto explain = [&](const std::string& name) {
     return std::string(
-        ExplainUnavailable(*ParseTarget(folder.File(name)), "", gone)
+        ExplainUnavailable(*ParseTarget(folder.File(name)), "", false, gone)
             .message());
   };
   EXPECT_THAT(explain("none.sock"), HasSubstr("there is no such socket"));
   std::ofstream(folder.File("plain")) << "x";
   EXPECT_THAT(explain("plain"), HasSubstr("nobody listens"));
+}
+
+// As with TLS, where the client speaks first.
+TEST(Target, ADaemonThatHasLetUsInIsNotSaidToRefuseUs) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener, generic, length), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  ASSERT_EQ(getsockname(listener, generic, &length), 0);
+  const auto target =
+      ParseTarget(absl::StrCat("127.0.0.1:", ntohs(address.sin_port)));
+  ASSERT_TRUE(target.ok()) << target.status();
+  const absl::Status gone = absl::UnavailableError("Socket closed");
+  const auto explain = [&](bool let_in) {
+    return ExplainUnavailable(*target, "spiffe://plant-4/operator/alice",
+                              let_in, gone);
+  };
+  const absl::Status before = explain(false);
+  EXPECT_EQ(before.code(), absl::StatusCode::kUnauthenticated) << before;
+  const absl::Status broken = explain(true);
+  EXPECT_EQ(broken.code(), absl::StatusCode::kUnavailable) << broken;
+  EXPECT_THAT(
+      std::string(broken.message()),
+      AllOf(HasSubstr("the connection broke"), HasSubstr("Socket closed")));
+  close(listener);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr char kEveryKey[] = R"(
 version: 7
 run: run-1
 seed: 9
-members: [a, {name: b, rows: 5}]
+participants: {fixed: [a, {name: b, rows: 5}]}
 model:
   kind: mlp
   classes: 3
@@ -92,6 +92,8 @@ stop:
   accuracy_above: 0.875
 deadline:
   exchange: 4s
+  floor: 1s
+  ceiling: 9s
 nodes:
   a: {knobs: {nu: 0.25}}
 )";

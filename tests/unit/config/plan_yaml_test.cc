@@ -165,6 +165,22 @@ TEST(PlanYaml, ReadsAndWritesTheFormatOfMass) {
   EXPECT_EQ(WritePlan(exact).find("mass"), std::string::npos);
 }
 
+// The same of the bounds of the deadline.
+TEST(PlanYaml, ReadsAndWritesTheBoundsOfTheDeadline) {
+  const core::RunPlan plan = MustParse(
+      "members: [a]\ndeadline: {exchange: 500ms, floor: 200ms, ceiling: 3s}\n");
+  EXPECT_EQ(plan.deadline.floor, absl::Milliseconds(200));
+  EXPECT_EQ(plan.deadline.ceiling, absl::Seconds(3));
+  const std::string text = WritePlan(plan);
+  EXPECT_THAT(text, HasSubstr("deadline:\n  exchange: 500ms\n"
+                              "  floor: 200ms\n  ceiling: 3s\n"));
+  EXPECT_EQ(WritePlan(MustParse(text)), text);
+  const std::string plain = WritePlan(MustParse("members: [a]\n"));
+  EXPECT_THAT(plain, HasSubstr("deadline:\n  exchange: 2s\n"));
+  EXPECT_EQ(plain.find("floor"), std::string::npos);
+  EXPECT_EQ(plain.find("ceiling"), std::string::npos);
+}
+
 // What is written is checked, and not changed.
 TEST(PlanYaml, CoordinatesAreByDefaultWhatTheAlgorithmTakes) {
   for (const auto& [text, coordinates] :
@@ -213,6 +229,46 @@ TEST(PlanYaml, TheTextIsOfWhatThePlanSaysAndNotOfHowItIsSpelt) {
   const std::string text = rewritten("members: [a, b]\nseed: 3\n");
   EXPECT_EQ(text, rewritten("seed: 3  # the same\nmembers:\n- b\n- a\n"));
   EXPECT_NE(text, rewritten("members: [a, b]\nseed: 4\n"));
+}
+
+TEST(PlanYaml, SaysWhoTakesPart) {
+  using Kind = core::ParticipantsSpec::Kind;
+  const core::RunPlan all = MustParse("batch_size: 3\n");
+  EXPECT_EQ(all.participants.kind, Kind::kAll);
+  EXPECT_TRUE(all.members.empty());
+  EXPECT_EQ(all.topology.kind, "auto");
+  EXPECT_THAT(WritePlan(all), StartsWith("participants: all\n"));
+  EXPECT_EQ(WritePlan(MustParse("participants: all\nbatch_size: 3\n")),
+            WritePlan(all));
+
+  const core::RunPlan some =
+      MustParse("participants: [site=north, box-2, box-1]\n");
+  EXPECT_EQ(some.participants.kind, Kind::kSelected);
+  EXPECT_THAT(some.participants.selectors,
+              ElementsAre("box-1", "box-2", "site=north"));
+  EXPECT_THAT(
+      WritePlan(some),
+      StartsWith("participants:\n  - box-1\n  - box-2\n  - site=north\n"));
+  EXPECT_EQ(WritePlan(MustParse(WritePlan(some))), WritePlan(some));
+
+  // The older key is a fixed set, and means all pairs of it.
+  const core::RunPlan former = MustParse("members: [b, {name: a, rows: 5}]\n");
+  const core::RunPlan fixed = MustParse(
+      "participants: {fixed: [{name: a, rows: 5}, b]}\n"
+      "topology: {kind: complete}\n");
+  EXPECT_EQ(former.participants.kind, Kind::kFixed);
+  EXPECT_THAT(WritePlan(former),
+              StartsWith("participants:\n  fixed:\n    - {name: a, rows: "
+                         "5}\n    - b\n"));
+  EXPECT_EQ(WritePlan(former), WritePlan(fixed));
+}
+
+// Members that came from the network are no part of the document.
+TEST(PlanYaml, DoesNotWriteWhoHappensToBeThere) {
+  core::RunPlan plan = MustParse("seed: 4\n");
+  const std::string text = WritePlan(plan);
+  plan.members = {{NodeId("a"), 5}, {NodeId("b"), 7}};
+  EXPECT_EQ(WritePlan(plan), text);
 }
 
 // File and line, key, value found, what is allowed.
@@ -301,6 +357,10 @@ TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
                {"plan.yaml:3: stop.time: found \"2\"; allowed: a duration"}},
           Case{"members: [a]\ndeadline: {exchange: -1s}\n",
                {"plan.yaml:2: deadline.exchange: "}},
+          Case{"members: [a]\ndeadline:\n  exchange: 2s\n  ceiling: 1s\n",
+               {"plan.yaml:4: deadline.ceiling: 1s", "at least"}},
+          Case{"members: [a]\ndeadline:\n  floor: 11s\n",
+               {"plan.yaml:3: deadline.floor: 11s", "at most"}},
           Case{"members: [a]\nseed: -1\n",
                {"plan.yaml:2: seed: found \"-1\"; allowed: an integer from "
                 "0"}},
@@ -313,11 +373,35 @@ TEST(PlanYaml, RefusesWithPlaceKeyValueAndWhatIsAllowed) {
                {"plan.yaml:3: members[0].rows: -5"}},
           Case{"members: a\n", {"plan.yaml:1: members: found \"a\""}},
           Case{"members: []\n", {"plan.yaml:1: members: none are named"}},
-          Case{"batch_size: 3\n", {"plan.yaml:1: members: none are named"}},
+          Case{"participants: {fixed: []}\n",
+               {"plan.yaml:1: members: none are named"}},
+          Case{"participants: {fixed: [b, {name: a, rows: -1}]}\n",
+               {"plan.yaml:1: members[0].rows: -1"}},
+          Case{"participants: everybody\n",
+               {"plan.yaml:1: participants: found \"everybody\"; allowed: "
+                "all, a list"}},
+          Case{"participants: {some: [a]}\n",
+               {"plan.yaml:1: participants.some", "fixed"}},
+          Case{"participants:\n- a\n- site=\n",
+               {"plan.yaml:3: participants[1]: found \"site=\"",
+                "allowed: the name of a node, or a label"}},
+          Case{"participants:\n- a\n- b\n- a\n",
+               {"plan.yaml:4: participants[2]: found \"a\" a second time, "
+                "first in line 2"}},
+          Case{"participants: []\n",
+               {"plan.yaml:1: participants: the list is empty"}},
+          Case{"participants: all\nmembers: [a]\n",
+               {"plan.yaml:1: participants: found beside members in line 2"}},
+          Case{"topology: {weights: explicit, matrix: [[1]]}\n",
+               {"plan.yaml:1: topology.weights: \"explicit\"", "fixed"}},
+          Case{"algorithm: {name: fedavg}\ntopology: {kind: ring}\n",
+               {"plan.yaml:2: topology.kind: \"ring\" is not allowed; "
+                "allowed: complete"}},
+          Case{"topology: {kind: rign}\n",
+               {"plan.yaml:1: topology.kind: \"rign\" is unknown"}},
           Case{"- a\n",
                {"plan.yaml:1: plan: found a list; allowed: a "
                 "section"}},
-          Case{"", {"plan.yaml:1: members: none"}},
           Case{"members: [a\n", {"plan.yaml:", "not YAML"}},
       }) {
     const std::string error = ErrorOf(c.text);

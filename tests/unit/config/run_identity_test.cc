@@ -44,6 +44,10 @@ TEST(RunIdentity, FollowsFromTheDocumentAndNotFromItsMembersOrForm) {
                                    "model:\n  kind: logistic\n"}}));
   EXPECT_EQ(again.run_id, first.run_id);
   EXPECT_EQ(again.seed, first.seed);
+  const core::RunPlan all = Identified(absl::StrReplaceAll(
+      kPlan, {{"members: [a, b]\n", ""},
+              {"codec:", "topology: {kind: complete}\ncodec:"}}));
+  EXPECT_EQ(all.run_id, first.run_id);
   EXPECT_NE(Identified(absl::StrReplaceAll(kPlan, {{"0.05", "0.06"}})).run_id,
             first.run_id);
   EXPECT_NE(Identified(std::string(kPlan) + "data: {classes: [x, y]}\n").run_id,

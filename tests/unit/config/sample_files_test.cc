@@ -92,7 +92,7 @@ TEST(ExamplePlan, NamesEveryKey) {
   for (const char* key : {"version",
                           "run",
                           "seed",
-                          "members",
+                          "participants",
                           "rows",
                           "model",
                           "kind",

@@ -275,6 +275,7 @@ TEST_F(ControlServerTest, RecordsGoInAndAreListed) {
   body.set_author("spiffe://plant-4/operator/alice");
   record::v1::SignedRecord ban;
   ban.set_body(body.SerializeAsString());
+  ban.set_signature("a signature");
   EXPECT_FALSE(client_->PutRecord(ban.SerializeAsString())->unchanged);
   EXPECT_EQ(audit().back().what,
             "bring record ban 3 of spiffe://plant-4/node/box-9, signed as "

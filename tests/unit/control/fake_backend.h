@@ -15,8 +15,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "daemon/base/sha256.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/control/backend.h"
+#include "daemon/control/event_proto.h"
+#include "daemon/control/member_proto.h"
 #include "dfl/record/v1/record.pb.h"
 
 namespace dfl::control {
@@ -114,6 +117,34 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   return status;
 }
 
+// Box-1, which answers, box-2 to box-4, which are there, and box-5, which is
+// dead: a value in every field of one of them.
+inline MemberTable SampleMembers() {
+  MemberTable table;
+  table.self = NodeId("box-1");
+  for (int i = 1; i <= 5; ++i) {
+    MemberInfo member;
+    member.node = NodeId(absl::StrCat("box-", i));
+    member.labels = {{"site", i % 2 == 1 ? "north" : "south"}};
+    member.addresses = {absl::StrCat("10.0.0.", i, ":7600")};
+    member.rows = 1000 * i;
+    member.plan_version = 2;
+    member.plan_hash = 0x00c0ffee00c0ffee;
+    member.linked = i == 2;
+    member.in_state = absl::Seconds(10 * i);
+    member.pace = "lan";
+    member.starts = 3;
+    table.members.push_back(std::move(member));
+  }
+  table.members[0].self = true;
+  table.members[1].state = MemberState::kDegraded;
+  table.members[1].reason = "the model's file is missing";
+  table.members[2].suspect = true;
+  table.members[3].participation = core::Participation::kObserve;
+  table.members[4].state = MemberState::kDead;
+  return table;
+}
+
 class FakeBackend : public Backend {
  public:
   explicit FakeBackend(const std::string& name = "box-1")
@@ -202,14 +233,60 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     no_boundary_ = true;
   }
+  // The other members of the sample reach one all the same.
+  void LetOthersReachABoundary() {
+    absl::MutexLock lock(&mutex_);
+    others_adopt_ = true;
+  }
+  // What PastPlan answers for that version.
+  void SetPastPlan(PlanDocument plan) {
+    absl::MutexLock lock(&mutex_);
+    past_plans_.insert_or_assign(plan.version, std::move(plan));
+  }
   void SetModelFile(std::string bytes) {
     absl::MutexLock lock(&mutex_);
     model_file_ = std::move(bytes);
+  }
+  // How many events were forgotten before those that Emit adds.
+  void SetForgottenEvents(int64_t count) {
+    absl::MutexLock lock(&mutex_);
+    kept_events_.forgotten = count;
+  }
+  void SetMembers(MemberTable members) {
+    absl::MutexLock lock(&mutex_);
+    members_ = std::move(members);
+    members_adopt_ = false;
+  }
+  // What `node` answers to AskMember and PingMember from now on, instead of the
+  // status SampleStatus(node).
+  void SetReport(const std::string& node, absl::StatusOr<std::string> report) {
+    absl::MutexLock lock(&mutex_);
+    reports_.insert_or_assign(node, std::move(report));
+  }
+  // Answers of members are kept until ReleaseAnswers, at most `count` of them.
+  void KeepAnswers() {
+    absl::MutexLock lock(&mutex_);
+    keep_answers_ = true;
+  }
+  void ReleaseAnswers(size_t count) {
+    std::vector<std::function<void()>> released;
+    {
+      absl::MutexLock lock(&mutex_);
+      count = std::min(count, kept_answers_.size());
+      const auto end = kept_answers_.begin() + static_cast<ptrdiff_t>(count);
+      released.assign(kept_answers_.begin(), end);
+      kept_answers_.erase(kept_answers_.begin(), end);
+    }
+    for (const auto& answer : released) answer();
   }
   void Emit(const ports::NodeEvent& event) {
     std::vector<std::function<void(const TimedEvent&)>> listeners;
     {
       absl::MutexLock lock(&mutex_);
+      if (IsWatched(event)) {
+        kept_events_.events.push_back(
+            {absl::FromUnixSeconds(1700000000), event});
+      }
       for (const auto& [id, listener] : listeners_) {
         listeners.push_back(listener);
       }
@@ -252,6 +329,20 @@ class FakeBackend : public Backend {
     absl::MutexLock lock(&mutex_);
     return import_request_;
   }
+  // The questions to members, as "box-2 in 5s", in their order.
+  std::vector<std::string> questions() const {
+    absl::MutexLock lock(&mutex_);
+    return questions_;
+  }
+  int kept_answers() const {
+    absl::MutexLock lock(&mutex_);
+    return static_cast<int>(kept_answers_.size());
+  }
+  // How often Members was asked.
+  int member_looks() const {
+    absl::MutexLock lock(&mutex_);
+    return member_looks_;
+  }
   int open_files() const {
     absl::MutexLock lock(&mutex_);
     return open_files_;
@@ -285,7 +376,22 @@ class FakeBackend : public Backend {
     return std::make_unique<FakeSubscription>(*this, next_listener_++);
   }
 
-  PlanDocument Plan() override { return plan(); }
+  PlanDocument Plan() override {
+    PlanDocument document = plan();
+    const absl::MutexLock lock(&mutex_);
+    for (const auto& [version, past] : past_plans_) {
+      document.kept_versions.push_back(version);
+    }
+    return document;
+  }
+  absl::StatusOr<PlanDocument> PastPlan(uint64_t version) override {
+    const absl::MutexLock lock(&mutex_);
+    const auto found = past_plans_.find(version);
+    if (found == past_plans_.end()) {
+      return absl::NotFoundError("this node keeps no plan of that version");
+    }
+    return found->second;
+  }
 
   // Takes the content of a record as it is; no signature is checked.
   void ApplyPlan(ApplyPlanOptions options,
@@ -389,6 +495,44 @@ class FakeBackend : public Backend {
     }
     peers_.erase(gone, peers_.end());
     return absl::OkStatus();
+  }
+
+  KeptEvents Events() override {
+    absl::MutexLock lock(&mutex_);
+    return kept_events_;
+  }
+
+  MemberTable Members() override {
+    absl::MutexLock lock(&mutex_);
+    ++member_looks_;
+    return members_;
+  }
+
+  void AskMember(NodeId node, absl::Duration within,
+                 Done<std::string> done) override {
+    absl::StatusOr<std::string> answer =
+        MemberReport(SampleStatus(node.name()), absl::Milliseconds(250));
+    {
+      absl::MutexLock lock(&mutex_);
+      questions_.push_back(
+          absl::StrCat(node.name(), " in ", absl::FormatDuration(within)));
+      const auto scripted = reports_.find(node.name());
+      if (scripted != reports_.end()) answer = scripted->second;
+      if (keep_answers_) {
+        kept_answers_.push_back([done, answer] { done(answer); });
+        return;
+      }
+    }
+    done(std::move(answer));
+  }
+
+  // A millisecond over two links, or how AskMember fails.
+  void PingMember(NodeId node, absl::Duration within,
+                  Done<MemberPing> done) override {
+    AskMember(node, within, [done](absl::StatusOr<std::string> answer) {
+      if (!answer.ok()) return done(answer.status());
+      done(MemberPing{absl::Milliseconds(1), 2});
+    });
   }
 
   std::vector<Setting> Settings() override {
@@ -537,7 +681,16 @@ class FakeBackend : public Backend {
     }
     if (!options.record.empty()) records_.push_back(options.record);
     result.unchanged = options.yaml == plan_.yaml;
-    plan_ = {options.yaml, plan->version, plan->version, plan->run_id};
+    plan_ = {options.yaml, plan->version, plan->version, plan->run_id, {}};
+    past_plans_[plan->version] = plan_;
+    if (members_adopt_) {
+      for (MemberInfo& member : members_.members) {
+        if (no_boundary_ && (member.self || !others_adopt_)) continue;
+        member.plan_version = plan->version;
+        member.plan_hash =
+            std::stoull(Sha256Hex(options.yaml).substr(0, 16), nullptr, 16);
+      }
+    }
     if (no_boundary_) {
       plan_.version_in_force = status_.node.plan_version;
       status_.node.pending_plan_version = plan->version;
@@ -554,6 +707,7 @@ class FakeBackend : public Backend {
   std::vector<std::string> asked_ ABSL_GUARDED_BY(mutex_);
   DaemonStatus status_ ABSL_GUARDED_BY(mutex_);
   PlanDocument plan_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, PlanDocument> past_plans_ ABSL_GUARDED_BY(mutex_);
   std::string cluster_ ABSL_GUARDED_BY(mutex_);
   std::vector<RecordInfo> listed_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> records_ ABSL_GUARDED_BY(mutex_);
@@ -565,6 +719,17 @@ class FakeBackend : public Backend {
   bool no_boundary_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::string> orders_ ABSL_GUARDED_BY(mutex_);
   std::vector<PeerAddress> peers_ ABSL_GUARDED_BY(mutex_);
+  KeptEvents kept_events_ ABSL_GUARDED_BY(mutex_);
+  MemberTable members_ ABSL_GUARDED_BY(mutex_) = SampleMembers();
+  // The members of the sample have each plan in force at once.
+  bool members_adopt_ ABSL_GUARDED_BY(mutex_) = true;
+  bool others_adopt_ ABSL_GUARDED_BY(mutex_) = false;
+  int member_looks_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, absl::StatusOr<std::string>> reports_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> questions_ ABSL_GUARDED_BY(mutex_);
+  bool keep_answers_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::function<void()>> kept_answers_ ABSL_GUARDED_BY(mutex_);
   std::string model_file_ ABSL_GUARDED_BY(mutex_) = "model";
   std::string imported_ ABSL_GUARDED_BY(mutex_);
   ImportRequest import_request_ ABSL_GUARDED_BY(mutex_);

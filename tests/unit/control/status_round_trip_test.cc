@@ -172,7 +172,8 @@ TEST(StatusRoundTrip, EveryWatchedEventHasAKindAndASentence) {
       ports::RecordCame{true, NodeId("box-2"), "plan 7 of alice"},
       ports::Disagrees{NodeId("box-2"), "classes: 3 here, 2 there"},
       ports::LearnsAlone{"no model came from its neighbour"},
-      ports::LearnsAlone{}};
+      ports::LearnsAlone{},
+      ports::MemberChanged{NodeId("b"), false, "is dead"}};
   for (const ports::NodeEvent& event : events) {
     ASSERT_TRUE(IsWatched(event));
     dfl::control::v1::WatchResponse response;

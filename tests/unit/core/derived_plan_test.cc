@@ -15,7 +15,7 @@ RunPlan RandomPlan() {
   RunPlan plan;
   plan.seed = 7;
   for (const char* name : {"anna", "bert", "carl", "dora", "emil", "fritz"}) {
-    plan.members.push_back({NodeId(name), 0});
+    plan.members.push_back({.node = NodeId(name)});
   }
   plan.topology.kind = "random-regular";
   plan.topology.degree = 3;

@@ -56,7 +56,7 @@ RunPlan PlanOf(const AlgorithmInfo& info) {
   RunPlan plan;
   plan.seed = 7;
   for (size_t i = 0; i < FourNodes::kNodes; ++i) {
-    plan.members.push_back(MemberSpec{NameOf(i), 12});
+    plan.members.push_back(MemberSpec{.node = NameOf(i), .rows = 12});
   }
   plan.algorithm.name = info.name;
   plan.algorithm.knobs = KnobsOf(info);

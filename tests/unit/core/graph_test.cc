@@ -246,9 +246,9 @@ TEST(BuildTopology, AnUnknownKindIsRefusedWithTheNearest) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),
             "topology.kind: \"rign\" is unknown; did you mean \"ring\"? "
-            "allowed: complete, ring, star, path, grid, torus, bipartite, "
-            "k-nearest, erdos-renyi, random-regular, random-geometric, "
-            "explicit, time-varying");
+            "allowed: auto, complete, ring, star, path, grid, torus, "
+            "bipartite, k-nearest, hashed, erdos-renyi, random-regular, "
+            "random-geometric, explicit, time-varying");
 }
 
 }  // namespace

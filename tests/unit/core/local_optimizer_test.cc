@@ -347,7 +347,7 @@ TEST(Optimizers, AStateOfAnotherIsRefused) {
 RunPlan PlanOf(const std::string& algorithm) {
   RunPlan plan;
   for (const char* name : {"anna", "bert", "carl"}) {
-    plan.members.push_back(MemberSpec{NodeId(name), 0});
+    plan.members.push_back(MemberSpec{.node = NodeId(name)});
   }
   const AlgorithmInfo& info = **BuiltInCatalogue().Find(algorithm);
   plan.algorithm.name = algorithm;

@@ -39,7 +39,7 @@ RunPlan GoodPlan() {
   RunPlan plan;
   plan.seed = 7;
   for (const char* name : {"anna", "bert", "carl", "dora"}) {
-    plan.members.push_back(MemberSpec{NodeId(name), 0});
+    plan.members.push_back(MemberSpec{.node = NodeId(name)});
   }
   return plan;
 }
@@ -316,10 +316,30 @@ INSTANTIATE_TEST_SUITE_P(
                 [](RunPlan& p) { p.stop.accuracy_above = 90; }},
         BadPlan{"deadline.exchange: 0", "finite duration > 0",
                 [](RunPlan& p) { p.deadline.exchange = absl::ZeroDuration(); }},
-        BadPlan{"deadline.exchange: inf", "finite duration > 0",
+        BadPlan{
+            "deadline.exchange: inf", "finite duration > 0",
+            [](RunPlan& p) { p.deadline.exchange = absl::InfiniteDuration(); }},
+        BadPlan{"deadline.ceiling: 1s", "at least deadline.exchange (2s)",
+                [](RunPlan& p) { p.deadline.ceiling = absl::Seconds(1); }},
+        BadPlan{"deadline.floor: 11s", "at most the ceiling (10s)",
+                [](RunPlan& p) { p.deadline.floor = absl::Seconds(11); }},
+        BadPlan{"deadline.floor: 4s", "at most the ceiling (3s)",
                 [](RunPlan& p) {
-                  p.deadline.exchange = absl::InfiniteDuration();
-                }}));
+                  p.deadline.floor = absl::Seconds(4);
+                  p.deadline.ceiling = absl::Seconds(3);
+                }},
+        BadPlan{"deadline.floor: -1s", "at most the ceiling (10s)",
+                [](RunPlan& p) { p.deadline.floor = -absl::Seconds(1); }}));
+
+TEST(ValidatePlan, TakesADeadlineThatItsBoundsLeaveNoRoom) {
+  RunPlan plan = GoodPlan();
+  EXPECT_EQ(plan.deadline.Ceiling(), 5 * plan.deadline.exchange);
+  plan.deadline.floor = plan.deadline.Ceiling();
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.deadline.floor = plan.deadline.ceiling = plan.deadline.exchange;
+  EXPECT_EQ(plan.deadline.Ceiling(), plan.deadline.exchange);
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+}
 
 // Every algorithm that exchanges with everyone.
 TEST(ValidatePlan, RefusesOtherGraphsAndWeightsWhereAllMeetAll) {
@@ -680,7 +700,7 @@ TEST(DeriveNodePlan, EveryNodeDerivesTheSameGraph) {
   std::vector<NodeId> ids;
   for (int i = 0; i < 12; ++i) {
     ids.emplace_back(absl::StrCat("n", 10 + i));
-    plan.members.push_back(MemberSpec{ids.back(), 0});
+    plan.members.push_back(MemberSpec{.node = ids.back()});
   }
   const Graph graph =
       *BuildGraph(plan.topology, DeriveSeed(plan.seed, "topology"), ids);
@@ -982,7 +1002,8 @@ TEST(CountNeighbours, TakesTheRoundsOfAVaryingGraphTogether) {
   // Drawn again and again: everybody in the end, unless the run is shorter.
   plan = GoodPlan();
   for (int i = 0; i < 196; ++i) {
-    plan.members.push_back(MemberSpec{NodeId(absl::StrCat("x", 1000 + i)), 0});
+    plan.members.push_back(
+        MemberSpec{.node = NodeId(absl::StrCat("x", 1000 + i))});
   }
   plan.topology.kind = "random-regular";
   plan.topology.degree = 2;

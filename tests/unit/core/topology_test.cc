@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,6 +101,105 @@ TEST(Topology, KNearestHasHalfOfTheNeighboursOnEachSide) {
             Built(Kind("complete"), 6).Edges());
   EXPECT_EQ(Built(WithDegree("k-nearest", 4), 5).Edges(),
             Built(Kind("complete"), 5).Edges());
+}
+
+// ---------------------------------------------------------- hashed graphs ----
+
+int64_t Differing(const TopologySpec& spec, std::vector<NodeId> members,
+                  const NodeId& left_out) {
+  const auto edges = [&](const std::vector<NodeId>& of) {
+    std::vector<std::pair<NodeId, NodeId>> named;
+    const absl::StatusOr<Graph> graph = BuildGraph(spec, 7, of);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    for (const auto& [a, b] : graph->Edges()) {
+      named.emplace_back(of[static_cast<size_t>(a)],
+                         of[static_cast<size_t>(b)]);
+    }
+    std::sort(named.begin(), named.end());
+    return named;
+  };
+  const auto with = edges(members);
+  members.erase(std::find(members.begin(), members.end(), left_out));
+  const auto without = edges(members);
+  std::vector<std::pair<NodeId, NodeId>> differing;
+  std::set_symmetric_difference(with.begin(), with.end(), without.begin(),
+                                without.end(), std::back_inserter(differing));
+  return static_cast<int64_t>(differing.size());
+}
+
+// A join is a leave read backwards.
+TEST(HashedTopology, AJoinOrLeaveTouchesNoMoreEdgesInALargerNetwork) {
+  for (const int64_t degree : {2, 4, 8}) {
+    for (const int64_t nodes : {16, 64, 256, 1024}) {
+      const std::vector<NodeId> members = Members(nodes);
+      for (int64_t i = 0; i < nodes; i += nodes / 16) {
+        EXPECT_LE(Differing(WithDegree("hashed", degree), members,
+                            members[static_cast<size_t>(i)]),
+                  3 * degree / 2)
+            << degree << " of " << nodes << " without " << i;
+      }
+    }
+  }
+}
+
+TEST(HashedTopology, IsConnectedAndOfItsDegree) {
+  for (const int64_t nodes : {1, 2, 3, 5, 6, 17, 100, 1000}) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      const Graph graph = Built(WithDegree("hashed", 4), nodes, seed);
+      EXPECT_TRUE(graph.IsConnected()) << nodes << ", seed " << seed;
+      for (int64_t i = 0; i < nodes; ++i) EXPECT_LE(graph.degree(i), 4);
+    }
+  }
+  EXPECT_EQ(Built(WithDegree("hashed", 4), 5).Edges(),
+            Built(Kind("complete"), 5).Edges());
+  EXPECT_NE(Built(WithDegree("hashed", 4), 40, 1).Edges(),
+            Built(WithDegree("hashed", 4), 40, 2).Edges());
+  EXPECT_THAT(
+      Refused(WithDegree("hashed", 3), 40, absl::StatusCode::kInvalidArgument),
+      HasSubstr("topology.degree: 3"));
+  EXPECT_THAT(
+      Refused(WithDegree("hashed", 0), 40, absl::StatusCode::kInvalidArgument),
+      HasSubstr("topology.degree: 0"));
+}
+
+TEST(Topology, TwoThatCannotBeDialledAreNotLinkedWhereThatCanBeAvoided) {
+  TopologySpec drawn = Kind("erdos-renyi");
+  drawn.edge_probability = 0.2;
+  for (const TopologySpec& spec : {Kind("complete"), WithDegree("hashed", 4),
+                                   drawn, WithDegree("random-regular", 4)}) {
+    for (const int64_t dialable : {1, 3, 20, 39}) {
+      const std::vector<NodeId> members = Members(40);
+      const std::vector<NodeId> undialable(members.begin() + dialable,
+                                           members.end());
+      const auto built = BuildTopology(spec, 3, members, 0, undialable);
+      ASSERT_TRUE(built.ok()) << built.status();
+      const Graph& graph = std::get<Graph>(*built);
+      EXPECT_TRUE(graph.IsConnected()) << spec.kind << ", " << dialable;
+      int64_t useless = 0;
+      for (const auto& [a, b] : graph.Edges()) {
+        if (a >= dialable && b >= dialable) ++useless;
+      }
+      // A drawn graph may need some to hold together.
+      if (spec.kind == "complete" || spec.kind == "hashed") {
+        EXPECT_EQ(useless, 0) << spec.kind << ", " << dialable;
+      } else {
+        EXPECT_LE(useless, 40 - dialable) << spec.kind << ", " << dialable;
+      }
+    }
+  }
+}
+
+TEST(Topology, WithoutUndialableOnesNothingChanges) {
+  const std::vector<NodeId> members = Members(30);
+  for (const TopologySpec& spec :
+       {Kind("complete"), Kind("erdos-renyi"), WithDegree("hashed", 4)}) {
+    const auto some = BuildTopology(spec, 3, members, 0, {members[4]});
+    const auto none = BuildTopology(spec, 3, members);
+    ASSERT_TRUE(some.ok() && none.ok());
+    if (spec.kind != "hashed") {
+      EXPECT_EQ(std::get<Graph>(*some).Edges(), std::get<Graph>(*none).Edges());
+    }
+  }
 }
 
 // ----------------------------------------------------------- drawn graphs ----

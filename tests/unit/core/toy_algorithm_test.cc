@@ -23,7 +23,7 @@ RunPlan ToyPlan() {
   plan.algorithm.name = "toy";
   plan.algorithm.knobs["eta"] = 0.1;
   for (const char* name : {"anna", "bert", "carl"}) {
-    plan.members.push_back(MemberSpec{NodeId(name), 0});
+    plan.members.push_back(MemberSpec{.node = NodeId(name)});
   }
   plan.nodes[NodeId("bert")].knobs["eta"] = 0.3;
   return plan;

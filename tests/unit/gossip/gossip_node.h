@@ -37,7 +37,9 @@ class OtherFrames
           ports::StateFrame, ports::AskFrame, ports::RefuseFrame,
           ports::CancelAskFrame, ports::TransferBegin, ports::Chunk,
           ports::TransferAck, ports::TransferCancel, ports::SkipFrame,
-          ports::ContractWant, ports::ContractPart> {
+          ports::ContractWant, ports::ContractPart, ports::ProbeFrame,
+          ports::ProbeAckFrame, ports::MembersFrame, ports::MembersDigestFrame,
+          ports::QueryFrame, ports::QueryPartFrame> {
   void OnFrame(const NodeId&, ports::StateFrame) override {}
   void OnFrame(const NodeId&, ports::AskFrame) override {}
   void OnFrame(const NodeId&, ports::RefuseFrame) override {}
@@ -49,6 +51,12 @@ class OtherFrames
   void OnFrame(const NodeId&, ports::SkipFrame) override {}
   void OnFrame(const NodeId&, ports::ContractWant) override {}
   void OnFrame(const NodeId&, ports::ContractPart) override {}
+  void OnFrame(const NodeId&, ports::ProbeFrame) override {}
+  void OnFrame(const NodeId&, ports::ProbeAckFrame) override {}
+  void OnFrame(const NodeId&, ports::MembersFrame) override {}
+  void OnFrame(const NodeId&, ports::MembersDigestFrame) override {}
+  void OnFrame(const NodeId&, ports::QueryFrame) override {}
+  void OnFrame(const NodeId&, ports::QueryPartFrame) override {}
 };
 
 // Listens at "NAME:1".

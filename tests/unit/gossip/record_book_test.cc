@@ -230,6 +230,31 @@ TEST_F(RecordBookTest, OnAFullDiskNothingIsTaken) {
   EXPECT_EQ(Offer({.counter = 2}), Answer::kTaken);
 }
 
+TEST_F(RecordBookTest, WhatNeedNotBeOnDiskIsTakenAndWrittenLater) {
+  Offer({.counter = 1});
+  files_.set_capacity(100);
+  const auto answer =
+      book_->Offer(Opened({.counter = 2}), RecordBook::Disk::kMay);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(*answer, Answer::kTaken);
+  EXPECT_EQ(Current(), "1.2:ann");
+  EXPECT_EQ(History(), "1.1:ann");
+  const auto full = absl::StatusCode::kResourceExhausted;
+  EXPECT_EQ(book_->not_on_disk().code(), full);
+  book_->SaveAgain();
+  EXPECT_EQ(book_->not_on_disk().code(), full);
+  Restart();
+  EXPECT_EQ(Current(), "1.1:ann");
+  EXPECT_TRUE(
+      book_->Offer(Opened({.counter = 2}), RecordBook::Disk::kMay).ok());
+  files_.set_capacity(-1);
+  book_->SaveAgain();
+  EXPECT_TRUE(book_->not_on_disk().ok()) << book_->not_on_disk();
+  Restart();
+  EXPECT_EQ(Current(), "1.2:ann");
+  EXPECT_EQ(History(), "1.1:ann");
+}
+
 TEST_F(RecordBookTest, WhatIsDamagedIsLeftOutAndSaid) {
   Offer({.counter = 1});
   Offer({.counter = 2});
@@ -272,9 +297,12 @@ TEST_F(RecordBookTest, IsBounded) {
     ASSERT_TRUE(
         memory.Offer(Opened({.kind = 3, .subject = absl::StrCat(i)})).ok());
   }
-  EXPECT_EQ(
-      memory.Offer(Opened({.kind = 3, .subject = "one more"})).status().code(),
-      absl::StatusCode::kResourceExhausted);
+  for (const auto disk : {RecordBook::Disk::kMust, RecordBook::Disk::kMay}) {
+    const auto answer =
+        memory.Offer(Opened({.kind = 3, .subject = "one more"}), disk);
+    EXPECT_EQ(answer.status().code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_EQ(memory.current().size(), RecordBook::kMaxCurrent);
   EXPECT_TRUE(
       memory.Offer(Opened({.kind = 3, .subject = "0", .counter = 2})).ok());
 }

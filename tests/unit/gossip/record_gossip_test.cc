@@ -173,22 +173,57 @@ TEST_F(Gossip, MoreRecordsThanASummaryNamesAllTravel) {
   EXPECT_TRUE(node("n1").bad().empty());
 }
 
-TEST_F(Gossip, WithAFullDiskNothingIsTakenAndItIsTriedAgain) {
-  Line(2);
+TEST_F(Gossip, WithAFullDiskARecordOfANeighbourHoldsAndIsWrittenLater) {
+  Line(3);
   disks_["n1"].set_capacity(10);
   const FakeRecord ban{.kind = 3, .subject = "box"};
+  const FakeRecord plan{.counter = 1};
   Offer("n0", ban);
-  RunFor(absl::Seconds(100));
-  EXPECT_TRUE(node("n1").book().current().empty());
-  EXPECT_TRUE(node("n1").taken().empty());
-  EXPECT_TRUE(node("n1").bad().empty());  // not the peer's fault
-  EXPECT_LE(judges_["n1"].opened(), 5);
+  RunFor(absl::Seconds(5));
+  Offer("n0", plan);
+  RunFor(absl::Seconds(5));
+  EXPECT_EQ(node("n1").taken(),
+            (std::vector<std::string>{"n0 record 3.1 of ann",
+                                      "n0 record 1.1 of ann"}));
+  EXPECT_TRUE(AllHold(ban, absl::Seconds(1)));
+  EXPECT_TRUE(AllHold(plan, absl::Seconds(1)));  // n2 by n1
+  EXPECT_TRUE(node("n1").bad().empty());         // not the peer's fault
+  const auto& came = node("n1").came();
+  EXPECT_EQ(came.size(), 3U);
+  EXPECT_EQ(std::count_if(came.begin(), came.end(),
+                          [](const ports::RecordCame& event) {
+                            return !event.taken &&
+                                   absl::StrContains(event.text,
+                                                     "cannot be stored");
+                          }),
+            1);
+  EXPECT_FALSE(disks_["n1"].Read(RecordBook::kFile).ok());
   disks_["n1"].set_capacity(-1);
-  EXPECT_TRUE(AllHold(ban));
+  RunFor(absl::Seconds(30));
+  nodes_.clear();
+  Boot("n1");
+  EXPECT_TRUE(node("n1").Holds(ban));
+  EXPECT_TRUE(node("n1").Holds(plan));
+}
+
+TEST_F(Gossip, WithAFullDiskARecordThatAPersonBringsIsRefused) {
+  Line(2);
+  const FakeRecord ban{.kind = 3, .subject = "box"};
+  Offer("n0", ban);
+  ASSERT_TRUE(AllHold(ban));
+  const std::string plan = BytesOf({.counter = 1});
+  disks_["n0"].set_capacity(10);
+  EXPECT_EQ(node("n0").gossip().Offer(plan).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  disks_["n0"].set_capacity(-1);
   disks_["n0"].FailWith(absl::InternalError("broken"));
-  EXPECT_FALSE(
-      node("n0").gossip().Offer(BytesOf({.counter = 1})).status().ok());
-  EXPECT_TRUE(node("n0").book().current().size() == 1);
+  EXPECT_EQ(node("n0").gossip().Offer(plan).status().code(),
+            absl::StatusCode::kInternal);
+  RunFor(absl::Minutes(1));
+  for (const char* name : {"n0", "n1"}) {
+    EXPECT_EQ(node(name).book().current().size(), 1U) << name;
+    EXPECT_EQ(node(name).taken().size(), 1U) << name;
+  }
 }
 
 TEST_F(Gossip, WhatIsNotTrustedIsNeitherTakenNorPassedOn) {

@@ -1,5 +1,6 @@
 #include "daemon/records/records_in_force.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,18 +58,60 @@ TEST_F(RecordsInForce, TellWhoIsBanned) {
 }
 
 TEST_F(RecordsInForce, TellWhatEachNodeShallDo) {
-  EXPECT_FALSE(PhaseWantedOf(book_, "a").has_value());
+  EXPECT_FALSE(PhaseWantedOf(book_, "a", {}).has_value());
   Want(4, DesiredPhase::kTraining, {"a", "b"});
-  EXPECT_FALSE(PhaseWantedOf(book_, "c").has_value());
+  EXPECT_FALSE(PhaseWantedOf(book_, "c", {}).has_value());
   Want(3, DesiredPhase::kStopped, {});
   Want(5, DesiredPhase::kPaused, {"b"});
-  EXPECT_EQ(PhaseWantedOf(book_, "a")->phase, DesiredPhase::kTraining);
-  EXPECT_EQ(PhaseWantedOf(book_, "a")->counter, 4U);
-  EXPECT_EQ(PhaseWantedOf(book_, "a")->run_id, "run-1");
-  EXPECT_EQ(PhaseWantedOf(book_, "b")->phase, DesiredPhase::kPaused);
-  EXPECT_EQ(PhaseWantedOf(book_, "c")->phase, DesiredPhase::kStopped);
+  EXPECT_EQ(PhaseWantedOf(book_, "a", {})->phase, DesiredPhase::kTraining);
+  EXPECT_EQ(PhaseWantedOf(book_, "a", {})->counter, 4U);
+  EXPECT_EQ(PhaseWantedOf(book_, "a", {})->run_id, "run-1");
+  EXPECT_EQ(PhaseWantedOf(book_, "b", {})->phase, DesiredPhase::kPaused);
+  EXPECT_EQ(PhaseWantedOf(book_, "c", {})->phase, DesiredPhase::kStopped);
   Want(6, DesiredPhase::kTraining, {});
-  EXPECT_EQ(PhaseWantedOf(book_, "b")->counter, 6U);
+  EXPECT_EQ(PhaseWantedOf(book_, "b", {})->counter, 6U);
+}
+
+TEST_F(RecordsInForce, LabelsSelectAsNamesDo) {
+  Want(1, DesiredPhase::kTraining, {});
+  Take(RecordKind::kPhase, "", 2,
+       ToContent(PhaseOrder{
+           DesiredPhase::kPaused, {"a"}, "run-1", {"site=north", "gpu=yes"}}));
+  const auto phase = [&](const std::string& node, const Labels& labels) {
+    return PhaseWantedOf(book_, node, labels)->phase;
+  };
+  EXPECT_EQ(phase("a", {}), DesiredPhase::kPaused);
+  EXPECT_EQ(phase("b", {}), DesiredPhase::kTraining);
+  EXPECT_EQ(phase("b", {{"site", "north"}}), DesiredPhase::kPaused);
+  EXPECT_EQ(phase("b", {{"site", "south"}, {"gpu", "yes"}}),
+            DesiredPhase::kPaused);
+  EXPECT_EQ(phase("b", {{"site", "south"}}), DesiredPhase::kTraining);
+  EXPECT_EQ(phase("b", {{"north", "site"}}), DesiredPhase::kTraining);
+  // Another order to the same ones takes its place, and the first stays.
+  Take(RecordKind::kPhase, "", 3,
+       ToContent(PhaseOrder{
+           DesiredPhase::kStopped, {"a"}, "run-1", {"gpu=yes", "site=north"}}));
+  EXPECT_EQ(phase("b", {{"gpu", "yes"}}), DesiredPhase::kStopped);
+  EXPECT_EQ(phase("c", {}), DesiredPhase::kTraining);
+  EXPECT_EQ(book_.current().size(), 2U);
+}
+
+TEST_F(RecordsInForce, TellWhoDrainsAndWhichLabelsItHas) {
+  EXPECT_EQ(DrainWantedOf(book_, "a"), std::nullopt);
+  EXPECT_FALSE(LabelsOf(book_, "a").has_value());
+  Take(RecordKind::kDrain, "a", 1, ToContent(DrainOrder{true, "a new disk"}));
+  Take(RecordKind::kLabels, "a", 1,
+       ToContent(LabelsOrder{{{"site", "north"}}, false}));
+  EXPECT_EQ(DrainWantedOf(book_, "a"), "a new disk");
+  EXPECT_EQ(DrainWantedOf(book_, "b"), std::nullopt);
+  EXPECT_EQ(*LabelsOf(book_, "a"), (Labels{{"site", "north"}}));
+  EXPECT_FALSE(LabelsOf(book_, "b").has_value());
+  Take(RecordKind::kDrain, "a", 2, ToContent(DrainOrder{false, ""}));
+  Take(RecordKind::kLabels, "a", 2, ToContent(LabelsOrder{{}, false}));
+  EXPECT_EQ(DrainWantedOf(book_, "a"), std::nullopt);
+  EXPECT_EQ(*LabelsOf(book_, "a"), Labels());
+  Take(RecordKind::kLabels, "a", 3, ToContent(LabelsOrder{{}, true}));
+  EXPECT_FALSE(LabelsOf(book_, "a").has_value());
 }
 
 TEST_F(RecordsInForce, TellTheNewestPlan) {

@@ -204,8 +204,8 @@ TEST_F(SignedRecordCodecTest, RefusesWrongBodies) {
   };
   refused([](auto* b) { b->set_kind(pb::RECORD_KIND_UNSPECIFIED); },
           "of kind 0");
-  refused([](auto* b) { b->set_kind(static_cast<pb::RecordKind>(4)); },
-          "of kind 4");
+  refused([](auto* b) { b->set_kind(static_cast<pb::RecordKind>(6)); },
+          "of kind 6");
   refused([](auto* b) { b->set_kind(pb::RECORD_KIND_PLAN); },
           "is a plan with subject");
   refused([](auto* b) { b->set_subject(""); }, "bans nobody");

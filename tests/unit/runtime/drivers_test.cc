@@ -1,4 +1,5 @@
 // The drivers of the learner and of the algorithm, each without a node.
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -190,11 +191,15 @@ class AlgorithmDriverTest : public testing::Test, public Actor {
   void Do(const core::Missed&) override { Note("missed"); }
   void Do(const core::StepDone&) override { Note("done"); }
   void OnHandled() override { Note("handled"); }
+  absl::Duration Patience(absl::Duration deadline) const override {
+    return patience_ * deadline;
+  }
 
   simports::SimScheduler scheduler_;
   simports::SimLoop loop_{scheduler_};
   AlgorithmDriver driver_{loop_, *this};
   std::vector<std::string> done_;
+  int64_t patience_ = 1;
 };
 
 TEST_F(AlgorithmDriverTest, EventsThatComeUpMeanwhileWaitTheirTurn) {
@@ -238,6 +243,26 @@ TEST_F(AlgorithmDriverTest, TimersFireOnceAndCanBeReplacedAndCancelled) {
   scheduler_.RunFor(absl::Seconds(5));
   EXPECT_EQ(fired.size(), 2U);
   driver_.Handle(core::StepBegins{});  // nobody is there
+}
+
+TEST_F(AlgorithmDriverTest, OnlyWaitsForNeighboursLastAsLongAsTheActorSays) {
+  patience_ = 3;
+  std::vector<uint64_t> fired;
+  Install([&fired](const core::Event& event, core::Actions& actions) {
+    if (const auto* timer = std::get_if<core::TimerFired>(&event)) {
+      fired.push_back(timer->timer);
+    } else if (std::holds_alternative<core::StepBegins>(event)) {
+      actions.Do(core::WakeAfter{1, absl::Seconds(1), /*for_neighbours=*/true});
+      actions.Do(core::WakeAfter{2, absl::Seconds(1)});
+    }
+  });
+  driver_.Handle(core::StepBegins{});
+  scheduler_.RunFor(absl::Milliseconds(1100));
+  EXPECT_EQ(fired, std::vector<uint64_t>{2});
+  scheduler_.RunFor(absl::Milliseconds(1800));
+  EXPECT_EQ(fired, std::vector<uint64_t>{2});
+  scheduler_.RunFor(absl::Milliseconds(200));
+  EXPECT_EQ(fired, (std::vector<uint64_t>{2, 1}));
 }
 
 }  // namespace

@@ -240,6 +240,20 @@ TEST(FarModels, AScaledModelIsRefusedCountedAndWaitedForByNobody) {
   EXPECT_TRUE(hostile.linked());
 }
 
+TEST(FarModels, AStatusTellsHowFarTheModelsOfNeighboursAre) {
+  const Problems problems(4);
+  SimCluster c(LeastSquaresCluster(problems, 52));
+  c.SetPlanEverywhere(FullBatches(c.MakePlan("d-psgd", {{"eta", 0.05}})));
+  EXPECT_EQ(c.node(0).Status().gauges.count("consensus_distance"), 0u);
+  c.StartAll();
+  ASSERT_TRUE(c.RunToStep(100));
+  const auto gauges = c.node(0).Status().gauges;
+  ASSERT_EQ(gauges.count("consensus_distance"), 1u);
+  // They have data of their own, and agree in the end.
+  EXPECT_GT(gauges.at("consensus_distance"), 0);
+  EXPECT_LT(gauges.at("consensus_distance"), 1);
+}
+
 // What is too late to be mixed costs no look, and is nobody's distance.
 TEST(FarModels, APushThatIsTooLateIsNotJudged) {
   const Problems problems(4);

@@ -69,11 +69,14 @@ class Observer : public LinkObserver {
 };
 
 // Receives what no Receiver below does.
-class Rest : public FrameReceivers<StateFrame, AskFrame, RefuseFrame,
-                                   CancelAskFrame, TransferBegin, TransferAck,
-                                   TransferCancel, RecordSummary, RecordWant,
-                                   RecordPart, ContractWant, ContractPart>,
-             public Observer {
+class Rest
+    : public FrameReceivers<
+          StateFrame, AskFrame, RefuseFrame, CancelAskFrame, TransferBegin,
+          TransferAck, TransferCancel, RecordSummary, RecordWant, RecordPart,
+          ContractWant, ContractPart, ports::ProbeFrame, ports::ProbeAckFrame,
+          ports::MembersFrame, ports::MembersDigestFrame, ports::QueryFrame,
+          ports::QueryPartFrame>,
+      public Observer {
  public:
   explicit Rest(std::vector<std::string>& heard)
       : Observer("rest", heard), heard_(heard) {}
@@ -91,6 +94,18 @@ class Rest : public FrameReceivers<StateFrame, AskFrame, RefuseFrame,
   void OnFrame(const NodeId&, RecordPart) override { Hear("part"); }
   void OnFrame(const NodeId&, ContractWant) override { Hear("contract want"); }
   void OnFrame(const NodeId&, ContractPart) override { Hear("contract part"); }
+  void OnFrame(const NodeId&, ports::ProbeFrame) override { Hear("probe"); }
+  void OnFrame(const NodeId&, ports::ProbeAckFrame) override {
+    Hear("probe ack");
+  }
+  void OnFrame(const NodeId&, ports::MembersFrame) override { Hear("members"); }
+  void OnFrame(const NodeId&, ports::MembersDigestFrame) override {
+    Hear("digest");
+  }
+  void OnFrame(const NodeId&, ports::QueryFrame) override { Hear("query"); }
+  void OnFrame(const NodeId&, ports::QueryPartFrame) override {
+    Hear("query part");
+  }
 
  private:
   void Hear(const std::string& what) {
@@ -110,21 +125,50 @@ TEST(FrameRouterTest, HandsEveryKindToItsReceiver) {
   const NodeId a("a");
   TransferBegin begin;
   begin.body = "xyz";
-  for (const ports::Frame& frame : std::vector<ports::Frame>{
-           StateFrame(), AskFrame(), RefuseFrame(), CancelAskFrame(), begin,
-           Chunk(), TransferAck(), TransferCancel(), SkipFrame(),
-           RecordSummary(), RecordWant(), RecordPart(), ContractWant(),
-           ContractPart()}) {
+  for (const ports::Frame& frame :
+       std::vector<ports::Frame>{StateFrame(),
+                                 AskFrame(),
+                                 RefuseFrame(),
+                                 CancelAskFrame(),
+                                 begin,
+                                 Chunk(),
+                                 TransferAck(),
+                                 TransferCancel(),
+                                 SkipFrame(),
+                                 RecordSummary(),
+                                 RecordWant(),
+                                 RecordPart(),
+                                 ContractWant(),
+                                 ContractPart(),
+                                 ports::ProbeFrame(),
+                                 ports::ProbeAckFrame(),
+                                 ports::MembersFrame(),
+                                 ports::MembersDigestFrame(),
+                                 ports::QueryFrame(),
+                                 ports::QueryPartFrame()}) {
     router.OnPeerFrame(a, frame);
   }
   EXPECT_EQ(heard, (std::vector<std::string>{
-                       "rest: state", "rest: ask", "rest: refuse",
-                       "rest: cancel ask", "rest: begin xyz",
+                       "rest: state",
+                       "rest: ask",
+                       "rest: refuse",
+                       "rest: cancel ask",
+                       "rest: begin xyz",
                        absl::StrCat("a ", ports::FrameName(Chunk())),
-                       "rest: ack", "rest: cancel",
+                       "rest: ack",
+                       "rest: cancel",
                        absl::StrCat("a ", ports::FrameName(SkipFrame())),
-                       "rest: summary", "rest: want", "rest: part",
-                       "rest: contract want", "rest: contract part"}));
+                       "rest: summary",
+                       "rest: want",
+                       "rest: part",
+                       "rest: contract want",
+                       "rest: contract part",
+                       "rest: probe",
+                       "rest: probe ack",
+                       "rest: members",
+                       "rest: digest",
+                       "rest: query",
+                       "rest: query part"}));
 }
 
 TEST(FrameRouterTest, TellsEveryObserverOfLinksInOrder) {

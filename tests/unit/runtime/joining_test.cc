@@ -38,7 +38,7 @@ class JoiningTest : public testing::Test, public Joining::Listener {
     plan.version = 1;
     plan.run_id = "run";
     for (const NodeId& name : members) {
-      plan.members.push_back(core::MemberSpec{name, 0});
+      plan.members.push_back(core::MemberSpec{.node = name});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;
@@ -298,7 +298,7 @@ TEST_F(JoiningTest, OneThatIsGoneDoesNothing) {
 TEST_F(JoiningTest, OneThatIsGoneHasNoTimers) {
   Begin();  // waits for what it hears
   Say(kA, 0, Phase::kIdle);
-  joining_->WaitForOthers(self_.loop.Now() + absl::Seconds(3));
+  joining_->WaitForOthers(absl::Seconds(3));
   EXPECT_TRUE(joining_->AwaitsOthers());
   joining_.reset();
   Pass(absl::Seconds(60));
@@ -393,7 +393,7 @@ TEST_F(JoiningTest, TheFirstRoundWaitsForThoseThatAreAboutToTrain) {
   Say(kA, 0, Phase::kIdle);
   Say(kB, 0, Phase::kTraining);
   EXPECT_FALSE(joining_->AwaitsOthers());  // nobody said so
-  joining_->WaitForOthers(self_.loop.Now() + absl::Seconds(3));
+  joining_->WaitForOthers(absl::Seconds(3));
   EXPECT_TRUE(joining_->waits_for_others());
   EXPECT_TRUE(joining_->AwaitsOthers());
   Pass(absl::Seconds(1));
@@ -409,7 +409,7 @@ TEST_F(JoiningTest, TheFirstRoundWaitsForThoseThatAreAboutToTrain) {
 
 TEST_F(JoiningTest, ItWaitsForOneDeadlineAtMost) {
   Say(kA, 0, Phase::kIdle);
-  joining_->WaitForOthers(self_.loop.Now() + absl::Seconds(3));
+  joining_->WaitForOthers(absl::Seconds(3));
   EXPECT_TRUE(joining_->AwaitsOthers());
   Pass(absl::Seconds(3) - absl::Milliseconds(1));
   EXPECT_EQ(wait_ends_, 0);
@@ -420,7 +420,7 @@ TEST_F(JoiningTest, ItWaitsForOneDeadlineAtMost) {
 
 TEST_F(JoiningTest, ItWaitsForNobodyElse) {
   const auto waits = [this] {
-    joining_->WaitForOthers(self_.loop.Now() + absl::Seconds(3));
+    joining_->WaitForOthers(absl::Seconds(3));
     return joining_->AwaitsOthers();
   };
   EXPECT_FALSE(waits());  // nobody is heard of
@@ -436,7 +436,7 @@ TEST_F(JoiningTest, ItWaitsForNobodyElse) {
   EXPECT_FALSE(waits());
   Say(kB, 0, Phase::kIdle);
   EXPECT_TRUE(waits());
-  joining_->WaitForOthers(absl::InfinitePast());
+  joining_->WaitForNobody();
   EXPECT_FALSE(joining_->AwaitsOthers());
   Pass(absl::Seconds(60));
   EXPECT_EQ(wait_ends_, 0);  // no timer is left

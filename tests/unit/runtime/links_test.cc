@@ -1,6 +1,8 @@
 // Who is connected, and when a peer is dialled again.
 #include "daemon/runtime/links/links.h"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -348,6 +350,270 @@ TEST_F(LinksTest, ACloneThatIsDialledIsNotTakenEither) {
   EXPECT_EQ(a.ups.size(), 1U);
   EXPECT_NE(a.links.addresses().at("b:2").last_error.find("cloned image"),
             std::string::npos);
+}
+
+// What the network knows of names that are not linked here.
+class FakeDistant : public DistantNodes {
+ public:
+  explicit FakeDistant(simports::SimLoop& loop) : loop_(loop) {}
+  uint64_t IncarnationOf(const NodeId&) const override { return known; }
+  void AskIncarnation(const NodeId&, absl::Duration within,
+                      std::function<void(uint64_t)> done) override {
+    ++asked;
+    loop_.After(answer == 0 ? within : absl::Milliseconds(100),
+                [this, done = std::move(done)] { done(answer); });
+  }
+
+  uint64_t known = 0;   // is a member
+  uint64_t answer = 0;  // 0: nobody does
+  int64_t asked = 0;
+
+ private:
+  simports::SimLoop& loop_;
+};
+
+TEST_F(LinksTest, ANameThatIsHeldElsewhereIsNotTakenWhileItsHolderAnswers) {
+  LinkEnd a(network_, "a");
+  FakeDistant distant(a.loop);
+  a.links.SetDistant(&distant);
+  distant.known = 7;
+  distant.answer = 7;
+  Twin clone(network_, "b", "b:2", 8);
+  for (int i = 0; i < 10; ++i) {
+    clone.Dial("a:1");
+    scheduler_.RunFor(absl::Milliseconds(300));
+    EXPECT_FALSE(clone.linked());
+  }
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 1);
+  ASSERT_EQ(clone.failures.size(), 10U);
+  EXPECT_NE(clone.failures.front().message().find(
+                "is a member of the network, and is being asked"),
+            std::string::npos)
+      << clone.failures.front();
+  EXPECT_TRUE(absl::IsFailedPrecondition(clone.failures.back()));
+  EXPECT_NE(clone.failures.back().message().find(
+                "incarnation 0000000000000007, is a member of the network and "
+                "answers: a cloned image? give each its own name"),
+            std::string::npos)
+      << clone.failures.back();
+  // Nor when it is what answers at an address that is dialled.
+  ASSERT_TRUE(a.links.AddAddress("b:2").ok());
+  scheduler_.RunFor(absl::Seconds(30));
+  EXPECT_FALSE(clone.linked());
+  EXPECT_TRUE(a.ups.empty());
+  EXPECT_NE(a.links.addresses().at("b:2").last_error.find("cloned image"),
+            std::string::npos);
+  // The holder itself is let in at once.
+  Twin holder(network_, "b", "b:3", 7);
+  holder.Dial("a:1");
+  scheduler_.RunFor(absl::Milliseconds(100));
+  EXPECT_TRUE(holder.linked());
+}
+
+TEST_F(LinksTest, ARestartedMemberIsBackWithinTwoSeconds) {
+  LinkEnd a(network_, "a");
+  FakeDistant distant(a.loop);
+  a.links.SetDistant(&distant);
+  distant.known = 7;
+  LinkEnd restarted(network_, "b", 8);
+  ASSERT_TRUE(restarted.links.AddAddress("a:1").ok());
+  scheduler_.RunFor(absl::Seconds(2));
+  EXPECT_TRUE(restarted.links.IsUp(NodeId("a")));
+  EXPECT_EQ(distant.asked, 1);
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 0);
+}
+
+// It was let in elsewhere, and is who answers to its name.
+TEST_F(LinksTest, ANewcomerThatAnswersToItsNameIsTheHolder) {
+  LinkEnd a(network_, "a");
+  FakeDistant distant(a.loop);
+  a.links.SetDistant(&distant);
+  distant.known = 7;
+  distant.answer = 8;
+  LinkEnd restarted(network_, "b", 8);
+  ASSERT_TRUE(restarted.links.AddAddress("a:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_TRUE(restarted.links.IsUp(NodeId("a")));
+  EXPECT_EQ(a.log.Count<ports::SecurityNote>(), 0);
+  // A name of which nothing is known is nobody's.
+  distant.known = 0;
+  LinkEnd c(network_, "c");
+  ASSERT_TRUE(c.links.AddAddress("a:1").ok());
+  scheduler_.RunFor(absl::Milliseconds(100));
+  EXPECT_TRUE(c.links.IsUp(NodeId("a")));
+}
+
+TEST_F(LinksTest, AnAddressIsDialledWhileSomebodyClaimsIt) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  a.links.Claim("membership", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.IsUp(NodeId("b")));
+  ASSERT_TRUE(a.links.RemoveAddress("b:1").ok());
+  EXPECT_TRUE(absl::IsNotFound(a.links.RemoveAddress("b:1")));
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+  network_.ResetLinks("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+  // Without a claim the link stays, and is not dialled again.
+  a.links.Release("membership", "b:1");
+  a.links.Release("membership", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+  network_.ResetLinks("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(30));
+  EXPECT_FALSE(a.links.IsUp(NodeId("b")));
+  EXPECT_TRUE(a.links.addresses().empty());
+}
+
+TEST_F(LinksTest, AClaimMayWaitForTheOtherEndToDial) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  b.links.Claim("membership", "a:1", NodeId("a"), absl::Seconds(1));
+  scheduler_.RunFor(absl::Milliseconds(900));
+  EXPECT_FALSE(b.links.IsUp(NodeId("a")));
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(10));
+  ASSERT_TRUE(b.links.IsUp(NodeId("a")));
+  EXPECT_FALSE(b.links.peers().at(NodeId("a")).dialled_by_us);
+  EXPECT_EQ(b.ups.size(), 1U);
+  // A person does not wait.
+  LinkEnd c(network_, "c");
+  c.links.Claim("membership", "a:1", NodeId("a"), absl::Seconds(100));
+  ASSERT_TRUE(c.links.AddAddress("a:1").ok());
+  scheduler_.RunFor(absl::Milliseconds(100));
+  EXPECT_TRUE(c.links.IsUp(NodeId("a")));
+}
+
+// Of two claims one says that the linked b answers there. The other wants
+// whoever does, who is c.
+TEST_F(LinksTest, WhoeverAnswersIsDialledThoughALinkedNodeIsThoughtToBeThere) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  LinkEnd c(network_, "c");
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.IsUp(NodeId("b")));
+  a.links.Claim("membership", "c:1", NodeId("b"));
+  scheduler_.RunFor(absl::Seconds(30));
+  EXPECT_FALSE(a.links.IsUp(NodeId("c")));
+  a.links.Claim("discovery", "c:1", NodeId(), absl::Seconds(1));
+  scheduler_.RunFor(absl::Seconds(2));
+  ASSERT_TRUE(a.links.IsUp(NodeId("c")));
+  // Who answers there is linked now, and nobody is dialled again: not for a
+  // claim that would be in more of a hurry either.
+  a.links.Release("membership", "c:1");
+  ASSERT_TRUE(a.links.AddAddress("c:1").ok());
+  scheduler_.RunFor(absl::Seconds(60));
+  EXPECT_EQ(c.ups.size(), 1U);
+  EXPECT_TRUE(c.downs.empty());
+  EXPECT_EQ(b.ups.size(), 1U);
+  EXPECT_EQ(a.transport.link_count(), 2);
+}
+
+TEST_F(LinksTest, ALinkThatIsDroppedIsDialledAgainWhileItIsClaimed) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  a.links.Drop(NodeId("b"), absl::UnavailableError("not there"));
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(5));
+  a.links.Drop(NodeId("b"), absl::UnavailableError("silent"));
+  scheduler_.RunFor(absl::Milliseconds(50));
+  EXPECT_EQ(a.downs.size(), 1U);
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_TRUE(a.links.IsUp(NodeId("b")));
+}
+
+TEST(LinkTimes, ADeadlineFollowsTheTimesBetweenItsBounds) {
+  const DeadlineBounds bounds{.usual = absl::Seconds(2),
+                              .floor = absl::Milliseconds(100),
+                              .ceiling = absl::Seconds(10)};
+  LinkTimes times;
+  EXPECT_EQ(times.Deadline(bounds), absl::Seconds(2));
+  times.Note(absl::Seconds(1));
+  EXPECT_EQ(times.Deadline(bounds), absl::Seconds(3));  // 1 + 4 / 2
+  for (int i = 0; i < 200; ++i) times.Note(absl::Milliseconds(400));
+  EXPECT_NEAR(absl::ToDoubleSeconds(times.mean()), 0.4, 0.001);
+  EXPECT_NEAR(absl::ToDoubleSeconds(times.Deadline(bounds)), 0.4, 0.01);
+  for (int i = 0; i < 200; ++i) times.Note(absl::Microseconds(10));
+  EXPECT_EQ(times.Deadline(bounds), bounds.floor);
+  // Times that swing make it longer than their mean.
+  for (int i = 0; i < 200; ++i) times.Note(absl::Seconds(i % 2));
+  EXPECT_GT(times.Deadline(bounds), absl::Seconds(2));
+  EXPECT_LT(times.Deadline(bounds), absl::Seconds(4));
+  // And what did not come in time, too.
+  LinkTimes missed;
+  missed.NoteMissed(absl::Seconds(1));
+  EXPECT_EQ(missed.Deadline(bounds), absl::Seconds(2));
+  for (int i = 0; i < 200; ++i) missed.Note(absl::Milliseconds(50));
+  missed.NoteMissed(absl::Seconds(1));
+  EXPECT_GT(missed.Deadline(bounds), absl::Seconds(2));
+  for (int i = 0; i < 200; ++i) missed.Note(absl::Seconds(100));
+  EXPECT_EQ(missed.Deadline(bounds), bounds.ceiling);
+}
+
+TEST(LinkTimes, UntilOneHasComeEachThatWasMissedMakesTheDeadlineLonger) {
+  const DeadlineBounds bounds{.usual = absl::Seconds(2),
+                              .floor = absl::Milliseconds(100),
+                              .ceiling = absl::Seconds(10)};
+  LinkTimes times;
+  for (const int64_t seconds : {4, 8, 10, 10}) {
+    times.NoteMissed(times.Deadline(bounds));
+    EXPECT_EQ(times.Deadline(bounds), absl::Seconds(seconds));
+  }
+  EXPECT_EQ(times.Expected(), absl::ZeroDuration());  // nothing is known
+  // One that was given a short time makes it no shorter.
+  times.NoteMissed(absl::Milliseconds(1));
+  EXPECT_EQ(times.Deadline(bounds), bounds.ceiling);
+  // The first that comes says how long they take.
+  times.Note(absl::Seconds(1));
+  EXPECT_EQ(times.Expected(), absl::Seconds(3));  // 1 + 4 / 2
+  EXPECT_EQ(times.Deadline(bounds), absl::Seconds(3));
+}
+
+TEST_F(LinksTest, TheTimeOverALinkIsThatOfAnAnswerAndOfATransfer) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  const NodeId peer("b");
+  a.links.NoteTransfer(peer, absl::Seconds(1));  // it is not known yet
+  EXPECT_EQ(a.links.TimeOver(peer), absl::ZeroDuration());
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  ASSERT_TRUE(a.links.IsUp(peer));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::ZeroDuration());
+  a.links.NoteTransfer(peer, absl::Seconds(2));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(6));  // 2 + 4 * 1
+  a.links.NoteAnswer(peer, absl::Seconds(1));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(8));  // and 2 * 1
+  // Its own stalls and lost probes tell nothing of the link.
+  a.links.NoteNoAnswer(peer, absl::Seconds(30));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(8));
+  // Of a peer that is not linked nothing is to be waited for.
+  network_.Cut("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::ZeroDuration());
+  network_.Heal("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(30));
+  ASSERT_TRUE(a.links.IsUp(peer));
+  EXPECT_EQ(a.links.TimeOver(peer), absl::Seconds(8));
+}
+
+TEST_F(LinksTest, APeersTimesOutliveItsLinks) {
+  LinkEnd a(network_, "a");
+  LinkEnd b(network_, "b");
+  const DeadlineBounds bounds{.usual = absl::Seconds(2),
+                              .floor = absl::Milliseconds(100),
+                              .ceiling = absl::Seconds(10)};
+  a.links.NoteAnswer(NodeId("b"), absl::Seconds(1));  // it is not known yet
+  EXPECT_EQ(a.links.AnswerDeadline(NodeId("b"), bounds), bounds.usual);
+  ASSERT_TRUE(a.links.AddAddress("b:1").ok());
+  scheduler_.RunFor(absl::Seconds(1));
+  a.links.NoteAnswer(NodeId("b"), absl::Seconds(1));
+  network_.ResetLinks("a:1", "b:1");
+  scheduler_.RunFor(absl::Seconds(1));
+  EXPECT_EQ(a.links.AnswerDeadline(NodeId("b"), bounds), absl::Seconds(3));
 }
 
 TEST_F(LinksTest, APeerWithOurOwnNameIsTurnedAway) {

@@ -24,7 +24,7 @@ core::RunPlan Plan(const std::string& algorithm, int members = 5) {
   core::RunPlan plan;
   plan.seed = 3;
   for (int i = 0; i < members; ++i) {
-    plan.members.push_back({NodeId(absl::StrCat("n", 1000 + i)), 0});
+    plan.members.push_back({.node = NodeId(absl::StrCat("n", 1000 + i))});
   }
   plan.algorithm.name = algorithm;
   plan.codec.format = {core::Coordinates::kDense, core::ValueType::kFp32};

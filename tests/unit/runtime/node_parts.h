@@ -64,9 +64,11 @@ class EventKeeper : public core::Algorithm {
 
 class NodeParts
     : public LinkObserver,
-      public FrameReceivers<ports::StateFrame, ports::RecordSummary,
-                            ports::RecordWant, ports::RecordPart,
-                            ports::ContractWant, ports::ContractPart>,
+      public FrameReceivers<
+          ports::StateFrame, ports::RecordSummary, ports::RecordWant,
+          ports::RecordPart, ports::ContractWant, ports::ContractPart,
+          ports::ProbeFrame, ports::ProbeAckFrame, ports::MembersFrame,
+          ports::MembersDigestFrame, ports::QueryFrame, ports::QueryPartFrame>,
       public Actor {
  public:
   // Node "a" of a plan with "b" and "c", which are linked to it and have said
@@ -89,7 +91,7 @@ class NodeParts
                 peers, own.run, first),
         lives(own, exchange, presence, training, joining),
         first(own, presence, training, joining, lives, exchange.rejections(),
-              loop, log),
+              log),
         plans(own, peers, exchange, presence, training, joining, lives,
               evaluations, log) {
     router_.Connect(*this, exchange.asks(), exchange.pushes(),
@@ -106,7 +108,7 @@ class NodeParts
     plan.version = version;
     plan.run_id = "run";
     for (const char* name : {"a", "b", "c"}) {
-      plan.members.push_back(core::MemberSpec{NodeId(name), 0});
+      plan.members.push_back(core::MemberSpec{.node = NodeId(name)});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;
@@ -182,6 +184,12 @@ class NodeParts
   void OnFrame(const NodeId&, ports::RecordPart) override {}
   void OnFrame(const NodeId&, ports::ContractWant) override {}
   void OnFrame(const NodeId&, ports::ContractPart) override {}
+  void OnFrame(const NodeId&, ports::ProbeFrame) override {}
+  void OnFrame(const NodeId&, ports::ProbeAckFrame) override {}
+  void OnFrame(const NodeId&, ports::MembersFrame) override {}
+  void OnFrame(const NodeId&, ports::MembersDigestFrame) override {}
+  void OnFrame(const NodeId&, ports::QueryFrame) override {}
+  void OnFrame(const NodeId&, ports::QueryPartFrame) override {}
   void OnFrame(const NodeId& peer, ports::StateFrame frame) override {
     peers.OnState(peer, std::move(frame));
   }

@@ -25,7 +25,7 @@ class PeerTableTest : public testing::Test {
     plan.version = 1;
     plan.run_id = run_id;
     for (const char* name : {"n0", "n1", "n2"}) {
-      plan.members.push_back(core::MemberSpec{NodeId(name), 0});
+      plan.members.push_back(core::MemberSpec{.node = NodeId(name)});
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;
@@ -87,6 +87,23 @@ TEST_F(PeerTableTest, ANewPlanComparesEveryPeerAnew) {
   EXPECT_TRUE(table_.TakesPart(kPeer));
   Adopt("other", "decefl");
   EXPECT_FALSE(table_.TakesPart(kPeer));
+}
+
+// A network may live long: nothing is kept of those who have gone.
+TEST_F(PeerTableTest, StrangersThatAreNotLinkedAreForgotten) {
+  Adopt("run", "decefl");
+  const NodeId stranger("n9");
+  linked_.insert(stranger);
+  for (const NodeId& peer : {kPeer, stranger}) {
+    table_.OnState(peer, State(Phase::kTraining));
+  }
+  table_.ForgetStrangers();
+  EXPECT_EQ(table_.all().count(stranger), 1u);
+  linked_.erase(stranger);
+  linked_.erase(kPeer);  // a member may come back
+  table_.ForgetStrangers();
+  EXPECT_EQ(table_.all().count(stranger), 0u);
+  EXPECT_EQ(table_.all().count(kPeer), 1u);
 }
 
 TEST_F(PeerTableTest, TellsEachChangeOnce) {

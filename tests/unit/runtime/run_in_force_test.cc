@@ -27,7 +27,7 @@ core::RunPlan PlanOf(int64_t members, const std::string& algorithm,
   plan.run_id = "run";
   plan.seed = 5;
   for (int64_t i = 0; i < members; ++i) {
-    plan.members.push_back(core::MemberSpec{Name(i), 0});
+    plan.members.push_back(core::MemberSpec{.node = Name(i)});
   }
   plan.model.kind = "linear";
   plan.model.classes = 0;
@@ -136,6 +136,27 @@ TEST(RunInForceTest, WhereTheGraphVariesAnyMemberMayPush) {
   EXPECT_FALSE(run.IsNeighbour(Name(3)));
   EXPECT_TRUE(run.MayPush(Name(3)));
   EXPECT_FALSE(run.MayPush(NodeId("stranger")));
+}
+
+// Nodes whose members follow who is there need not know the same ones.
+TEST(RunInForceTest, WhereMembersFollowTheNetworkAnyNodeOfTheRunIsHeard) {
+  core::RunPlan plan = PlanOf(3, "d-psgd", "path");
+  RunInForce fixed(kSelf);
+  Adopt(fixed, plan);
+  EXPECT_TRUE(fixed.Takes(Name(1)));
+  EXPECT_FALSE(fixed.Takes(Name(2)));
+  EXPECT_FALSE(fixed.MayTakePart(Name(7)));
+  plan.participants.kind = core::ParticipantsSpec::Kind::kAll;
+  RunInForce follows(kSelf);
+  Adopt(follows, plan);
+  EXPECT_TRUE(follows.follows_view());
+  for (const int64_t i : {1, 2, 7}) {
+    EXPECT_TRUE(follows.Takes(Name(i))) << i;
+    EXPECT_TRUE(follows.MayTakePart(Name(i))) << i;
+  }
+  // And that is all: it is no neighbour, and no member.
+  EXPECT_FALSE(follows.IsNeighbour(Name(2)));
+  EXPECT_FALSE(follows.IsMember(Name(7)));
 }
 
 TEST(RunInForceTest, FollowsAGraphThatVaries) {

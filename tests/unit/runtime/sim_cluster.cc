@@ -60,8 +60,20 @@ void SimCluster::Boot(int64_t i) {
   node.incarnation = transport.incarnation;
   node.offences = options_.offences;
   node.transfers = options_.transfers;
-  slot.node = std::make_unique<LinkedNode>(node, *slot.loop, *slot.transport,
-                                           *slot.loop, *slot.log);
+  MembershipOptions membership;
+  membership.enabled = options_.membership;
+  membership.self = id(i);
+  membership.starts = slot.incarnation;
+  membership.seed = transport.incarnation;
+  membership.facts = options_.facts(i);
+  membership.facts.addresses = {address(i)};
+  membership.facts.memory = transport.incarnation;
+  slot.node = std::make_unique<LinkedNode>(
+      node, *slot.loop, *slot.transport, *slot.loop, *slot.log, RecordOptions(),
+      std::move(membership));
+  slot.follower = std::make_unique<PlanFollower>(id(i), *slot.loop, *slot.loop,
+                                                 slot.node->membership(),
+                                                 slot.node->node());
   if (options_.dial) {
     for (int64_t j = 0; j < i; ++j) {
       EXPECT_TRUE(slot.node->links().AddAddress(address(j)).ok());
@@ -73,6 +85,7 @@ void SimCluster::Crash(int64_t i) {
   Slot& slot = slots_[i];
   if (slot.node == nullptr) return;
   slot.loop->Stop();
+  slot.follower.reset();
   slot.node.reset();
   slot.transport.reset();
   slot.trainer = nullptr;
@@ -96,7 +109,7 @@ core::RunPlan SimCluster::MakePlan(const std::string& algorithm,
   plan.run_id = "run-1";
   plan.seed = options_.seed;
   for (int64_t i = 0; i < size(); ++i) {
-    plan.members.push_back(core::MemberSpec{id(i), 0});
+    plan.members.push_back(core::MemberSpec{.node = id(i)});
   }
   plan.model.kind = "linear";
   plan.model.classes = 0;
@@ -111,9 +124,11 @@ core::RunPlan SimCluster::MakePlan(const std::string& algorithm,
 
 absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
                                  bool fresh) {
-  absl::StatusOr<core::DerivedPlan> derived = core::CheckAndDerive(plan, id(i));
-  if (!derived.ok()) return derived.status();
   Slot& slot = slots_[i];
+  absl::StatusOr<core::DerivedPlan> derived =
+      options_.membership ? DeriveAmong(plan, slot.follower->Present(), id(i))
+                          : core::CheckAndDerive(plan, id(i));
+  if (!derived.ok()) return derived.status();
   std::unique_ptr<simports::SimTrainer> trainer;
   if (fresh || slot.learners.empty()) {
     slot.learners.push_back(
@@ -124,7 +139,11 @@ absl::Status SimCluster::SetPlan(int64_t i, const core::RunPlan& plan,
     slot.trainer = trainer.get();
   }
   const absl::Status set =
-      slot.node->node().SetPlan(*std::move(derived), std::move(trainer));
+      slot.node->node().SetPlan(*derived, std::move(trainer));
+  if (set.ok()) {
+    slot.follower->Follow(std::make_shared<const core::RunPlan>(plan),
+                          *derived);
+  }
   if (set.ok()) {
     slot.has_plan = true;
     slot.plan = plan;

@@ -22,6 +22,7 @@
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/events.h"
 #include "daemon/ports/learner.h"
+#include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
@@ -73,6 +74,12 @@ struct ClusterOptions {
   int64_t max_queued_bytes = 4 << 20;
   // Node i dials the nodes below it.
   bool dial = true;
+  // Nodes know each other by membership, and follow it.
+  bool membership = false;
+  // What node i says of itself, but for its address.
+  std::function<ports::MemberFacts(int64_t node)> facts = [](int64_t) {
+    return ports::MemberFacts();
+  };
   // Makes the learner of `node`. Unset: a FakeLearner with 1,000 parameters and
   // 7 buffers.
   std::function<std::unique_ptr<ports::Learner>(int64_t node)> learner;
@@ -110,6 +117,8 @@ class SimCluster {
   bool up(int64_t i) const { return slots_[i].node != nullptr; }
 
   Node& node(int64_t i) { return slots_[i].node->node(); }
+  Membership& membership(int64_t i) { return slots_[i].node->membership(); }
+  PlanFollower& follower(int64_t i) { return *slots_[i].follower; }
   const EventLog& log(int64_t i) const { return *slots_[i].log; }
   ports::Learner& learner(int64_t i) { return *slots_[i].learners.back(); }
   simports::SimTrainer& trainer(int64_t i) { return *slots_[i].trainer; }
@@ -150,6 +159,7 @@ class SimCluster {
     std::unique_ptr<simports::SimTransport> transport;
     std::vector<std::unique_ptr<ports::Learner>> learners;
     std::unique_ptr<LinkedNode> node;
+    std::unique_ptr<PlanFollower> follower;
     simports::SimTrainer* trainer = nullptr;  // of the node's, the last given
     uint64_t incarnation = 0;
     bool has_plan = false;

@@ -67,6 +67,40 @@ TEST(PlanChange, OneThatIsDownTakesItWhenItIsBack) {
   }
 }
 
+// As dfld's nodes do: one is given it, and all pass it on.
+TEST(PlanChange, OneGivenToOneNodeReachesAllByGossip) {
+  const Result result = RunTwice(
+      SmallScenario("  plans: gossip\n"
+                    "  events: [{at: 300ms, change: {batch_size: 20}}]\n",
+                    kDpsgd));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  ASSERT_EQ(result.changes.size(), 1);
+  EXPECT_EQ(result.changes[0].time_s, 0.3);
+  ASSERT_TRUE(result.changes[0].in_force_s.has_value());
+  EXPECT_LT(*result.changes[0].in_force_s, 0.5);
+  ASSERT_EQ(result.nodes.size(), 8);
+  for (const NodeScore& node : result.nodes) {
+    EXPECT_EQ(node.plan_version, 2) << node.name;
+  }
+  EXPECT_EQ(result.steps, 8 * 120);
+}
+
+TEST(PlanChange, ByGossipOneThatWasDownLearnsOfItFromItsNeighbours) {
+  const Result result = RunTwice(
+      SmallScenario("  plans: gossip\n"
+                    "  events:\n"
+                    "    - {at: 200ms, crash: n2, for: 400ms}\n"
+                    "    - {at: 300ms, change: {topology: {kind: complete}}}\n"
+                    "    - {at: 500ms, change: {batch_size: 20}}\n"
+                    "    - {at: 700ms, join: n3}\n",
+                    kDpsgd));
+  EXPECT_EQ(result.end, End::kFinished) << result.why;
+  ASSERT_EQ(result.nodes.size(), 8);
+  for (const NodeScore& node : result.nodes) {
+    EXPECT_EQ(node.plan_version, 3) << node.name;
+  }
+}
+
 // Nothing is waited for that comes after the end, but what was given out is
 // taken.
 TEST(PlanChange, EndsWithTheRun) {
