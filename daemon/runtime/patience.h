@@ -1,8 +1,8 @@
 // How long a node waits for its neighbours, as their links need it:
 //
-//   deadline.exchange           for what a neighbour does itself
-//   + round trip + transfer     of the slowest link, as measured: twice the mean
-//                               of probes; mean + 4 deviations (link_times.h)
+//   deadline.exchange         for what a neighbour does itself
+//   + round trip + transfer   of the slowest link, as measured: twice the mean
+//                             of probes; mean + 4 deviations (link_times.h)
 //
 // between the plan's floor and ceiling. So a slow link is waited for, and a
 // slow node holds nobody up for longer than deadline.exchange.

@@ -15,8 +15,8 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& None() {
-  static const Json none;
-  return none;
+  static const Json kNone;
+  return kNone;
 }
 
 bool IsOf(const Json& value, const std::string& type) {
@@ -163,7 +163,7 @@ void JsonSchemas::CheckObject(const Json& schema, const std::string& file,
 
 void JsonSchemas::LintAt(const Json& schema, const std::string& place,
                          bool described, std::vector<std::string>& wrong) {
-  static const std::set<std::string> known = {
+  static const std::set<std::string> kKnown = {
       "$ref",       "type",    "properties",
       "required",   "items",   "additionalProperties",
       "enum",       "const",   "anyOf",
@@ -175,7 +175,7 @@ void JsonSchemas::LintAt(const Json& schema, const std::string& place,
     return;
   }
   for (const auto& [keyword, ignored] : schema.items()) {
-    if (known.count(keyword) == 0) {
+    if (kKnown.count(keyword) == 0) {
       wrong.push_back(
           absl::StrCat(place, ": keyword ", keyword, " is checked by nothing"));
     }

@@ -68,8 +68,8 @@ std::string MustRun(const std::vector<std::string>& command) {
 }
 
 std::string Networks::Enter() {
-  static const auto* const why = new std::string(EnterOnce());
-  return *why;
+  static const auto* const kWhy = new std::string(EnterOnce());
+  return *kWhy;
 }
 
 Networks::Networks() {

@@ -253,9 +253,9 @@ std::vector<std::string> ViewWarnings(const CheckedPlan& checked,
         ParticipantsText(plan), "); the plan waits for the first one"));
     return warnings;
   }
-  for (std::string& text : ConnectionWarnings(plan, *checked.algorithm)) {
-    warnings.push_back(absl::StrCat(std::move(text),
-                                    fixed ? " (of those who are there)" : ""));
+  for (const std::string& text : ConnectionWarnings(plan, *checked.algorithm)) {
+    warnings.push_back(
+        absl::StrCat(text, fixed ? " (of those who are there)" : ""));
   }
   return warnings;
 }

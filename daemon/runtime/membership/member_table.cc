@@ -10,9 +10,9 @@ using ports::MemberUpdate;
 namespace {
 
 constexpr uint64_t kMostCount = uint64_t{1} << 53;
-// By how many starts a statement may be ahead of what is known of a member. More
-// is no honest node's, and would bring its name close to a count that cannot be
-// outdone.
+// By how many starts a statement may be ahead of what is known of a member.
+// More is no honest node's, and would bring its name close to a count that
+// cannot be outdone.
 constexpr uint64_t kMostStartsAhead = uint64_t{1} << 20;
 
 uint64_t HashOf(const NodeId& node) { return DeriveSeed(0, node.name()); }

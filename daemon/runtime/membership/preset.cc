@@ -13,7 +13,7 @@ constexpr int kMostOfLeast = 3;
 }  // namespace
 
 const Preset& PresetOf(ports::Pace pace) {
-  static const Preset* const lan = new Preset{
+  static const Preset* const kLan = new Preset{
       .period = absl::Seconds(1),
       .probe_timeout = absl::Milliseconds(500),
       .indirect_timeout = absl::Milliseconds(500),
@@ -21,7 +21,7 @@ const Preset& PresetOf(ports::Pace pace) {
       .batch = absl::Milliseconds(20),
       .forget = absl::Minutes(5),
   };
-  static const Preset* const wan = new Preset{
+  static const Preset* const kWan = new Preset{
       .period = absl::Seconds(5),
       .probe_timeout = absl::Seconds(3),
       .indirect_timeout = absl::Seconds(4),
@@ -29,7 +29,7 @@ const Preset& PresetOf(ports::Pace pace) {
       .batch = absl::Milliseconds(200),
       .forget = absl::Minutes(30),
   };
-  static const Preset* const cellular = new Preset{
+  static const Preset* const kCellular = new Preset{
       .period = absl::Seconds(15),
       .probe_timeout = absl::Seconds(8),
       .indirect_timeout = absl::Seconds(12),
@@ -39,13 +39,13 @@ const Preset& PresetOf(ports::Pace pace) {
   };
   switch (pace) {
     case ports::Pace::kLan:
-      return *lan;
+      return *kLan;
     case ports::Pace::kWan:
-      return *wan;
+      return *kWan;
     case ports::Pace::kCellular:
       break;
   }
-  return *cellular;
+  return *kCellular;
 }
 
 ports::Pace MorePatient(ports::Pace a, ports::Pace b) { return std::max(a, b); }

@@ -19,13 +19,13 @@ using List = std::vector<std::string>;
 using Interfaces = std::vector<InterfaceAddress>;
 
 const Interfaces& Machine() {
-  static const auto* const machine = new Interfaces{
+  static const auto* const kMachine = new Interfaces{
       {"lo", "127.0.0.1"},       {"lo", "::1"},
       {"docker0", "172.17.0.1"}, {"br-0a1b2c3d4e5f", "172.18.0.1"},
       {"eth0", "fe80::5"},       {"eth0", "2001:db8::5"},
       {"eth0", "192.0.2.5"},     {"veth12ab", "169.254.3.3"},
       {"wg0", "10.8.0.5"}};
-  return *machine;
+  return *kMachine;
 }
 
 struct Case {
