@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "daemon/records/record_content.h"
+#include "cli/network/survey.h"
 #include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::cli {
@@ -82,14 +81,13 @@ struct Look {
 };
 
 Look LookAt(const client::MemberTable& table, const AppliedPlan& plan) {
-  const std::string mark =
-      absl::StrFormat("%016x", records::PlanMark(plan.yaml));
+  const std::string hash = PlanHashOf(plan.yaml);
   Look look;
   for (const client::Member& member : table.members) {
     if (!member.present() || member.state == client::MemberState::kDraining) {
       continue;
     }
-    if (member.plan_version == plan.version && member.plan_hash == mark) {
+    if (member.plan_version == plan.version && member.plan_hash == hash) {
       ++look.adoption.adopted;
       continue;
     }

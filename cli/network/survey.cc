@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/context.h"
 #include "cli/status_json.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/records/record_content.h"
 
 namespace dfl::cli {
 
@@ -102,6 +104,10 @@ Json ToJsonValue(const MemberReport& report) {
     json["error"] = Context::ErrorJson(report.status.status());
   }
   return json;
+}
+
+std::string PlanHashOf(const std::string& yaml) {
+  return absl::StrFormat("%016x", records::PlanMark(yaml));
 }
 
 std::string StateText(const client::Member& member) {

@@ -51,6 +51,9 @@ Json ToJsonValue(const client::Member& member);
 // A member, with "ok", "age_seconds" and "status", or "error".
 Json ToJsonValue(const MemberReport& report);
 
+// What a member's plan_hash is that has this document in force.
+std::string PlanHashOf(const std::string& yaml);
+
 // "member", "degraded", "suspect", ... for people.
 std::string StateText(const client::Member& member);
 // "site=north, rack=2", "-".

@@ -6,11 +6,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/records/record_content.h"
 
 namespace dfl::cli {
 namespace {
@@ -59,8 +57,7 @@ std::optional<Missing> MissingPlan(const client::PlanDocument& plan,
                                    const client::Member& member) {
   // Of two documents of one version the hash tells.
   const bool other = member.plan_version == plan.version &&
-                     member.plan_hash !=
-                         absl::StrFormat("%016x", records::PlanMark(plan.yaml));
+                     member.plan_hash != PlanHashOf(plan.yaml);
   if (member.plan_version >= plan.version && !other) return std::nullopt;
   return Missing{
       member.node,
