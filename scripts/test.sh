@@ -60,8 +60,8 @@ case "$preset" in
 esac
 
 sections=(build run test)
-# The tsan preset is built by clang.
-[[ $preset != tsan ]] || sections+=(lint)
+# The sanitizers' presets are built by clang.
+[[ $preset != ?san ]] || sections+=(lint)
 [[ -z $install ]] || "$ROOT/scripts/install-deps.sh" "${sections[@]}"
 configure "$preset"
 build "$preset" "${targets[@]}"
