@@ -106,7 +106,8 @@ FirstLine Compare(const DataSpec& spec, absl::Span<const CsvLine> lines,
       ++seen.numbers;
       int64_t count = -1;
       const bool is_integer = absl::SimpleAtoi(first[i], &count);
-      const bool follows = previous ? count == *previous + 1 : count <= 1;
+      const bool follows =
+          previous ? count > *previous && count - 1 == *previous : count <= 1;
       if (!previous) seen.from_0 = count == 0;
       seen.counts &= is_integer && follows && count >= 0;
       previous = count;

@@ -40,7 +40,8 @@ pb::ContractField ToProto(core::ContractField field) {
 }
 
 core::ContractField FromProto(pb::ContractField field) {
-  return static_cast<core::ContractField>(static_cast<int>(field) - 1);
+  // 0, unset, and any other number stay none of the fields.
+  return static_cast<core::ContractField>(static_cast<int64_t>(field) - 1);
 }
 
 void ToProto(const ports::Route& route, pb::Route* message) {

@@ -211,7 +211,7 @@ absl::StatusOr<Certificate> Authority::Sign(absl::string_view request,
                                             const Validity& validity) const {
   const BioPtr bio = ReadBio(request);
   const RequestPtr parsed(
-      PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
+      PEM_read_bio_X509_REQ(bio.get(), nullptr, NoPassPhrase, nullptr));
   EVP_PKEY* key =
       parsed == nullptr ? nullptr : X509_REQ_get0_pubkey(parsed.get());
   if (key == nullptr) {

@@ -232,7 +232,8 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(
   std::vector<Certificate> found;
   const BioPtr bio = ReadBio(pem);
   ERR_clear_error();
-  while (X509* x509 = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+  while (X509* x509 =
+             PEM_read_bio_X509(bio.get(), nullptr, NoPassPhrase, nullptr)) {
     found.emplace_back(x509);
     if (found.size() > kMaxCertificates) {
       return absl::InvalidArgumentError(

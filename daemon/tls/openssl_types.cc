@@ -21,6 +21,11 @@ std::string Written(BIO* bio) {
   return size > 0 ? std::string(data, static_cast<size_t>(size)) : "";
 }
 
+int NoPassPhrase(char* /*buffer*/, int /*size*/, int /*writing*/,
+                 void* /*unused*/) {
+  return -1;
+}
+
 std::string TakeOpenSslError() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();

@@ -44,6 +44,10 @@ BioPtr WriteBio();
 // What was written to a WriteBio.
 std::string Written(BIO* bio);
 
+// For PEM_read_bio_*: an encrypted block is an error. Without it OpenSSL asks
+// whoever sits at the terminal for a pass phrase, and waits.
+int NoPassPhrase(char* buffer, int size, int writing, void* unused);
+
 // The reason of the oldest error that OpenSSL has queued for this thread, "no
 // reason given" if there is none. Empties the queue.
 std::string TakeOpenSslError();

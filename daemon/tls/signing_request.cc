@@ -37,7 +37,7 @@ std::string CommonName(const X509_NAME* subject) {
 absl::StatusOr<SigningRequest> ParseSigningRequest(absl::string_view pem) {
   const BioPtr bio = ReadBio(pem);
   const RequestPtr parsed(
-      PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
+      PEM_read_bio_X509_REQ(bio.get(), nullptr, NoPassPhrase, nullptr));
   EVP_PKEY* key =
       parsed == nullptr ? nullptr : X509_REQ_get0_pubkey(parsed.get());
   unsigned char* der = nullptr;

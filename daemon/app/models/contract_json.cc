@@ -41,6 +41,28 @@ void Take(const json& from, const char* key, T& to) {
   if (found != from.end() && !found->is_null()) to = found->get<T>();
 }
 
+// JSON has numbers that an int64 or a float cannot hold.
+void TakeShape(const json& from, std::vector<int64_t>& to) {
+  const auto found = from.find("shape");
+  if (found == from.end() || found->is_null()) return;
+  for (const json& length : *found) {
+    if (!length.is_number_integer()) {
+      throw std::invalid_argument("shape has a length that is no integer");
+    }
+  }
+  to = found->get<std::vector<int64_t>>();
+}
+
+void TakeNumbers(const json& from, const char* key, std::vector<float>& to) {
+  Take(from, key, to);
+  for (const float value : to) {
+    if (!std::isfinite(value)) {
+      throw std::invalid_argument(
+          absl::StrCat(key, " has a number that is not finite"));
+    }
+  }
+}
+
 InputScaling::Per PerOf(const std::string& name) {
   for (const auto per : {InputScaling::Per::kAll, InputScaling::Per::kChannel,
                          InputScaling::Per::kFeature}) {
@@ -148,7 +170,7 @@ absl::StatusOr<DataContract> ParseContractJson(absl::string_view text) {
     Take(document, "task", task);
     Take(document, "classes", contract.classes);
     Take(document, "features", contract.features);
-    Take(document, "shape", contract.shape);
+    TakeShape(document, contract.shape);
     Take(document, "input", input);
     Take(document, "loss", contract.loss);
     Take(document, "model", contract.model);
@@ -156,8 +178,8 @@ absl::StatusOr<DataContract> ParseContractJson(absl::string_view text) {
     Take(input, "divide", contract.input.divide);
     Take(input, "per", per);
     Take(input, "over", over);
-    Take(input, "mean", contract.input.mean);
-    Take(input, "std", contract.input.std);
+    TakeNumbers(input, "mean", contract.input.mean);
+    TakeNumbers(input, "std", contract.input.std);
     contract.task = task == core::TaskName(core::Task::kRegression)
                         ? core::Task::kRegression
                         : core::Task::kClassification;

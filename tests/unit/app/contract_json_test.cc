@@ -93,6 +93,17 @@ TEST(CheckFileContract, NamesMayBeOthersIfSomebodySaysSo) {
   EXPECT_THAT(*taken, ElementsAre(HasSubstr("classes"), HasSubstr("features")));
 }
 
+TEST(ParseContractJson, NumbersThatNoContractHoldsAreRefused) {
+  for (const std::string text :
+       {R"({"shape": [1e300]})", R"({"shape": [2.5]})",
+        R"({"shape": ["three"]})", R"({"input": {"mean": [1e39]}})",
+        R"({"input": {"std": [-1e39]}})"}) {
+    EXPECT_EQ(ParseContractJson(text).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << text;
+  }
+}
+
 TEST(CheckFileContract, APartMayHaveAnotherHead) {
   const DataContract ours = Sample();
   DataContract theirs = ours;

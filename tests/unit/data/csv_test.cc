@@ -394,6 +394,17 @@ TEST(Csv, RefusesEveryTruncationOfGzip) {
       2);
 }
 
+// Columns that seem to count, up to where no further number is.
+TEST(Csv, TheLargestNumberHasNoNext) {
+  for (const std::string first :
+       {"9223372036854775807,1,0", "-9223372036854775808,1,0",
+        "0,1,9223372036854775807"}) {
+    const auto data = Load(SpecOf(first + "\n1,2,0\n3,4,1\n"));
+    ASSERT_TRUE(data.ok()) << data.status();
+    EXPECT_EQ(data->rows(), 3) << first;
+  }
+}
+
 TEST(Csv, ReadsLinesAcrossBuffers) {
   // Lines of 300 kB: longer than one read.
   std::string text;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/ui.h>
 
 #include <string>
 
@@ -25,6 +26,32 @@ TEST(SigningRequest, SaysItsNameAndItsKey) {
   EXPECT_NE(ParseSigningRequest(*MakeRequest(PrivateKey::Generate(), "box-1"))
                 ->key_sha256,
             first->key_sha256);
+}
+
+// A stranger's request must not make an issuer in a terminal ask for one.
+TEST(SigningRequest, NobodyIsAskedForAPassPhrase) {
+  static bool asked = false;
+  UI_METHOD* const method = UI_create_method("seen");
+  UI_method_set_opener(method, [](UI*) {
+    asked = true;
+    return 0;
+  });
+  UI_set_default_method(method);
+  for (const std::string kind : {"CERTIFICATE REQUEST", "CERTIFICATE"}) {
+    const std::string text =
+        "-----BEGIN " + kind +
+        "-----\n"
+        "Proc-Type: 4,ENCRYPTED\n"
+        "DEK-Info: AES-128-CBC,00000000000000000000000000000000\n\n"
+        "MIHKMHICAQAwEDEOMAwGA1UEAwwFYm94LTEwWTATBgcqhkjOPQIBBggqhkjOPQMB\n"
+        "-----END " +
+        kind + "-----\n";
+    EXPECT_FALSE(ParseSigningRequest(text).ok());
+    EXPECT_FALSE(ParseCertificates(text, "here").ok());
+  }
+  EXPECT_FALSE(asked);
+  UI_set_default_method(UI_OpenSSL());
+  UI_destroy_method(method);
 }
 
 TEST(SigningRequest, DamageAndAForeignKeyAreRefused) {
