@@ -46,8 +46,9 @@ void TakeShape(const json& from, std::vector<int64_t>& to) {
   const auto found = from.find("shape");
   if (found == from.end() || found->is_null()) return;
   for (const json& length : *found) {
-    if (!length.is_number_integer()) {
-      throw std::invalid_argument("shape has a length that is no integer");
+    // Beyond int64 it would wrap to a negative one.
+    if (!length.is_number_integer() || length.get<int64_t>() < 0) {
+      throw std::invalid_argument("shape has a length that is none");
     }
   }
   to = found->get<std::vector<int64_t>>();

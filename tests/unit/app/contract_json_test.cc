@@ -96,6 +96,7 @@ TEST(CheckFileContract, NamesMayBeOthersIfSomebodySaysSo) {
 TEST(ParseContractJson, NumbersThatNoContractHoldsAreRefused) {
   for (const std::string text :
        {R"({"shape": [1e300]})", R"({"shape": [2.5]})",
+        R"({"shape": [18446744073709551615]})", R"({"shape": [-1]})",
         R"({"shape": ["three"]})", R"({"input": {"mean": [1e39]}})",
         R"({"input": {"std": [-1e39]}})"}) {
     EXPECT_EQ(ParseContractJson(text).status().code(),
