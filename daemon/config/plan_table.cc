@@ -528,6 +528,14 @@ PlanKey Deadline() {
            Written::kUnlessDefault)});
 }
 
+PlanKey Checkpoint() {
+  return Section(
+      "checkpoint",
+      {Duration(
+          "interval", [](RunPlan& p) -> auto& { return p.checkpoint.interval; },
+          Written::kUnlessDefault)});
+}
+
 }  // namespace
 
 absl::Span<const PlanKey> PlanTable() {
@@ -554,6 +562,7 @@ absl::Span<const PlanKey> PlanTable() {
       Evaluation(),
       Stop(),
       Deadline(),
+      Checkpoint(),
       Own("nodes", ReadNodes, WriteNodes)};
   return table;
 }

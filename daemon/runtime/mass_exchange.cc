@@ -26,7 +26,13 @@ MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
 
 bool MassExchange::MayGive(const NodeId& peer) const {
   return links_.IsUp(peer) && !peers_.Mismatch(peer, true) &&
-         held_.count(peer) == 0;
+         held_.count(peer) == 0 && doubted_.count(peer) == 0;
+}
+
+std::optional<core::EdgeBooks> MassExchange::BooksWith(
+    const NodeId& peer) const {
+  if (!Gives()) return std::nullopt;
+  return own_.algorithm.get()->BooksWith(peer);
 }
 
 void MassExchange::OnDelivered(const core::Delivered& delivered) {
@@ -55,12 +61,18 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
       "or other mass"};
 }
 
+Refusal MassExchange::Suspended() {
+  return {RefuseReason::kNotReady,
+          "this node ends, and what it has is on disk"};
+}
+
 std::optional<Refusal> MassExchange::Objection(
     const NodeId& from, const ports::TransferBegin& begin) {
   if (!Gives()) {
     return Refusal{RefuseReason::kNotReady,
                    "no algorithm that takes mass runs"};
   }
+  if (own_.suspended) return Suspended();
   if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
@@ -69,6 +81,11 @@ std::optional<Refusal> MassExchange::Objection(
     return Refusal{RefuseReason::kNotReady,
                    "it has lost its memory again and again; its mass waits for "
                    "the next tracker epoch"};
+  }
+  if (doubted_.count(from) > 0) {
+    return Refusal{RefuseReason::kNotReady,
+                   "one of us has started again, and what it still holds is "
+                   "being compared"};
   }
   Follow(from, begin.tracker_epoch);
   if (begin.tracker_epoch < parcels_.epoch()) {
@@ -118,10 +135,14 @@ void MassExchange::Void(uint64_t epoch) {
   loop_.Cancel(std::exchange(timer_, 0));
   for (const NodeId& peer : held_) peers_.Hold(peer, false);
   held_.clear();
+  loop_.Cancel(std::exchange(doubts_timer_, 0));
+  for (const auto& [peer, since] : doubted_) peers_.Hold(peer, false);
+  doubted_.clear();
 }
 
 void MassExchange::Enter(uint64_t epoch) {
-  const std::set<NodeId> held = held_;
+  std::set<NodeId> held = held_;
+  for (const auto& [peer, since] : doubted_) held.insert(peer);
   Void(epoch);
   own_.algorithm.Handle(core::EpochBegins{});
   presence_.Tell();
@@ -182,8 +203,76 @@ void MassExchange::FollowAll() {
   }
 }
 
+void MassExchange::GoOn(uint64_t epoch, const std::set<NodeId>& partners) {
+  Void(epoch);
+  for (const NodeId& peer : partners) {
+    parcels_.NoteTaken(peer);
+    Doubt(peer);
+  }
+}
+
 void MassExchange::OnRestarted(const NodeId& peer) {
-  if (parcels_.partners().count(peer) == 0) return;
+  if (parcels_.partners().count(peer) > 0) Doubt(peer);
+}
+
+void MassExchange::Doubt(const NodeId& peer) {
+  doubted_[peer] = loop_.Now();
+  peers_.Hold(peer, true);
+  if (doubts_timer_ == 0) {
+    doubts_timer_ = loop_.After(kUnsure, [this] { EndDoubts(); });
+  }
+}
+
+void MassExchange::TrustAgain(const NodeId& peer) {
+  doubted_.erase(peer);
+  peers_.Hold(peer, held_.count(peer) > 0);
+}
+
+// A member that is not there is asked once it is, as every link's ends tell
+// their books.
+void MassExchange::EndDoubts() {
+  doubts_timer_ = 0;
+  absl::Duration next = kUnsure;
+  for (const auto& [peer, since] : std::map<NodeId, absl::Time>(doubted_)) {
+    const bool linked = links_.IsUp(peer);
+    if (!linked && own_.run.IsMember(peer)) continue;
+    const absl::Duration left =
+        since + (linked ? kUnsure : kAbsent) - loop_.Now();
+    if (left > absl::ZeroDuration()) {
+      next = std::min(next, left);
+      continue;
+    }
+    TrustAgain(peer);
+    OnLost(peer);
+    if (doubted_.empty()) return;  // a new epoch
+  }
+  if (doubted_.empty()) return;
+  doubts_timer_ = loop_.After(next, [this] { EndDoubts(); });
+}
+
+void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
+  Follow(peer, state.tracker_epoch);
+  if (doubted_.count(peer) == 0) return;
+  // What it goes on from is not known yet.
+  if (state.run_id.empty() ||
+      (state.tracker_epoch == 0 && (state.phase == ports::Phase::kIdle ||
+                                    state.phase == ports::Phase::kJoining))) {
+    return;
+  }
+  const std::optional<core::EdgeBooks> own = BooksWith(peer);
+  const bool same_epoch =
+      state.tracker_epoch == parcels_.epoch() && !peers_.Mismatch(peer, true);
+  if (same_epoch && !state.books) return;  // it will say
+  const bool whole = own && same_epoch && core::Agree(*own, *state.books);
+  TrustAgain(peer);
+  if (whole) {
+    presence_.Refresh(peer);
+  } else {
+    OnLost(peer);
+  }
+}
+
+void MassExchange::OnLost(const NodeId& peer) {
   const EpochGuard::Verdict verdict = epochs_.Raise(peer, loop_.Now());
   if (verdict == EpochGuard::Verdict::kFollow) {
     Enter(parcels_.epoch() + 1);
@@ -223,7 +312,8 @@ void MassExchange::SetCode() {
 
 void MassExchange::DropFormerMembers() {
   for (const NodeId& partner : parcels_.partners()) {
-    if (own_.run.IsMember(partner)) continue;
+    // One that is doubted may not have been found yet: EndDoubts.
+    if (own_.run.IsMember(partner) || doubted_.count(partner) > 0) continue;
     Enter(parcels_.epoch() + 1);  // what it held is gone with it
     return;
   }

@@ -6,6 +6,7 @@
 #define DFL_RUNTIME_MASS_EXCHANGE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,7 +36,10 @@ class MassExchange {
   MassExchange(OwnState& own, PeerTable& peers, Links& links,
                Transfers& transfers, Rejections& rejections, Presence& presence,
                ports::Loop& loop);
-  ~MassExchange() { loop_.Cancel(timer_); }
+  ~MassExchange() {
+    loop_.Cancel(timer_);
+    loop_.Cancel(doubts_timer_);
+  }
 
   const Parcels& parcels() const { return parcels_; }
   // How the plan wants mass to be coded, for the algorithm.
@@ -54,6 +58,8 @@ class MassExchange {
                                    const ports::TransferBegin& begin);
   // Mass of `from` is of the tracker epoch `epoch`, which is over: tells it so.
   Refusal OlderEpoch(const NodeId& from, uint64_t epoch);
+  // Why no mass is taken of anybody any more.
+  static Refusal Suspended();
   // Why `begin` announces steps (core/vector/step_codes.h) where they have no
   // business; nullopt: it does not. `header`: as Transfers::Listener::Admit.
   std::optional<Refusal> MisplacedSteps(
@@ -65,18 +71,29 @@ class MassExchange {
                 int64_t round, std::vector<double> scalars,
                 std::unique_ptr<codec::DecodedMessage> message);
 
-  // `peer` comes back without its memory: what it had taken from us and given
-  // to us is gone. That ends the epoch; where it does so too often
-  // (epoch_guard.h), it is held instead: it takes no part and no mass travels
-  // between it and us, until the next epoch or until the guard allows one.
+  // `peer` comes back, with another incarnation: whether it has lost what it
+  // had taken from us and given to us is not known. Until it says, it is held:
+  // it takes no part, and no mass travels between it and us.
   void OnRestarted(const NodeId& peer);
-  // `peer` has said its state: follows its epoch.
+  // `peer` has said its state: follows its epoch, and compares its books with
+  // ours where that is due. Where they agree nothing is lost and all goes on.
+  // Else it ends the epoch; where that happens too often (epoch_guard.h), the
+  // peer stays held until the next epoch or until the guard allows one.
+  void OnState(const NodeId& peer, const ports::StateFrame& state);
+  // `peer` has said that it is in `epoch`: follows it there.
   void Follow(const NodeId& peer, uint64_t epoch);
+  // The books of the edge to `peer`, to be told; nullopt: no mass is given.
+  std::optional<core::EdgeBooks> BooksWith(const NodeId& peer) const;
   // Sends `peer` what it has not taken, if it may be sent to: Parcels::Resume.
   void Resume(const NodeId& peer, bool news);
 
   // A new run: nothing was given or taken.
   void BeginRun() { Void(0); }
+  // After a restart with all that was known of `epoch`: mass was exchanged in
+  // it with `partners`, each of which is held until its books were compared.
+  void GoOn(uint64_t epoch, const std::set<NodeId>& partners);
+  // With whom mass was exchanged in this epoch.
+  const std::set<NodeId>& Partners() const { return parcels_.partners(); }
   // A plan is in force: sets the code, and ends the epoch when somebody that
   // holds mass of it is no member any more.
   void SetCode();
@@ -87,8 +104,20 @@ class MassExchange {
   void FollowAll();
 
  private:
+  // How long a peer that has started again may say nothing of its books.
+  static constexpr absl::Duration kUnsure = absl::Seconds(10);
+  // And one that is no member after a restart of this node, to be found.
+  static constexpr absl::Duration kAbsent = absl::Minutes(1);
+
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
+  // It is not known whether `peer` holds what it held.
+  void Doubt(const NodeId& peer);
+  void TrustAgain(const NodeId& peer);
+  // What `peer` held is lost.
+  void OnLost(const NodeId& peer);
+  // Those that are doubted for too long have lost it.
+  void EndDoubts();
   // Whether the epoch that `peer` says is believed: epoch_guard.h. Reports it
   // when it is not.
   bool Believes(const NodeId& peer, uint64_t epoch);
@@ -113,6 +142,9 @@ class MassExchange {
   Parcels parcels_;
   std::set<NodeId> held_;
   ports::TimerId timer_ = 0;  // of ReleaseHeld
+  // Whose books are to be compared, and since when; held as well.
+  std::map<NodeId, absl::Time> doubted_;
+  ports::TimerId doubts_timer_ = 0;  // of EndDoubts
 };
 
 }  // namespace dfl::runtime

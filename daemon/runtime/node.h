@@ -51,6 +51,7 @@
 #include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
+#include "daemon/runtime/resumption.h"
 #include "daemon/runtime/status.h"
 #include "daemon/runtime/together.h"
 #include "daemon/runtime/training.h"
@@ -65,6 +66,7 @@ struct NodeOptions {
   TransfersOptions transfers;
   JoiningOptions joining;
   OffenceOptions offences;  // of the links that it stands on
+  CheckpointOptions checkpoints;
   // Between two tries after training failed.
   absl::Duration degraded_retry = absl::Seconds(1);
 };
@@ -111,6 +113,18 @@ class Node : public LinkObserver,
   absl::Status Pause() { return orders_.Pause(); }
   absl::Status Resume() { return orders_.Resume(); }
   absl::Status Stop() { return orders_.Stop(); }
+
+  // After a restart, once the plan is in force and before Start: goes on from a
+  // checkpoint, if there is one, in `phase`: kIdle, kPaused or kStopped. Start
+  // then trains from there. Returns whether there was one.
+  bool TakeUpCheckpoint(ports::Phase phase);
+  // Resumption's.
+  void SaveCheckpoint(std::function<void(absl::Status)> done) {
+    resumption_.Save(std::move(done));
+  }
+  void Suspend(std::function<void(absl::Status)> done) {
+    resumption_.Suspend(std::move(done));
+  }
 
   // Calls `done` once with a copy of the model, at a boundary.
   // Errors: FAILED_PRECONDITION when there is no model yet.
@@ -229,6 +243,7 @@ class Node : public LinkObserver,
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;
+  Resumption resumption_;
   PhaseOrders orders_;
   PlanAdoption plans_;
   ContractPulls contracts_;

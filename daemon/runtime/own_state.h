@@ -57,7 +57,9 @@ struct OwnState {
   Phases phases;
   Boundary boundary;
   bool diverged = false;  // the model has blown up: nobody is given it
-  FlatModel model;        // before the algorithm, which holds views of it
+  // It stands still at a boundary until it ends, and a checkpoint says so.
+  bool suspended = false;
+  FlatModel model;  // before the algorithm, which holds views of it
   AlgorithmDriver algorithm;
 };
 

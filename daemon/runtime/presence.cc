@@ -5,12 +5,15 @@
 
 namespace dfl::runtime {
 
-Presence::Presence(OwnState& own, PeerTable& peers, Links& links,
-                   std::function<uint64_t()> tracker_epoch)
+Presence::Presence(
+    OwnState& own, PeerTable& peers, Links& links,
+    std::function<uint64_t()> tracker_epoch,
+    std::function<std::optional<core::EdgeBooks>(const NodeId&)> books)
     : own_(own),
       peers_(peers),
       links_(links),
-      tracker_epoch_(std::move(tracker_epoch)) {}
+      tracker_epoch_(std::move(tracker_epoch)),
+      books_(std::move(books)) {}
 
 ports::StateFrame Presence::State() const {
   const RunInForce& run = own_.run;
@@ -27,10 +30,15 @@ ports::StateFrame Presence::State() const {
   return state;
 }
 
-void Presence::TellTo(const NodeId& peer) { (void)links_.Send(peer, State()); }
+void Presence::TellTo(const NodeId& peer) {
+  ports::StateFrame state = State();
+  state.books = books_(peer);
+  (void)links_.Send(peer, std::move(state));
+}
 
 void Presence::Probe(const NodeId& peer) {
   ports::StateFrame state = State();
+  state.books = books_(peer);
   state.wants_answer = true;
   (void)links_.Send(peer, std::move(state));
 }

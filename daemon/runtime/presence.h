@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
@@ -18,17 +19,19 @@ namespace dfl::runtime {
 
 class Presence {
  public:
-  // `tracker_epoch`: of the mass that this node gives; 0: it gives none. All
-  // must outlive it.
+  // `tracker_epoch`: of the mass that this node gives; 0: it gives none.
+  // `books`: of the edge to a peer. All must outlive it.
   Presence(OwnState& own, PeerTable& peers, Links& links,
-           std::function<uint64_t()> tracker_epoch);
+           std::function<uint64_t()> tracker_epoch,
+           std::function<std::optional<core::EdgeBooks>(const NodeId&)> books);
 
   // What this node says of itself now.
   ports::StateFrame State() const;
-  // Says it to `peer`; to all that are linked.
+  // Says it to `peer`, with the books of the edge to it.
   void TellTo(const NodeId& peer);
   // And wants to hear the state of `peer`.
   void Probe(const NodeId& peer);
+  // Says it to all that are linked.
   void Tell();
 
   // Tells the algorithm when it has changed whether `peer` takes part.
@@ -47,6 +50,7 @@ class Presence {
   PeerTable& peers_;
   Links& links_;
   const std::function<uint64_t()> tracker_epoch_;
+  const std::function<std::optional<core::EdgeBooks>(const NodeId&)> books_;
 };
 
 }  // namespace dfl::runtime

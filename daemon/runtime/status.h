@@ -106,7 +106,11 @@ struct NodeStatus {
   // Why the node learns alone although its plan gives it neighbours; "": it
   // does not.
   std::string alone;
-  std::string last_error;         // of training; "" when fine
+  std::string last_error;  // of training; "" when fine
+  // Why the last checkpoint is not written; "": it is. And the iteration of the
+  // last one that was; nullopt: none was.
+  std::string checkpoint_error;
+  std::optional<int64_t> checkpoint_step;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 

@@ -50,11 +50,19 @@ class NetworkReader {
   std::vector<core::MemberSpec> Members() {
     section_ =
         yaml_.Section(root_, "", kNetwork,
-                      {"nodes", "membership", "problem", "links", "paths",
-                       "compute", "events", "plans", "metrics_every", "metrics",
-                       "settled_below", "limit"});
+                      {"nodes", "membership", "checkpoints", "problem", "links",
+                       "paths", "compute", "events", "plans", "metrics_every",
+                       "metrics", "settled_below", "limit"});
     if (section_ == nullptr) return {};
     ReadMembership();
+    yaml_.Scalar(
+        *section_, kNetwork, "checkpoints",
+        [](absl::string_view text) -> std::optional<bool> {
+          if (text == "yes") return true;
+          if (text == "no") return false;
+          return std::nullopt;
+        },
+        "yes or no", scenario_.checkpoints);
     const YamlNode* nodes = section_->Find("nodes");
     if (nodes == nullptr) return {};
     const std::string path = "network.nodes";

@@ -75,6 +75,8 @@ struct Scenario {
   // How patient the nodes' membership is; nullopt: it is switched off, and all
   // know all members from the start.
   std::optional<ports::Pace> membership;
+  // Nodes keep checkpoints on their disks, as often as the plan says.
+  bool checkpoints = false;
   std::vector<NetworkEvent> events;  // as written
   // A plan that changes is given to one node as a record, which the nodes pass
   // on; else each node is given it at a moment of its own.

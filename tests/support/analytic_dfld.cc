@@ -70,6 +70,12 @@ class GatedLearner final : public ports::Learner {
   absl::Status Initialise(uint64_t seed) override {
     return learner_->Initialise(seed);
   }
+  std::optional<ports::BatchPosition> position() const override {
+    return learner_->position();
+  }
+  absl::Status GoTo(const ports::BatchPosition& position) override {
+    return learner_->GoTo(position);
+  }
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
     if (!std::exchange(passed_, true)) WaitAtGate("DFL_GATE");

@@ -314,4 +314,23 @@ uint64_t MassLedger::last_taken(const NodeId& from) const {
   return it == taking_.end() ? 0 : it->second.last_sequence;
 }
 
+EdgeBooks MassLedger::BooksWith(const NodeId& peer) const {
+  EdgeBooks books;
+  if (const auto it = giving_.find(peer); it != giving_.end()) {
+    const Giving& giving = it->second;
+    books.delivered = giving.last_sequence;
+    books.given = giving.given;
+    if (giving.out.mass) {
+      books.out = giving.out.sequence;
+      books.delivered = books.out - 1;
+      books.given_out = Probe(*giving.out.mass);
+    }
+  }
+  if (const auto it = taking_.find(peer); it != taking_.end()) {
+    books.taken_sequence = it->second.last_sequence;
+    books.taken = it->second.taken;
+  }
+  return books;
+}
+
 }  // namespace dfl::core

@@ -45,6 +45,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/edge_books.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
@@ -158,6 +159,8 @@ class MassLedger {
   std::vector<OutParcel> out() const;
   // The number of the newest parcel that was taken from `from`; 0: none.
   uint64_t last_taken(const NodeId& from) const;
+  // What this end knows of the edge to `peer`.
+  EdgeBooks BooksWith(const NodeId& peer) const;
 
  private:
   struct Parcel {

@@ -107,6 +107,13 @@ struct DeadlineSpec {
   }
 };
 
+// How often nodes keep what they need to go on after a restart: about this long
+// lies between two checkpoints, at steps that all nodes have in common
+// (runtime/checkpoints/checkpoint_clock.h). 0: never.
+struct CheckpointSpec {
+  absl::Duration interval = absl::Seconds(30);
+};
+
 // What one node does differently.
 struct NodeOverrides {
   KnobValues knobs;
@@ -134,6 +141,7 @@ struct RunPlan {
   EvaluationSpec evaluation;
   StopRule stop;
   DeadlineSpec deadline;
+  CheckpointSpec checkpoint;
   std::map<NodeId, NodeOverrides> nodes;
 };
 

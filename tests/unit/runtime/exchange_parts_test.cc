@@ -298,8 +298,45 @@ TEST(MassExchange, APartnerWithoutItsMemoryEndsTheEpoch) {
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nothing was exchanged";
   p.exchange.mass().Do(Parcel(p.kB, 1));
   p.exchange.mass().OnRestarted(p.kB);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "what it has is not known";
+  p.exchange.mass().OnState(p.kB, p.StateOf(Phase::kJoining, 0, 0));
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nor now";
+  ports::StateFrame state = p.StateOf(Phase::kTraining, 0, 1);
+  state.books = core::EdgeBooks{.delivered = 7};
+  p.exchange.mass().OnState(p.kB, state);
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 2U);
   EXPECT_EQ(p.exchange.mass().parcels().out(), 0);
+}
+
+TEST(MassExchange, APartnerWhoseBooksAgreeGoesOn) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b, Phase::kTraining, 0, 1);
+  p.exchange.mass().Do(Parcel(p.kB, 1));
+  p.exchange.mass().OnRestarted(p.kB);
+  ASSERT_TRUE(p.b.Send(Begin(ports::TransferKind::kMass)).ok());
+  p.Pass();
+  ASSERT_EQ(p.b.Heard<ports::TransferCancel>().size(), 1U) << "not yet";
+  ports::StateFrame state = p.StateOf(Phase::kTraining, 0, 1);
+  state.books = core::EdgeBooks();
+  p.exchange.mass().OnState(p.kB, state);
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U);
+  EXPECT_EQ(p.exchange.mass().parcels().out(), 1);
+}
+
+// One that says nothing of its books, within ten seconds, has lost them.
+TEST(MassExchange, APartnerThatSaysNothingHasLostItsMemory) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b, Phase::kTraining, 0, 1);
+  p.exchange.mass().Do(Parcel(p.kB, 1));
+  p.exchange.mass().OnRestarted(p.kB);
+  p.Pass(absl::Seconds(9));
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U);
+  p.Pass(absl::Seconds(2));
+  EXPECT_EQ(p.exchange.mass().EpochToTell(), 2U);
 }
 
 TEST(MassExchange, MassOfAnOlderEpochIsRefusedAndItsSenderTold) {
