@@ -93,7 +93,8 @@ class Joining {
   void WaitForOthers(absl::Duration deadline);
   void WaitForNobody();
   bool waits_for_others() const { return wait_until_ != absl::InfinitePast(); }
-  // Whether the first round is still to wait. OnWaitEnds tells when to ask again.
+  // Whether the first round is still to wait. OnWaitEnds tells when to ask
+  // again.
   bool AwaitsOthers();
 
  private:

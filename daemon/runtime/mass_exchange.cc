@@ -22,17 +22,18 @@ MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
       parcels_(
           loop, transfers, DeriveSeed(1, own.self.name()),
           [this](const NodeId& peer) { return MayGive(peer); },
-          [this](const core::Delivered& d) { OnDelivered(d); }) {}
+          [this](const core::Delivered& d) { OnDelivered(d); }),
+      doubts_(loop, *this) {}
 
 bool MassExchange::MayGive(const NodeId& peer) const {
   return links_.IsUp(peer) && !peers_.Mismatch(peer, true) &&
-         held_.count(peer) == 0 && doubted_.count(peer) == 0;
+         held_.count(peer) == 0 && !doubts_.Of(peer);
 }
 
-std::optional<core::EdgeBooks> MassExchange::BooksWith(
-    const NodeId& peer) const {
-  if (!Gives()) return std::nullopt;
-  return own_.algorithm.get()->BooksWith(peer);
+void MassExchange::Tell(ports::StateFrame& state, const NodeId* to) const {
+  if (!Gives()) return;
+  state.tracker_epoch = parcels_.epoch();
+  if (to != nullptr) state.books = own_.algorithm.get()->BooksWith(*to);
 }
 
 void MassExchange::OnDelivered(const core::Delivered& delivered) {
@@ -82,7 +83,7 @@ std::optional<Refusal> MassExchange::Objection(
                    "it has lost its memory again and again; its mass waits for "
                    "the next tracker epoch"};
   }
-  if (doubted_.count(from) > 0) {
+  if (doubts_.Of(from)) {
     return Refusal{RefuseReason::kNotReady,
                    "one of us has started again, and what it still holds is "
                    "being compared"};
@@ -135,14 +136,13 @@ void MassExchange::Void(uint64_t epoch) {
   loop_.Cancel(std::exchange(timer_, 0));
   for (const NodeId& peer : held_) peers_.Hold(peer, false);
   held_.clear();
-  loop_.Cancel(std::exchange(doubts_timer_, 0));
-  for (const auto& [peer, since] : doubted_) peers_.Hold(peer, false);
-  doubted_.clear();
+  for (const NodeId& peer : doubts_.Clear()) peers_.Hold(peer, false);
 }
 
 void MassExchange::Enter(uint64_t epoch) {
-  std::set<NodeId> held = held_;
-  for (const auto& [peer, since] : doubted_) held.insert(peer);
+  std::set<NodeId> held = doubts_.Clear();
+  for (const NodeId& peer : held) peers_.Hold(peer, false);
+  held.insert(held_.begin(), held_.end());
   Void(epoch);
   own_.algorithm.Handle(core::EpochBegins{});
   presence_.Tell();
@@ -216,63 +216,33 @@ void MassExchange::OnRestarted(const NodeId& peer) {
 }
 
 void MassExchange::Doubt(const NodeId& peer) {
-  doubted_[peer] = loop_.Now();
   peers_.Hold(peer, true);
-  if (doubts_timer_ == 0) {
-    doubts_timer_ = loop_.After(kUnsure, [this] { EndDoubts(); });
-  }
-}
-
-void MassExchange::TrustAgain(const NodeId& peer) {
-  doubted_.erase(peer);
-  peers_.Hold(peer, held_.count(peer) > 0);
-}
-
-// A member that is not there is asked once it is, as every link's ends tell
-// their books.
-void MassExchange::EndDoubts() {
-  doubts_timer_ = 0;
-  absl::Duration next = kUnsure;
-  for (const auto& [peer, since] : std::map<NodeId, absl::Time>(doubted_)) {
-    const bool linked = links_.IsUp(peer);
-    if (!linked && own_.run.IsMember(peer)) continue;
-    const absl::Duration left =
-        since + (linked ? kUnsure : kAbsent) - loop_.Now();
-    if (left > absl::ZeroDuration()) {
-      next = std::min(next, left);
-      continue;
-    }
-    TrustAgain(peer);
-    OnLost(peer);
-    if (doubted_.empty()) return;  // a new epoch
-  }
-  if (doubted_.empty()) return;
-  doubts_timer_ = loop_.After(next, [this] { EndDoubts(); });
+  doubts_.Begin(peer);
 }
 
 void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
   Follow(peer, state.tracker_epoch);
-  if (doubted_.count(peer) == 0) return;
+  if (!doubts_.Of(peer)) return;
   // What it goes on from is not known yet.
   if (state.run_id.empty() ||
       (state.tracker_epoch == 0 && (state.phase == ports::Phase::kIdle ||
                                     state.phase == ports::Phase::kJoining))) {
     return;
   }
-  const std::optional<core::EdgeBooks> own = BooksWith(peer);
-  const bool same_epoch =
-      state.tracker_epoch == parcels_.epoch() && !peers_.Mismatch(peer, true);
+  const bool same_epoch = Gives() && state.tracker_epoch == parcels_.epoch() &&
+                          !peers_.Mismatch(peer, true);
   if (same_epoch && !state.books) return;  // it will say
-  const bool whole = own && same_epoch && core::Agree(*own, *state.books);
-  TrustAgain(peer);
-  if (whole) {
-    presence_.Refresh(peer);
-  } else {
-    OnLost(peer);
+  doubts_.End(peer);
+  if (!same_epoch ||
+      !core::Agree(own_.algorithm.get()->BooksWith(peer), *state.books)) {
+    return OnLost(peer);
   }
+  peers_.Hold(peer, held_.count(peer) > 0);
+  presence_.Refresh(peer);
 }
 
 void MassExchange::OnLost(const NodeId& peer) {
+  peers_.Hold(peer, false);
   const EpochGuard::Verdict verdict = epochs_.Raise(peer, loop_.Now());
   if (verdict == EpochGuard::Verdict::kFollow) {
     Enter(parcels_.epoch() + 1);
@@ -312,8 +282,8 @@ void MassExchange::SetCode() {
 
 void MassExchange::DropFormerMembers() {
   for (const NodeId& partner : parcels_.partners()) {
-    // One that is doubted may not have been found yet: EndDoubts.
-    if (own_.run.IsMember(partner) || doubted_.count(partner) > 0) continue;
+    // One that is doubted may not have been found yet: Doubts.
+    if (own_.run.IsMember(partner) || doubts_.Of(partner)) continue;
     Enter(parcels_.epoch() + 1);  // what it held is gone with it
     return;
   }

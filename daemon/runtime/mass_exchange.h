@@ -6,7 +6,6 @@
 #define DFL_RUNTIME_MASS_EXCHANGE_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +18,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
+#include "daemon/runtime/doubts.h"
 #include "daemon/runtime/guards/epoch_guard.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
@@ -30,16 +30,13 @@
 
 namespace dfl::runtime {
 
-class MassExchange {
+class MassExchange : private Doubts::Listener {
  public:
   // All must outlive it.
   MassExchange(OwnState& own, PeerTable& peers, Links& links,
                Transfers& transfers, Rejections& rejections, Presence& presence,
                ports::Loop& loop);
-  ~MassExchange() {
-    loop_.Cancel(timer_);
-    loop_.Cancel(doubts_timer_);
-  }
+  ~MassExchange() override { loop_.Cancel(timer_); }
 
   const Parcels& parcels() const { return parcels_; }
   // How the plan wants mass to be coded, for the algorithm.
@@ -82,8 +79,8 @@ class MassExchange {
   void OnState(const NodeId& peer, const ports::StateFrame& state);
   // `peer` has said that it is in `epoch`: follows it there.
   void Follow(const NodeId& peer, uint64_t epoch);
-  // The books of the edge to `peer`, to be told; nullopt: no mass is given.
-  std::optional<core::EdgeBooks> BooksWith(const NodeId& peer) const;
+  // What this node says of its mass; to one peer with the books of that edge.
+  void Tell(ports::StateFrame& state, const NodeId* to) const;
   // Sends `peer` what it has not taken, if it may be sent to: Parcels::Resume.
   void Resume(const NodeId& peer, bool news);
 
@@ -104,20 +101,17 @@ class MassExchange {
   void FollowAll();
 
  private:
-  // How long a peer that has started again may say nothing of its books.
-  static constexpr absl::Duration kUnsure = absl::Seconds(10);
-  // And one that is no member after a restart of this node, to be found.
-  static constexpr absl::Duration kAbsent = absl::Minutes(1);
+  // Doubts::Listener
+  bool IsLinked(const NodeId& peer) const override { return links_.IsUp(peer); }
+  bool IsMember(const NodeId& peer) const override {
+    return own_.run.IsMember(peer);
+  }
+  void OnLost(const NodeId& peer) override;
 
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
   // It is not known whether `peer` holds what it held.
   void Doubt(const NodeId& peer);
-  void TrustAgain(const NodeId& peer);
-  // What `peer` held is lost.
-  void OnLost(const NodeId& peer);
-  // Those that are doubted for too long have lost it.
-  void EndDoubts();
   // Whether the epoch that `peer` says is believed: epoch_guard.h. Reports it
   // when it is not.
   bool Believes(const NodeId& peer, uint64_t epoch);
@@ -142,9 +136,7 @@ class MassExchange {
   Parcels parcels_;
   std::set<NodeId> held_;
   ports::TimerId timer_ = 0;  // of ReleaseHeld
-  // Whose books are to be compared, and since when; held as well.
-  std::map<NodeId, absl::Time> doubted_;
-  ports::TimerId doubts_timer_ = 0;  // of EndDoubts
+  Doubts doubts_;             // held as well
 };
 
 }  // namespace dfl::runtime

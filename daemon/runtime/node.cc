@@ -25,12 +25,10 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
           [this] { VisitBoundary(); }),
       peers_(own_.run,
              [&links](const NodeId& peer) { return links.IsUp(peer); }),
-      presence_(
-          own_, peers_, links,
-          [this] { return exchange_.mass().EpochToTell(); },
-          [this](const NodeId& peer) {
-            return exchange_.mass().BooksWith(peer);
-          }),
+      presence_(own_, peers_, links,
+                [this](ports::StateFrame& state, const NodeId* to) {
+                  exchange_.mass().Tell(state, to);
+                }),
       silence_(loop, *this,
                [this] { return own_.run.plan().deadline.exchange; }),
       exchange_(options_.transfers, own_, peers_, presence_, links, loop,
@@ -43,22 +41,16 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       lives_(own_, exchange_, presence_, training_, joining_),
       first_model_(own_, presence_, training_, joining_, lives_,
                    exchange_.rejections(), events),
-      resumption_(
-          options_.checkpoints, own_, peers_, links, exchange_, presence_,
-          training_, joining_, lives_, loop, events,
-          [this](const std::string& reason) { first_model_.Train(reason); }),
+      resumption_(options_.checkpoints, own_, peers_, links, exchange_,
+                  presence_, training_, joining_, lives_, first_model_, loop,
+                  events),
       orders_(own_, evaluations_, joining_, lives_, first_model_, resumption_),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
-      contracts_(
-          [this] {
-            const auto& contract = own_.run.contract();
-            return contract ? &*contract : nullptr;
-          },
-          loop, links,
-          [this](const NodeId& from, const std::string& text) {
-            NoteBadMessage(from, text);
-          }),
+      contracts_([this] { return own_.run.contract_or_null(); }, loop, links,
+                 [this](const NodeId& from, const std::string& text) {
+                   NoteBadMessage(from, text);
+                 }),
       neighbourhood_(own_, peers_, links, contracts_, loop),
       together_(own_, peers_, neighbourhood_, loop, events) {}
 

@@ -5,17 +5,14 @@
 
 namespace dfl::runtime {
 
-Presence::Presence(
-    OwnState& own, PeerTable& peers, Links& links,
-    std::function<uint64_t()> tracker_epoch,
-    std::function<std::optional<core::EdgeBooks>(const NodeId&)> books)
+Presence::Presence(OwnState& own, PeerTable& peers, Links& links,
+                   TellMass tell_mass)
     : own_(own),
       peers_(peers),
       links_(links),
-      tracker_epoch_(std::move(tracker_epoch)),
-      books_(std::move(books)) {}
+      tell_mass_(std::move(tell_mass)) {}
 
-ports::StateFrame Presence::State() const {
+ports::StateFrame Presence::State(const NodeId* to) const {
   const RunInForce& run = own_.run;
   ports::StateFrame state;
   if (run.has_plan()) {
@@ -26,19 +23,16 @@ ports::StateFrame Presence::State() const {
   state.contract = run.contract_digest();
   state.step = own_.algorithm.step();
   state.phase = own_.phases.now();
-  state.tracker_epoch = tracker_epoch_();
+  tell_mass_(state, to);
   return state;
 }
 
 void Presence::TellTo(const NodeId& peer) {
-  ports::StateFrame state = State();
-  state.books = books_(peer);
-  (void)links_.Send(peer, std::move(state));
+  (void)links_.Send(peer, State(&peer));
 }
 
 void Presence::Probe(const NodeId& peer) {
-  ports::StateFrame state = State();
-  state.books = books_(peer);
+  ports::StateFrame state = State(&peer);
   state.wants_answer = true;
   (void)links_.Send(peer, std::move(state));
 }

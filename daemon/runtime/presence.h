@@ -5,9 +5,7 @@
 #ifndef DFL_RUNTIME_PRESENCE_H_
 #define DFL_RUNTIME_PRESENCE_H_
 
-#include <cstdint>
 #include <functional>
-#include <optional>
 
 #include "daemon/base/ids.h"
 #include "daemon/ports/frames.h"
@@ -19,14 +17,15 @@ namespace dfl::runtime {
 
 class Presence {
  public:
-  // `tracker_epoch`: of the mass that this node gives; 0: it gives none.
-  // `books`: of the edge to a peer. All must outlive it.
-  Presence(OwnState& own, PeerTable& peers, Links& links,
-           std::function<uint64_t()> tracker_epoch,
-           std::function<std::optional<core::EdgeBooks>(const NodeId&)> books);
+  // Adds to a state what is to be said of mass; to one peer, not null, with the
+  // books of the edge to it.
+  using TellMass = std::function<void(ports::StateFrame&, const NodeId* to)>;
+
+  // All must outlive it.
+  Presence(OwnState& own, PeerTable& peers, Links& links, TellMass tell_mass);
 
   // What this node says of itself now.
-  ports::StateFrame State() const;
+  ports::StateFrame State(const NodeId* to = nullptr) const;
   // Says it to `peer`, with the books of the edge to it.
   void TellTo(const NodeId& peer);
   // And wants to hear the state of `peer`.
@@ -49,8 +48,7 @@ class Presence {
   OwnState& own_;
   PeerTable& peers_;
   Links& links_;
-  const std::function<uint64_t()> tracker_epoch_;
-  const std::function<std::optional<core::EdgeBooks>(const NodeId&)> books_;
+  const TellMass tell_mass_;
 };
 
 }  // namespace dfl::runtime

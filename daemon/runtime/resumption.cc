@@ -27,8 +27,8 @@ Resumption::Resumption(CheckpointOptions options, OwnState& own,
                        const PeerTable& peers, const Links& links,
                        Exchange& exchange, Presence& presence,
                        Training& training, Joining& joining,
-                       AlgorithmLives& lives, ports::Loop& loop,
-                       ports::EventSink& events, Train train)
+                       AlgorithmLives& lives, FirstModel& first_model,
+                       ports::Loop& loop, ports::EventSink& events)
     : options_(options),
       own_(own),
       peers_(peers),
@@ -38,9 +38,9 @@ Resumption::Resumption(CheckpointOptions options, OwnState& own,
       training_(training),
       joining_(joining),
       lives_(lives),
+      first_model_(first_model),
       loop_(loop),
-      events_(events),
-      train_(std::move(train)) {}
+      events_(events) {}
 
 void Resumption::Tell(bool warning, std::string text) {
   events_.Report(ports::CheckpointNote{warning, std::move(text)});
@@ -320,8 +320,8 @@ void Resumption::GoOn(bool together) {
   if (together) joining_.WaitForOthers(own_.run.plan().deadline.exchange);
   older_.clear();
   loop_.Cancel(std::exchange(timer_, 0));
-  train_(absl::StrCat("resumed at step ", own_.algorithm.pace().steps,
-                      " from its checkpoint"));
+  first_model_.Train(absl::StrCat(
+      "resumed at step ", own_.algorithm.pace().steps, " from its checkpoint"));
 }
 
 }  // namespace dfl::runtime

@@ -33,6 +33,7 @@
 #include "daemon/runtime/checkpoints/checkpoint.h"
 #include "daemon/runtime/checkpoints/checkpoint_clock.h"
 #include "daemon/runtime/exchange.h"
+#include "daemon/runtime/first_model.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
@@ -52,14 +53,12 @@ struct CheckpointOptions {
 
 class Resumption {
  public:
-  // Trains what is there from now on, for this reason.
-  using Train = std::function<void(const std::string& reason)>;
-
   // All must outlive it.
   Resumption(CheckpointOptions options, OwnState& own, const PeerTable& peers,
              const Links& links, Exchange& exchange, Presence& presence,
              Training& training, Joining& joining, AlgorithmLives& lives,
-             ports::Loop& loop, ports::EventSink& events, Train train);
+             FirstModel& first_model, ports::Loop& loop,
+             ports::EventSink& events);
   ~Resumption() { loop_.Cancel(timer_); }
 
   // Goes on from the newest checkpoint of the run in force that fits, in phase
@@ -110,9 +109,9 @@ class Resumption {
   Training& training_;
   Joining& joining_;
   AlgorithmLives& lives_;
+  FirstModel& first_model_;
   ports::Loop& loop_;
   ports::EventSink& events_;
-  const Train train_;
   CheckpointClock clock_;
   bool writing_ = false;
   std::string error_;

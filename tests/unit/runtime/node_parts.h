@@ -82,9 +82,10 @@ class NodeParts
             NodeId("a"), loop, log, *this, [this] { ++phase_changes; },
             [this] { ++boundary_visits; }),
         peers(own.run, [this](const NodeId& p) { return links.IsUp(p); }),
-        presence(
-            own, peers, links, [this] { return exchange.mass().EpochToTell(); },
-            [this](const NodeId& p) { return exchange.mass().BooksWith(p); }),
+        presence(own, peers, links,
+                 [this](ports::StateFrame& state, const NodeId* to) {
+                   exchange.mass().Tell(state, to);
+                 }),
         exchange({}, own, peers, presence, links, loop, loop, log, first),
         training(own, loop, log, absl::Seconds(1)),
         evaluations(own, training, loop, log),

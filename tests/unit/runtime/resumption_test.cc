@@ -56,7 +56,7 @@ TEST(CheckpointClock, AJumpLandsOnOneAndZeroIsNever) {
   EXPECT_TRUE(clock.Due(1001, then, absl::Seconds(1)));
 }
 
-// ---------------------------------------------------------------- going on ----
+// --------------------------------------------------------------- going on ----
 
 class ResumptionTest : public testing::TestWithParam<std::string> {
  protected:
@@ -216,7 +216,7 @@ TEST_F(Resuming, ANodeThatWasShutDownBringsItsMassBack) {
   }
 }
 
-// ------------------------------------------------------------------- disks ----
+// ------------------------------------------------------------------ disks ----
 
 TEST_F(Resuming, AFullDiskIsToldAndMendsItself) {
   RunTwice(Options(15), [&](SimCluster& c) {
