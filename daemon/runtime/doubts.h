@@ -46,11 +46,15 @@ class Doubts {
   }
   // Whether there was one.
   bool End(const NodeId& peer) { return since_.erase(peer) > 0; }
+  std::set<NodeId> all() const {
+    std::set<NodeId> peers;
+    for (const auto& [peer, since] : since_) peers.insert(peer);
+    return peers;
+  }
   // Ends all; returns whom they were of.
   std::set<NodeId> Clear() {
     loop_.Cancel(std::exchange(timer_, 0));
-    std::set<NodeId> peers;
-    for (const auto& [peer, since] : since_) peers.insert(peer);
+    std::set<NodeId> peers = all();
     since_.clear();
     return peers;
   }

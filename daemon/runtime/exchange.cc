@@ -162,7 +162,7 @@ std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
   if (refused) {
     rejections_.Note(from, *refused);
   } else if (kind == TransferKind::kMass && own_.suspended) {
-    refused = MassExchange::Suspended();
+    refused = RefusedBySuspended();
   } else if (admitted.tracker_epoch != now.tracker_epoch) {
     // Its sender must not take it for delivered: in the new epoch it is void.
     refused = mass_.OlderEpoch(from, admitted.tracker_epoch);

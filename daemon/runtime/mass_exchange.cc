@@ -10,6 +10,15 @@ namespace dfl::runtime {
 
 using ports::RefuseReason;
 
+namespace {
+
+// It is not known yet what a node in that phase goes on from.
+bool MayChangeItsModel(ports::Phase phase) {
+  return phase == ports::Phase::kIdle || phase == ports::Phase::kJoining;
+}
+
+}  // namespace
+
 MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
                            Transfers& transfers, Rejections& rejections,
                            Presence& presence, ports::Loop& loop)
@@ -30,10 +39,10 @@ bool MassExchange::MayGive(const NodeId& peer) const {
          held_.count(peer) == 0 && !doubts_.Of(peer);
 }
 
-void MassExchange::Tell(ports::StateFrame& state, const NodeId* to) const {
+void MassExchange::Tell(ports::StateFrame& state, const NodeId& to) const {
   if (!Gives()) return;
   state.tracker_epoch = parcels_.epoch();
-  if (to != nullptr) state.books = own_.algorithm.get()->BooksWith(*to);
+  state.books = own_.algorithm.get()->BooksWith(to);
 }
 
 void MassExchange::OnDelivered(const core::Delivered& delivered) {
@@ -62,7 +71,7 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
       "or other mass"};
 }
 
-Refusal MassExchange::Suspended() {
+Refusal RefusedBySuspended() {
   return {RefuseReason::kNotReady,
           "this node ends, and what it has is on disk"};
 }
@@ -73,7 +82,7 @@ std::optional<Refusal> MassExchange::Objection(
     return Refusal{RefuseReason::kNotReady,
                    "no algorithm that takes mass runs"};
   }
-  if (own_.suspended) return Suspended();
+  if (own_.suspended) return RefusedBySuspended();
   if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
@@ -222,11 +231,22 @@ void MassExchange::Doubt(const NodeId& peer) {
 
 void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
   Follow(peer, state.tracker_epoch);
-  if (!doubts_.Of(peer)) return;
-  // What it goes on from is not known yet.
-  if (state.run_id.empty() ||
-      (state.tracker_epoch == 0 && (state.phase == ports::Phase::kIdle ||
-                                    state.phase == ports::Phase::kJoining))) {
+  CompareBooks(peer, state);
+}
+
+void MassExchange::CompareBooks() {
+  for (const NodeId& peer : doubts_.all()) {
+    const auto it = peers_.all().find(peer);
+    if (it == peers_.all().end() || !it->second.known) continue;
+    const ports::StateFrame state = it->second.state;
+    CompareBooks(peer, state);
+  }
+}
+
+void MassExchange::CompareBooks(const NodeId& peer,
+                                const ports::StateFrame& state) {
+  if (!doubts_.Of(peer) || state.run_id.empty() ||
+      MayChangeItsModel(state.phase) || MayChangeItsModel(own_.phases.now())) {
     return;
   }
   const bool same_epoch = Gives() && state.tracker_epoch == parcels_.epoch() &&

@@ -30,6 +30,9 @@
 
 namespace dfl::runtime {
 
+// Of mass for a node that has written its last checkpoint.
+Refusal RefusedBySuspended();
+
 class MassExchange : private Doubts::Listener {
  public:
   // All must outlive it.
@@ -55,8 +58,6 @@ class MassExchange : private Doubts::Listener {
                                    const ports::TransferBegin& begin);
   // Mass of `from` is of the tracker epoch `epoch`, which is over: tells it so.
   Refusal OlderEpoch(const NodeId& from, uint64_t epoch);
-  // Why no mass is taken of anybody any more.
-  static Refusal Suspended();
   // Why `begin` announces steps (core/vector/step_codes.h) where they have no
   // business; nullopt: it does not. `header`: as Transfers::Listener::Admit.
   std::optional<Refusal> MisplacedSteps(
@@ -79,8 +80,11 @@ class MassExchange : private Doubts::Listener {
   void OnState(const NodeId& peer, const ports::StateFrame& state);
   // `peer` has said that it is in `epoch`: follows it there.
   void Follow(const NodeId& peer, uint64_t epoch);
-  // What this node says of its mass; to one peer with the books of that edge.
-  void Tell(ports::StateFrame& state, const NodeId* to) const;
+  // What this node says of its mass to a peer.
+  void Tell(ports::StateFrame& state, const NodeId& to) const;
+  // At a boundary: compares books with those that have said theirs before this
+  // node knew what it goes on from.
+  void CompareBooks();
   // Sends `peer` what it has not taken, if it may be sent to: Parcels::Resume.
   void Resume(const NodeId& peer, bool news);
 
@@ -117,6 +121,8 @@ class MassExchange : private Doubts::Listener {
   bool Believes(const NodeId& peer, uint64_t epoch);
   // The highest epoch that a member other than `peer` has told of.
   std::optional<uint64_t> EpochOfOthers(const NodeId& peer) const;
+  // The same with one, where that is due; `state` is its last.
+  void CompareBooks(const NodeId& peer, const ports::StateFrame& state);
   // What is out is void, and nobody is held any more.
   void Void(uint64_t epoch);
   // Our trackers begin anew, and so shall everybody's.

@@ -26,7 +26,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       peers_(own_.run,
              [&links](const NodeId& peer) { return links.IsUp(peer); }),
       presence_(own_, peers_, links,
-                [this](ports::StateFrame& state, const NodeId* to) {
+                [this](ports::StateFrame& state, const NodeId& to) {
                   exchange_.mass().Tell(state, to);
                 }),
       silence_(loop, *this,
@@ -132,6 +132,7 @@ void Node::OnSilent(const NodeId& peer, bool unanswered) {
 void Node::VisitBoundary() {
   if (!own_.boundary.here() || own_.suspended) return;
   presence_.RefreshLeaving();
+  exchange_.mass().CompareBooks();
   own_.boundary.DoWork();
   if (own_.suspended) return;
   plans_.Adopt();

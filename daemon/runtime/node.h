@@ -118,10 +118,7 @@ class Node : public LinkObserver,
   // checkpoint, if there is one, in `phase`: kIdle, kPaused or kStopped. Start
   // then trains from there. Returns whether there was one.
   bool TakeUpCheckpoint(ports::Phase phase);
-  // Resumption's.
-  void SaveCheckpoint(std::function<void(absl::Status)> done) {
-    resumption_.Save(std::move(done));
-  }
+  // As Resumption's.
   void Suspend(std::function<void(absl::Status)> done) {
     resumption_.Suspend(std::move(done));
   }

@@ -12,7 +12,7 @@ Presence::Presence(OwnState& own, PeerTable& peers, Links& links,
       links_(links),
       tell_mass_(std::move(tell_mass)) {}
 
-ports::StateFrame Presence::State(const NodeId* to) const {
+ports::StateFrame Presence::State(const NodeId& peer) const {
   const RunInForce& run = own_.run;
   ports::StateFrame state;
   if (run.has_plan()) {
@@ -23,24 +23,23 @@ ports::StateFrame Presence::State(const NodeId* to) const {
   state.contract = run.contract_digest();
   state.step = own_.algorithm.step();
   state.phase = own_.phases.now();
-  tell_mass_(state, to);
+  tell_mass_(state, peer);
   return state;
 }
 
 void Presence::TellTo(const NodeId& peer) {
-  (void)links_.Send(peer, State(&peer));
+  (void)links_.Send(peer, State(peer));
 }
 
 void Presence::Probe(const NodeId& peer) {
-  ports::StateFrame state = State(&peer);
+  ports::StateFrame state = State(peer);
   state.wants_answer = true;
   (void)links_.Send(peer, std::move(state));
 }
 
 void Presence::Tell() {
-  const ports::StateFrame state = State();
   for (const auto& [peer, link] : links_.peers()) {
-    if (link.link != 0) (void)links_.Send(peer, state);
+    if (link.link != 0) TellTo(peer);
   }
 }
 

@@ -17,16 +17,15 @@ namespace dfl::runtime {
 
 class Presence {
  public:
-  // Adds to a state what is to be said of mass; to one peer, not null, with the
-  // books of the edge to it.
-  using TellMass = std::function<void(ports::StateFrame&, const NodeId* to)>;
+  // Adds to a state for `to` what is to be said of mass.
+  using TellMass = std::function<void(ports::StateFrame&, const NodeId& to)>;
 
   // All must outlive it.
   Presence(OwnState& own, PeerTable& peers, Links& links, TellMass tell_mass);
 
-  // What this node says of itself now.
-  ports::StateFrame State(const NodeId* to = nullptr) const;
-  // Says it to `peer`, with the books of the edge to it.
+  // What this node says of itself now to `peer`.
+  ports::StateFrame State(const NodeId& peer) const;
+  // Says it to `peer`.
   void TellTo(const NodeId& peer);
   // And wants to hear the state of `peer`.
   void Probe(const NodeId& peer);

@@ -116,22 +116,6 @@ void Resumption::Visit() {
   }
 }
 
-void Resumption::Save(std::function<void(absl::Status)> done) {
-  if (options_.store == nullptr) {
-    return done(absl::FailedPreconditionError(
-        "this node has no state directory for checkpoints"));
-  }
-  if (!own_.model.initialised() || !own_.algorithm.get()) {
-    return done(absl::FailedPreconditionError(
-        "the node has no model yet; start the run first: dflctl train start"));
-  }
-  if (own_.boundary.here() && own_.Settled()) {
-    return Write(std::move(done));
-  }
-  own_.boundary.PutOff(
-      [this, done = std::move(done)]() mutable { Write(std::move(done)); });
-}
-
 void Resumption::Suspend(std::function<void(absl::Status)> done) {
   if (options_.store == nullptr || !own_.model.initialised() ||
       !own_.algorithm.get()) {

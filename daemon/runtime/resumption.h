@@ -75,11 +75,10 @@ class Resumption {
   // At the boundary of a node that trains: has a checkpoint written if one is
   // due.
   void Visit();
-  // Has one written at the next boundary. `done` is told once.
-  // Errors: FAILED_PRECONDITION without a model or a store; as the store's.
-  void Save(std::function<void(absl::Status)> done);
-  // The same, and from that boundary on the node stands still and takes no
-  // mass: what is written is its end.
+  // Has one written at the next boundary, from which on the node stands still
+  // and takes no mass: what is written is its end. `done` is told once; OK
+  // where there is nothing to write.
+  // Errors: as the store's.
   void Suspend(std::function<void(absl::Status)> done);
 
   // Why the last one is not written; "": it is.

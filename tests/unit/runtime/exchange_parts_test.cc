@@ -293,6 +293,7 @@ TEST(MassExchange, APartnerWithoutItsMemoryEndsTheEpoch) {
   NodeParts p("k-gt");
   p.own.model.SetInitialised(true);
   p.lives.Restart(0);
+  p.own.phases.Set(Phase::kTraining, "");
   p.SayState(p.b, Phase::kTraining, 0, 1);
   p.exchange.mass().OnRestarted(p.kB);
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nothing was exchanged";
@@ -312,6 +313,7 @@ TEST(MassExchange, APartnerWhoseBooksAgreeGoesOn) {
   NodeParts p("k-gt");
   p.own.model.SetInitialised(true);
   p.lives.Restart(0);
+  p.own.phases.Set(Phase::kTraining, "");
   p.SayState(p.b, Phase::kTraining, 0, 1);
   p.exchange.mass().Do(Parcel(p.kB, 1));
   p.exchange.mass().OnRestarted(p.kB);

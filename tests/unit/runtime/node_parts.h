@@ -83,7 +83,7 @@ class NodeParts
             [this] { ++boundary_visits; }),
         peers(own.run, [this](const NodeId& p) { return links.IsUp(p); }),
         presence(own, peers, links,
-                 [this](ports::StateFrame& state, const NodeId* to) {
+                 [this](ports::StateFrame& state, const NodeId& to) {
                    exchange.mass().Tell(state, to);
                  }),
         exchange({}, own, peers, presence, links, loop, loop, log, first),
