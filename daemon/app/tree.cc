@@ -33,7 +33,7 @@ namespace {
 constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
 // A node that does not come to a boundary within this ends without a last
 // checkpoint: the one before it holds.
-constexpr absl::Duration kLastCheckpoint = absl::Seconds(4);
+constexpr absl::Duration kLastCheckpoint = absl::Seconds(6);
 // Of the thread that writes checkpoints: training goes first.
 constexpr int kCheckpointNiceness = 5;
 constexpr absl::Duration kPublishPeriod = absl::Milliseconds(200);
@@ -334,6 +334,7 @@ void Suspend(Tree& tree) {
   while (!over->load() && SteadyNow() < limit) {
     absl::SleepFor(absl::Milliseconds(5));
   }
+  tree.checkpoints->Stop();
 }
 
 // Says goodbye, and gives it a moment to leave.

@@ -26,8 +26,15 @@ void AlgorithmDriver::Stop() {
   algorithm_.reset();
 }
 
+void AlgorithmDriver::Halt() {
+  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
+  timers_.clear();
+  queue_.clear();
+  halted_ = true;
+}
+
 void AlgorithmDriver::Handle(core::Event event) {
-  if (!algorithm_) return;
+  if (!algorithm_ || halted_) return;
   if (handling_) {
     queue_.push_back(std::move(event));
     return;

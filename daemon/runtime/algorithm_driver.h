@@ -57,6 +57,8 @@ class AlgorithmDriver : private core::Actions {
                std::unique_ptr<core::SeededDecisions> decisions);
   // Ends the algorithm, its timers and the events that wait.
   void Stop();
+  // Nothing is handled from here on, and no timer fires: it stays as it is.
+  void Halt();
   // A new epoch begins; Install is to follow.
   void BeginEpoch() { ++epoch_; }
 
@@ -94,6 +96,7 @@ class AlgorithmDriver : private core::Actions {
   std::unique_ptr<core::Algorithm> algorithm_;
   std::deque<core::Event> queue_;
   bool handling_ = false;
+  bool halted_ = false;
   uint64_t epoch_ = 0;
   std::map<uint64_t, ports::TimerId> timers_;
 };

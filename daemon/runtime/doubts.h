@@ -20,16 +20,19 @@ namespace dfl::runtime {
 
 class Doubts {
  public:
-  // How long a peer that is linked may say nothing of its books, and one that
-  // is no member may not be found; a member may be away for ever.
+  // How long one whose state is decided may say nothing of its books; and how
+  // long one may take to decide what it goes on from, or, if it is no member,
+  // to be found. A member may be away for ever.
   static constexpr absl::Duration kUnsure = absl::Seconds(10);
-  static constexpr absl::Duration kAbsent = absl::Minutes(1);
+  static constexpr absl::Duration kUndecided = absl::Minutes(1);
 
   class Listener {
    public:
     virtual ~Listener() = default;
     virtual bool IsLinked(const NodeId& peer) const = 0;
     virtual bool IsMember(const NodeId& peer) const = 0;
+    // Whether it is known what the peer and this node go on from.
+    virtual bool IsDecided(const NodeId& peer) const = 0;
     // It is doubted no more, and has lost what it held.
     virtual void OnLost(const NodeId& peer) = 0;
   };
@@ -73,8 +76,9 @@ class Doubts {
       const bool linked = listener_.IsLinked(peer);
       // Once it is there, the two ends tell each other.
       if (!linked && listener_.IsMember(peer)) continue;
+      const bool decided = linked && listener_.IsDecided(peer);
       const absl::Duration left =
-          since + (linked ? kUnsure : kAbsent) - loop_.Now();
+          since + (decided ? kUnsure : kUndecided) - loop_.Now();
       if (left > absl::ZeroDuration()) {
         next = std::min(next, left);
       } else if (End(peer)) {

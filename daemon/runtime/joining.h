@@ -84,6 +84,13 @@ class Joining {
 
   // The node started, with a neighbour's model (`joined`) or fresh.
   void NoteStart(bool joined);
+  // The node went on from a checkpoint: whoever is heard of from here on may be
+  // far ahead.
+  void NoteResumed() {
+    joined_ = true;
+    heard_since_start_.clear();
+    UpdateUnconfirmed();
+  }
   void ForgetStart() { unconfirmed_ = false; }
   // `peer`, which has a model, is at `step`: may begin a search, which is
   // carried out at the next boundary.

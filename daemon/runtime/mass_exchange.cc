@@ -28,6 +28,7 @@ MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
       loop_(loop),
       rejections_(rejections),
       presence_(presence),
+      epochs_(own, peers, links, rejections, loop),
       parcels_(
           loop, transfers, DeriveSeed(1, own.self.name()),
           [this](const NodeId& peer) { return MayGive(peer); },
@@ -160,55 +161,18 @@ void MassExchange::Enter(uint64_t epoch) {
 
 void MassExchange::Follow(const NodeId& peer, uint64_t epoch) {
   if (!Gives() || epoch <= parcels_.epoch() || peers_.Mismatch(peer, true) ||
-      !own_.run.IsMember(peer) || !Believes(peer, epoch)) {
+      !own_.run.IsMember(peer) ||
+      !epochs_.Believes(peer, epoch, parcels_.epoch())) {
     return;
   }
   Enter(epoch);
 }
 
-bool MassExchange::Believes(const NodeId& peer, uint64_t epoch) {
-  if (!EpochGuard::IsNear(parcels_.epoch(), epoch)) {
-    const std::optional<uint64_t> others = EpochOfOthers(peer);
-    if (others ? !EpochGuard::IsNear(*others, epoch)
-               : epoch > ports::kMaxTrackerEpoch / 2) {
-      rejections_.Note(
-          peer, {RefuseReason::kOlderEpoch,
-                 absl::StrCat("it claims tracker epoch ", epoch,
-                              ", where it is ", parcels_.epoch(), " here")});
-      return false;
-    }
-  }
-  switch (epochs_.Raise(peer, loop_.Now())) {
-    case EpochGuard::Verdict::kFollow:
-      return true;
-    case EpochGuard::Verdict::kTooOften:
-      rejections_.Note(peer, {RefuseReason::kOlderEpoch,
-                              "it raises the tracker epoch again and again; it "
-                              "is followed once in 30 s from now on"});
-      return false;
-    case EpochGuard::Verdict::kStillTooOften:
-      peers_.CountRejected(
-          peer, {RefuseReason::kOlderEpoch, "it raises the epoch too often"});
-      return false;
-  }
-  return false;
-}
-
-std::optional<uint64_t> MassExchange::EpochOfOthers(const NodeId& peer) const {
-  std::optional<uint64_t> highest;
-  for (const auto& [id, other] : peers_.all()) {
-    if (id == peer || other.state.tracker_epoch == 0 || !links_.IsUp(id) ||
-        !own_.run.IsMember(id) || peers_.Mismatch(other, true)) {
-      continue;
-    }
-    highest = std::max(highest.value_or(0), other.state.tracker_epoch);
-  }
-  return highest;
-}
-
 void MassExchange::FollowAll() {
   for (const auto& [id, peer] : peers_.all()) {
-    if (peer.known) Follow(id, peer.state.tracker_epoch);
+    if (peer.known && !MayChangeItsModel(peer.state.phase)) {
+      Follow(id, peer.state.tracker_epoch);
+    }
   }
 }
 
@@ -220,8 +184,18 @@ void MassExchange::GoOn(uint64_t epoch, const std::set<NodeId>& partners) {
   }
 }
 
-void MassExchange::OnRestarted(const NodeId& peer) {
-  if (parcels_.partners().count(peer) > 0) Doubt(peer);
+void MassExchange::OnPeerUp(const NodeId& peer, bool restarted) {
+  if ((restarted && parcels_.partners().count(peer) > 0) || doubts_.Of(peer)) {
+    Doubt(peer);
+  }
+}
+
+bool MassExchange::IsDecided(const NodeId& peer) const {
+  const auto it = peers_.all().find(peer);
+  return it != peers_.all().end() && it->second.known &&
+         !it->second.state.run_id.empty() &&
+         !MayChangeItsModel(it->second.state.phase) &&
+         !MayChangeItsModel(own_.phases.now());
 }
 
 void MassExchange::Doubt(const NodeId& peer) {
@@ -230,7 +204,7 @@ void MassExchange::Doubt(const NodeId& peer) {
 }
 
 void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
-  Follow(peer, state.tracker_epoch);
+  if (!MayChangeItsModel(state.phase)) Follow(peer, state.tracker_epoch);
   CompareBooks(peer, state);
 }
 
@@ -245,10 +219,7 @@ void MassExchange::CompareBooks() {
 
 void MassExchange::CompareBooks(const NodeId& peer,
                                 const ports::StateFrame& state) {
-  if (!doubts_.Of(peer) || state.run_id.empty() ||
-      MayChangeItsModel(state.phase) || MayChangeItsModel(own_.phases.now())) {
-    return;
-  }
+  if (!doubts_.Of(peer) || !IsDecided(peer)) return;
   const bool same_epoch = Gives() && state.tracker_epoch == parcels_.epoch() &&
                           !peers_.Mismatch(peer, true);
   if (same_epoch && !state.books) return;  // it will say
@@ -259,11 +230,12 @@ void MassExchange::CompareBooks(const NodeId& peer,
   }
   peers_.Hold(peer, held_.count(peer) > 0);
   presence_.Refresh(peer);
+  Resume(peer, /*news=*/true);
 }
 
 void MassExchange::OnLost(const NodeId& peer) {
   peers_.Hold(peer, false);
-  const EpochGuard::Verdict verdict = epochs_.Raise(peer, loop_.Now());
+  const EpochGuard::Verdict verdict = epochs_.Raise(peer);
   if (verdict == EpochGuard::Verdict::kFollow) {
     Enter(parcels_.epoch() + 1);
     return;
@@ -283,7 +255,7 @@ void MassExchange::OnLost(const NodeId& peer) {
 void MassExchange::ReleaseHeld() {
   timer_ = 0;
   for (const NodeId& peer : held_) {
-    if (epochs_.Raise(peer, loop_.Now()) == EpochGuard::Verdict::kFollow) {
+    if (epochs_.Raise(peer) == EpochGuard::Verdict::kFollow) {
       Enter(parcels_.epoch() + 1);  // which releases all
       return;
     }

@@ -19,7 +19,7 @@
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/doubts.h"
-#include "daemon/runtime/guards/epoch_guard.h"
+#include "daemon/runtime/epoch_belief.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/parcels.h"
@@ -69,10 +69,10 @@ class MassExchange : private Doubts::Listener {
                 int64_t round, std::vector<double> scalars,
                 std::unique_ptr<codec::DecodedMessage> message);
 
-  // `peer` comes back, with another incarnation: whether it has lost what it
-  // had taken from us and given to us is not known. Until it says, it is held:
-  // it takes no part, and no mass travels between it and us.
-  void OnRestarted(const NodeId& peer);
+  // The link to `peer` is up. Where it comes back with another incarnation it
+  // may have lost what it had taken from us and given to us. Until it says, it
+  // is held: it takes no part, and no mass travels between it and us.
+  void OnPeerUp(const NodeId& peer, bool restarted);
   // `peer` has said its state: follows its epoch, and compares its books with
   // ours where that is due. Where they agree nothing is lost and all goes on.
   // Else it ends the epoch; where that happens too often (epoch_guard.h), the
@@ -110,17 +110,13 @@ class MassExchange : private Doubts::Listener {
   bool IsMember(const NodeId& peer) const override {
     return own_.run.IsMember(peer);
   }
+  bool IsDecided(const NodeId& peer) const override;
   void OnLost(const NodeId& peer) override;
 
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
   // It is not known whether `peer` holds what it held.
   void Doubt(const NodeId& peer);
-  // Whether the epoch that `peer` says is believed: epoch_guard.h. Reports it
-  // when it is not.
-  bool Believes(const NodeId& peer, uint64_t epoch);
-  // The highest epoch that a member other than `peer` has told of.
-  std::optional<uint64_t> EpochOfOthers(const NodeId& peer) const;
   // The same with one, where that is due; `state` is its last.
   void CompareBooks(const NodeId& peer, const ports::StateFrame& state);
   // What is out is void, and nobody is held any more.
@@ -138,7 +134,7 @@ class MassExchange : private Doubts::Listener {
   Rejections& rejections_;
   Presence& presence_;
   codec::MassCodec codec_;  // of the plan
-  EpochGuard epochs_;
+  EpochBelief epochs_;
   Parcels parcels_;
   std::set<NodeId> held_;
   ports::TimerId timer_ = 0;  // of ReleaseHeld

@@ -41,9 +41,11 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       lives_(own_, exchange_, presence_, training_, joining_),
       first_model_(own_, presence_, training_, joining_, lives_,
                    exchange_.rejections(), events),
-      resumption_(options_.checkpoints, own_, peers_, links, exchange_,
-                  presence_, training_, joining_, lives_, first_model_, loop,
-                  events),
+      checkpointing_(options_.checkpoints, own_, exchange_, training_, loop,
+                     events),
+      resumption_(options_.checkpoints, checkpointing_, own_, peers_, links,
+                  exchange_, presence_, training_, joining_, lives_,
+                  first_model_, loop, events),
       orders_(own_, evaluations_, joining_, lives_, first_model_, resumption_),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
@@ -89,8 +91,8 @@ NodeStatus Node::Status() const {
                                     links_, together_, plans_.pending()},
                                    loop_.Now());
   status.incarnation = options_.incarnation;
-  status.checkpoint_error = resumption_.error();
-  status.checkpoint_step = resumption_.written();
+  status.checkpoint_error = checkpointing_.error();
+  status.checkpoint_step = checkpointing_.written();
   return status;
 }
 
@@ -158,7 +160,7 @@ void Node::VisitBoundary() {
   }
   exchange_.pushes().DeliverEarly();
   if (joining_.AwaitsOthers()) return;
-  resumption_.Visit();
+  checkpointing_.Visit();
   own_.LeaveBoundary();
   own_.progress.BeginStep(own_.algorithm.get()->gradients());
   own_.algorithm.Handle(core::StepBegins{});
@@ -169,8 +171,8 @@ void Node::VisitBoundary() {
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
   if (restarted) {
     exchange_.pushes().Forget(peer);
-    exchange_.mass().OnRestarted(peer);
   }
+  exchange_.mass().OnPeerUp(peer, restarted);
   peers_.OnLink(peer);
   presence_.TellTo(peer);
   exchange_.transfers().OnPeerUp(peer, restarted);

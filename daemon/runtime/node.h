@@ -34,6 +34,7 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_driver.h"
 #include "daemon/runtime/algorithm_lives.h"
+#include "daemon/runtime/checkpointing.h"
 #include "daemon/runtime/contracts/contract_pulls.h"
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
@@ -118,9 +119,9 @@ class Node : public LinkObserver,
   // checkpoint, if there is one, in `phase`: kIdle, kPaused or kStopped. Start
   // then trains from there. Returns whether there was one.
   bool TakeUpCheckpoint(ports::Phase phase);
-  // As Resumption's.
+  // As Checkpointing's.
   void Suspend(std::function<void(absl::Status)> done) {
-    resumption_.Suspend(std::move(done));
+    checkpointing_.Suspend(std::move(done));
   }
 
   // Calls `done` once with a copy of the model, at a boundary.
@@ -240,6 +241,7 @@ class Node : public LinkObserver,
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;
+  Checkpointing checkpointing_;
   Resumption resumption_;
   PhaseOrders orders_;
   PlanAdoption plans_;

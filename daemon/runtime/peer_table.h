@@ -36,7 +36,7 @@ class PeerTable {
     bool agrees = false;     // as of the last comparison
     bool active = false;     // takes part, as the algorithm was last told
     bool silent = false;     // no round waits for it (guards/silence.h)
-    bool held = false;       // it takes no part: MassExchange::OnRestarted
+    bool held = false;       // it takes no part: MassExchange::OnPeerUp
     int64_t whole_step = 0;  // of the newest model or mass that came
     int64_t models_sent = 0;
     int64_t models_received = 0;

@@ -108,7 +108,8 @@ inline absl::Status PhaseOrders::Start() {
         "there is no run plan yet; apply one first: dflctl plan apply FILE");
   }
   if (first_model_.Unbound()) return CannotTrain();
-  if (own_.algorithm.get()) {  // a checkpoint was taken up
+  if (!own_.model.initialised()) (void)resumption_.TakeUp();
+  if (own_.algorithm.get()) {  // of a checkpoint
     resumption_.Begin();
   } else if (own_.model.initialised()) {  // an imported model
     lives_.Restart(0);

@@ -23,13 +23,15 @@ bool AllFinite(absl::Span<const float> values) {
 
 }  // namespace
 
-Resumption::Resumption(CheckpointOptions options, OwnState& own,
+Resumption::Resumption(const CheckpointOptions& options,
+                       Checkpointing& checkpointing, OwnState& own,
                        const PeerTable& peers, const Links& links,
                        Exchange& exchange, Presence& presence,
                        Training& training, Joining& joining,
                        AlgorithmLives& lives, FirstModel& first_model,
                        ports::Loop& loop, ports::EventSink& events)
     : options_(options),
+      checkpointing_(checkpointing),
       own_(own),
       peers_(peers),
       links_(links),
@@ -46,117 +48,37 @@ void Resumption::Tell(bool warning, std::string text) {
   events_.Report(ports::CheckpointNote{warning, std::move(text)});
 }
 
-// ---------------------------------------------------------------- writing ----
-
-std::shared_ptr<const Checkpoint> Resumption::Capture() {
-  auto taken = std::make_shared<Checkpoint>();
-  CheckpointHead& head = taken->head;
-  const core::RunPlan& plan = own_.run.plan();
-  const LearnerDriver& learner = training_.learner();
-  head.node = own_.self.name();
-  head.run_id = plan.run_id;
-  head.plan_version = plan.version;
-  head.contract = own_.run.contract_digest();
-  head.algorithm = plan.algorithm.name;
-  head.step = own_.algorithm.step();
-  head.pace = own_.algorithm.pace();
-  head.idle = own_.algorithm.get()->idle();
-  head.tracker_epoch = exchange_.mass().EpochToTell();
-  for (const NodeId& partner : exchange_.mass().Partners()) {
-    head.partners.push_back(partner.name());
-  }
-  head.decisions = own_.algorithm.decisions();
-  head.gradients = learner.gradients();
-  if (learner.trainer() != nullptr) {
-    head.position = learner.trainer()->position();
-  }
-  head.epochs = own_.progress.epochs().state();
-  taken->model = own_.TakeSnapshot();
-  const absl::Span<const float> gradient = own_.model.gradient();
-  taken->gradient.assign(gradient.begin(), gradient.end());
-  taken->algorithm = own_.algorithm.get()->ExportState();
-  return taken;
-}
-
-void Resumption::Write(std::function<void(absl::Status)> done) {
-  writing_ = true;
-  std::shared_ptr<const Checkpoint> taken = Capture();
-  const int64_t step = taken->head.step;
-  auto status = std::make_shared<absl::Status>();
-  options_.worker->Run(
-      [store = options_.store, taken = std::move(taken), status]() mutable {
-        *status = store->Write(*taken);
-        taken.reset();
-      },
-      [this, step, status, done = std::move(done),
-       alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) OnWritten(step, *status);
-        if (done) done(*status);
-      });
-}
-
-void Resumption::OnWritten(int64_t step, const absl::Status& status) {
-  writing_ = false;
-  if (status.ok()) {
-    written_ = step;
-    if (!error_.empty()) Tell(false, "checkpoints are written again");
-    error_.clear();
-    return;
-  }
-  const bool told = !error_.empty();
-  error_ = absl::StrCat("its checkpoint is not written: ", status.message());
-  if (!told) Tell(true, error_);
-}
-
-void Resumption::Visit() {
-  if (options_.store == nullptr || writing_ || !own_.algorithm.get()) return;
-  if (clock_.Due(own_.algorithm.step(), loop_.Now(),
-                 own_.run.plan().checkpoint.interval)) {
-    Write(nullptr);
-  }
-}
-
-void Resumption::Suspend(std::function<void(absl::Status)> done) {
-  if (options_.store == nullptr || !own_.model.initialised() ||
-      !own_.algorithm.get()) {
-    own_.suspended = true;
-    return done(absl::OkStatus());
-  }
-  auto suspend = [this, done = std::move(done)]() mutable {
-    own_.suspended = true;
-    Write(std::move(done));
-  };
-  if (own_.boundary.here() && own_.Settled()) return suspend();
-  own_.boundary.PutOff(std::move(suspend));
-}
-
-// --------------------------------------------------------------- going on ----
-
 bool Resumption::TakeUp() {
-  if (options_.store == nullptr || !own_.run.has_plan() ||
-      training_.learner().trainer() == nullptr) {
+  ports::Trainer* trainer = training_.learner().trainer();
+  if (checkpointing_.interval() <= absl::ZeroDuration() || trainer == nullptr)
     return false;
-  }
+  older_.clear();
+  const std::optional<ports::BatchPosition> position = trainer->position();
   std::vector<std::string> notes;
   const std::vector<CheckpointHead> heads = options_.store->List(notes);
   for (const std::string& note : notes) Tell(true, note);
+  bool tried = false;
+  bool taken_up = false;
   for (const CheckpointHead& head : heads) {
     if (head.run_id != own_.run.plan().run_id) continue;
-    if (taken_up_) {
+    if (taken_up) {
       older_.push_back(head.step);
       continue;
     }
+    tried = true;
     const absl::StatusOr<Checkpoint> read =
         options_.store->Read(head.run_id, head.step);
     const absl::Status taken = read.ok() ? Take(*read) : read.status();
-    if (!taken.ok()) {
-      Tell(true, absl::StrCat("the checkpoint of step ", head.step,
-                              " is left aside: ", taken.message()));
-      continue;
-    }
-    taken_up_ = true;
+    taken_up = taken.ok();
+    if (taken_up) continue;
+    Tell(true, absl::StrCat("the checkpoint of step ", head.step,
+                            " is left aside: ", taken.message()));
   }
-  return taken_up_;
+  if (tried && !taken_up) {  // as if none had been there
+    (void)training_.learner().GoTo(0, position);
+    exchange_.mass().BeginRun();
+  }
+  return taken_up;
 }
 
 absl::Status Resumption::CheckFits(const Checkpoint& checkpoint) const {
@@ -218,9 +140,10 @@ absl::Status Resumption::Take(const Checkpoint& checkpoint) {
     }
   }
   training_.BeginTraining();
-  joining_.NoteStart(true);
-  clock_.Begin(head.step, loop_.Now());
+  joining_.NoteResumed();
+  checkpointing_.GoOnFrom(head.step);
   moved_ = loop_.Now();
+  life_ = own_.algorithm.epoch();
   Tell(false, absl::StrCat("goes on from the checkpoint of step ",
                            head.pace.steps, ", round ", head.pace.rounds));
   return absl::OkStatus();
@@ -231,16 +154,24 @@ bool Resumption::GoBackTo(int64_t step) {
       std::find(older_.begin(), older_.end(), step) == older_.end()) {
     return false;
   }
-  const absl::StatusOr<Checkpoint> read =
-      options_.store->Read(own_.run.plan().run_id, step);
-  if (!read.ok()) return false;
-  const absl::Status fits = CheckFits(*read);
-  return fits.ok() && Take(*read).ok();
+  older_.erase(std::find(older_.begin(), older_.end(), step));
+  const std::string& run = own_.run.plan().run_id;
+  const int64_t newest = own_.algorithm.step();
+  const absl::StatusOr<Checkpoint> older = options_.store->Read(run, step);
+  if (!older.ok() || !CheckFits(*older).ok()) return false;
+  if (Take(*older).ok()) return true;
+  const absl::StatusOr<Checkpoint> again = options_.store->Read(run, newest);
+  if (!again.ok() || !Take(*again).ok()) {
+    agreeing_ = false;
+    first_model_.Look();
+  }
+  return false;
 }
 
 void Resumption::Begin() {
-  agreeing_ = true;
+  if (own_.algorithm.epoch() != life_) older_.clear();  // another model is here
   life_ = own_.algorithm.epoch();
+  agreeing_ = true;
   moved_ = loop_.Now();
   until_ = loop_.Now() + options_.within;
   own_.phases.Want(Phase::kIdle);
@@ -250,40 +181,58 @@ void Resumption::Begin() {
   Look();
 }
 
+// What a neighbour says of itself; kUnknown: nothing that helps.
+Resumption::Hears Resumption::Hear(const NodeId& neighbour,
+                                   int64_t& step) const {
+  const auto it = peers_.all().find(neighbour);
+  if (it == peers_.all().end() || !it->second.known ||
+      !links_.IsUp(neighbour) || peers_.Mismatch(it->second, true)) {
+    return Hears::kUnknown;
+  }
+  step = it->second.state.step;
+  switch (it->second.state.phase) {
+    case Phase::kTraining:
+    case Phase::kDegraded:
+      return Hears::kTrains;
+    case Phase::kJoining:
+      return step > 0 ? Hears::kGoesOn : Hears::kUnknown;
+    case Phase::kIdle:
+      return Hears::kUnknown;
+    default:
+      return Hears::kStands;
+  }
+}
+
 void Resumption::Look() {
   if (!agreeing_) return;
-  if (!own_.phases.Is(Phase::kJoining) || own_.algorithm.get() == nullptr ||
-      own_.algorithm.epoch() != life_) {
-    agreeing_ = false;  // another order, or another run
+  if (!own_.phases.Is(Phase::kJoining)) {  // another order
+    agreeing_ = false;
     return;
   }
+  if (own_.algorithm.get() == nullptr) {  // another run
+    agreeing_ = false;
+    if (!joining_.searching()) first_model_.Look();
+    return;
+  }
+  if (own_.algorithm.epoch() != life_) return GoOn(/*together=*/false);
   const auto& neighbours = own_.run.node().neighbours;
   // One that knows nobody yet may not have found the others.
   bool all = !(neighbours.empty() && own_.run.follows_view());
   int64_t lowest = own_.algorithm.step();
   for (const core::Neighbour& neighbour : neighbours) {
-    const auto it = peers_.all().find(neighbour.node);
-    if (it == peers_.all().end() || !it->second.known ||
-        !links_.IsUp(neighbour.node) || peers_.Mismatch(it->second, true)) {
-      all = false;
-      continue;
-    }
-    const ports::StateFrame& state = it->second.state;
-    if (state.phase != Phase::kJoining && state.phase != Phase::kIdle) {
-      return GoOn(/*together=*/false);  // the network lives
-    }
-    if (state.phase == Phase::kIdle || state.step == 0) {
-      all = false;  // nothing is known of what it goes on from
-    } else {
-      lowest = std::min(lowest, state.step);
-    }
+    int64_t step = 0;
+    const Hears heard = Hear(neighbour.node, step);
+    if (heard == Hears::kTrains) return GoOn(/*together=*/false);
+    if (heard == Hears::kUnknown) all = false;
+    if (heard == Hears::kGoesOn) lowest = std::min(lowest, step);
   }
   if (lowest < own_.algorithm.step()) {
     if (GoBackTo(lowest)) {
-      life_ = own_.algorithm.epoch();
       presence_.Tell();
-    } else {
-      all = false;
+    } else if (!agreeing_) {
+      return;
+    } else if (lowest + 1 < own_.algorithm.step()) {
+      all = false;  // one step apart they may have ended in order
     }
   }
   const absl::Time now = loop_.Now();
@@ -306,6 +255,14 @@ void Resumption::GoOn(bool together) {
   loop_.Cancel(std::exchange(timer_, 0));
   first_model_.Train(absl::StrCat(
       "resumed at step ", own_.algorithm.pace().steps, " from its checkpoint"));
+  // One that is far ahead gives its model, as to any node that joins.
+  for (const auto& [id, peer] : peers_.all()) {
+    int64_t step = 0;
+    const Hears heard = Hear(id, step);
+    if (heard == Hears::kTrains || heard == Hears::kStands) {
+      joining_.Confirm(id, step);
+    }
+  }
 }
 
 }  // namespace dfl::runtime

@@ -231,8 +231,8 @@ class Body {
 }  // namespace
 
 absl::Status WriteCheckpoint(ports::Files& files, const std::string& name,
-                             uint64_t generation,
-                             const Checkpoint& checkpoint) {
+                             uint64_t generation, const Checkpoint& checkpoint,
+                             const std::atomic<bool>& stop) {
   DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::FileWriter> writer,
                        files.Replace(name));
   std::string head;
@@ -249,6 +249,10 @@ absl::Status WriteCheckpoint(ports::Files& files, const std::string& name,
   absl::Status status;
   const auto append = [&](absl::string_view bytes) {
     while (status.ok() && !bytes.empty()) {
+      if (stop.load()) {
+        status = absl::CancelledError("its writing was stopped");
+        return;
+      }
       const absl::string_view piece = bytes.substr(0, kPieceBytes);
       checksum = ExtendCrc32c(checksum, piece);
       status = writer->Append(piece);
@@ -297,6 +301,16 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(ports::Files& files,
 
 // ---------------------------------------------------------- two generations --
 
+namespace {
+
+// It will never be read, rather than not now.
+bool IsUnusable(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsInvalidArgument(status);
+}
+
+}  // namespace
+
 void CheckpointFiles::SetAside(int slot, const absl::Status& why,
                                std::vector<std::string>& notes) {
   const std::string name = NameOf(slot);
@@ -310,28 +324,50 @@ void CheckpointFiles::SetAside(int slot, const absl::Status& why,
 void CheckpointFiles::Look(std::vector<std::string>& notes) {
   if (looked_) return;
   looked_ = true;
-  for (int slot = 0; slot < 2; ++slot) {
-    absl::StatusOr<ReadHead> read = ReadCheckpointHead(files_, NameOf(slot));
+  for (size_t slot = 0; slot < 2; ++slot) {
+    if (heads_[slot]) continue;
+    const std::string name = NameOf(static_cast<int>(slot));
+    absl::StatusOr<ReadHead> read = ReadCheckpointHead(files_, name);
+    unread_[slot] = false;
     if (read.ok()) {
-      heads_[static_cast<size_t>(slot)] = *std::move(read);
+      heads_[slot] = *std::move(read);
+    } else if (IsUnusable(read.status())) {
+      SetAside(static_cast<int>(slot), read.status(), notes);
     } else if (!absl::IsNotFound(read.status())) {
-      SetAside(slot, read.status(), notes);
+      notes.push_back(
+          absl::StrCat(name, " cannot be read: ", read.status().message()));
+      unread_[slot] = true;
+      looked_ = false;
     }
   }
+}
+
+size_t CheckpointFiles::NextSlot(const CheckpointHead& head) const {
+  const auto age = [](const std::optional<ReadHead>& read) {
+    return read ? read->generation : 0;
+  };
+  const size_t newest = age(heads_[0]) > age(heads_[1]) ? 0 : 1;
+  if (heads_[newest] && heads_[newest]->head.run_id == head.run_id &&
+      heads_[newest]->head.step == head.step) {
+    return newest;
+  }
+  if (unread_[0] != unread_[1]) return unread_[0] ? 1 : 0;
+  return 1 - newest;
 }
 
 absl::Status CheckpointFiles::Write(const Checkpoint& checkpoint) {
   const absl::MutexLock lock(&mutex_);
   std::vector<std::string> notes;  // told by List
   Look(notes);
-  const auto age = [this](size_t slot) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return heads_[slot] ? heads_[slot]->generation : 0;
-  };
-  const size_t slot = age(0) <= age(1) ? 0 : 1;
-  const uint64_t generation = std::max(age(0), age(1)) + 1;
+  const size_t slot = NextSlot(checkpoint.head);
+  uint64_t generation = 1;
+  for (const auto& head : heads_) {
+    if (head) generation = std::max(generation, head->generation + 1);
+  }
   DFL_RETURN_IF_ERROR(WriteCheckpoint(files_, NameOf(static_cast<int>(slot)),
-                                      generation, checkpoint));
+                                      generation, checkpoint, stop_));
   heads_[slot] = ReadHead{generation, checkpoint.head};
+  unread_[slot] = false;
   return absl::OkStatus();
 }
 
@@ -374,7 +410,7 @@ absl::StatusOr<Checkpoint> CheckpointFiles::Read(const std::string& run_id,
         absl::StrCat("there is no checkpoint of step ", step));
   }
   absl::StatusOr<Checkpoint> read = ReadCheckpoint(files_, NameOf(found));
-  if (read.ok() || absl::IsInternal(read.status())) return read;
+  if (read.ok() || !IsUnusable(read.status())) return read;
   SetAside(found, read.status(), notes);
   return absl::Status(read.status().code(), notes.back());
 }

@@ -18,6 +18,7 @@
 #define DFL_STORE_CHECKPOINT_FILES_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,11 +34,12 @@
 
 namespace dfl::store {
 
-// Writes `checkpoint` as the file `name`.
-// Errors: as ports::FileWriter::Commit.
+// Writes `checkpoint` as the file `name`, unless `stop` becomes true meanwhile.
+// Errors: as ports::FileWriter::Commit; CANCELLED: stopped.
 absl::Status WriteCheckpoint(ports::Files& files, const std::string& name,
                              uint64_t generation,
-                             const runtime::Checkpoint& checkpoint);
+                             const runtime::Checkpoint& checkpoint,
+                             const std::atomic<bool>& stop);
 
 struct ReadHead {
   uint64_t generation = 0;  // of the writes, from 1
@@ -61,14 +63,21 @@ class CheckpointFiles final : public runtime::CheckpointStore {
   // `files` must outlive it.
   explicit CheckpointFiles(ports::Files& files) : files_(files) {}
 
+  // One of a step that was written last is written in its place, which leaves
+  // the one before. Errors: also as WriteCheckpoint.
   absl::Status Write(const runtime::Checkpoint& checkpoint) override;
+  // Whatever is being written, or is to be, is not.
+  void Stop() { stop_.store(true); }
   std::vector<runtime::CheckpointHead> List(
       std::vector<std::string>& notes) override;
   absl::StatusOr<runtime::Checkpoint> Read(const std::string& run_id,
                                            int64_t step) override;
 
  private:
-  // Looks at what is there, once.
+  // The slot that the next one is written to.
+  size_t NextSlot(const runtime::CheckpointHead& head) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Looks at what is there, until all of it could be read.
   void Look(std::vector<std::string>& notes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes a file that cannot be used out of the way.
@@ -77,10 +86,13 @@ class CheckpointFiles final : public runtime::CheckpointStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ports::Files& files_;
+  std::atomic<bool> stop_{false};
   absl::Mutex mutex_;
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;
   // By slot; nullopt: there is none.
   std::array<std::optional<ReadHead>, 2> heads_ ABSL_GUARDED_BY(mutex_);
+  // There is something that could not be read now; it may be whole.
+  std::array<bool, 2> unread_ ABSL_GUARDED_BY(mutex_) = {false, false};
 };
 
 }  // namespace dfl::store

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/time/time.h"
 
@@ -18,24 +19,25 @@ class CheckpointClock {
  public:
   // The last one is of `step`, and was written at `now`.
   void Begin(int64_t step, absl::Time now) {
-    step_ = step;
+    written_ = visited_ = step;
     at_ = now;
   }
 
-  // Whether one is due at the boundary of `step`, which counts as written then.
-  // `interval` <= 0: never.
+  // Call at every boundary. Whether one is due at that of `step`, which counts
+  // as written then. `interval` <= 0: never.
   bool Due(int64_t step, absl::Time now, absl::Duration interval) {
     if (interval <= absl::ZeroDuration()) return false;
-    if (step < step_) Begin(step, now);  // another run
-    if (step == step_) return false;
+    if (step < visited_) Begin(step, now);  // another run
+    const int64_t before = std::exchange(visited_, step);
+    if (step == before) return false;
     const double passed = std::max(absl::FDivDuration(now - at_, interval),
-                                   1.0 / (int64_t{1} << 40));
-    const double in_interval = static_cast<double>(step - step_) / passed;
+                                   1.0 / static_cast<double>(kLongest));
+    const double in_interval = static_cast<double>(step - written_) / passed;
     int64_t stride = 1;
     while (static_cast<double>(stride) < in_interval && stride < kLongest) {
       stride *= 2;
     }
-    if (step / stride == step_ / stride) return false;
+    if (step / stride == before / stride) return false;
     Begin(step, now);
     return true;
   }
@@ -43,7 +45,8 @@ class CheckpointClock {
  private:
   static constexpr int64_t kLongest = int64_t{1} << 40;
 
-  int64_t step_ = 0;
+  int64_t written_ = 0;
+  int64_t visited_ = 0;  // the last boundary
   absl::Time at_ = absl::UnixEpoch();
 };
 

@@ -295,10 +295,10 @@ TEST(MassExchange, APartnerWithoutItsMemoryEndsTheEpoch) {
   p.lives.Restart(0);
   p.own.phases.Set(Phase::kTraining, "");
   p.SayState(p.b, Phase::kTraining, 0, 1);
-  p.exchange.mass().OnRestarted(p.kB);
+  p.exchange.mass().OnPeerUp(p.kB, true);
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nothing was exchanged";
   p.exchange.mass().Do(Parcel(p.kB, 1));
-  p.exchange.mass().OnRestarted(p.kB);
+  p.exchange.mass().OnPeerUp(p.kB, true);
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "what it has is not known";
   p.exchange.mass().OnState(p.kB, p.StateOf(Phase::kJoining, 0, 0));
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nor now";
@@ -316,7 +316,7 @@ TEST(MassExchange, APartnerWhoseBooksAgreeGoesOn) {
   p.own.phases.Set(Phase::kTraining, "");
   p.SayState(p.b, Phase::kTraining, 0, 1);
   p.exchange.mass().Do(Parcel(p.kB, 1));
-  p.exchange.mass().OnRestarted(p.kB);
+  p.exchange.mass().OnPeerUp(p.kB, true);
   ASSERT_TRUE(p.b.Send(Begin(ports::TransferKind::kMass)).ok());
   p.Pass();
   ASSERT_EQ(p.b.Heard<ports::TransferCancel>().size(), 1U) << "not yet";
@@ -334,7 +334,7 @@ TEST(MassExchange, APartnerThatSaysNothingHasLostItsMemory) {
   p.lives.Restart(0);
   p.SayState(p.b, Phase::kTraining, 0, 1);
   p.exchange.mass().Do(Parcel(p.kB, 1));
-  p.exchange.mass().OnRestarted(p.kB);
+  p.exchange.mass().OnPeerUp(p.kB, true);
   p.Pass(absl::Seconds(9));
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U);
   p.Pass(absl::Seconds(2));

@@ -48,6 +48,20 @@ TEST(CheckpointClock, SlowStepsAreAllDue) {
   }
 }
 
+// A stall makes the stride shorter; what is due is a multiple all the same.
+TEST(CheckpointClock, AStallChangesNoMultiple) {
+  CheckpointClock clock;
+  absl::Time now = absl::UnixEpoch();
+  clock.Begin(4096, now);
+  std::vector<int64_t> due;
+  for (int64_t step = 4097; step <= 20000; ++step) {
+    now += step == 6597 ? absl::Seconds(60) : absl::Milliseconds(10);
+    if (clock.Due(step, now, absl::Seconds(30))) due.push_back(step);
+  }
+  ASSERT_FALSE(due.empty());
+  for (const int64_t step : due) EXPECT_EQ(step % 1024, 0) << step;
+}
+
 TEST(CheckpointClock, AJumpLandsOnOneAndZeroIsNever) {
   CheckpointClock clock;
   clock.Begin(0, absl::UnixEpoch());
@@ -285,6 +299,89 @@ TEST_F(Resuming, AnotherRunIsNotGoneOnFrom) {
   ASSERT_TRUE(c.SetPlan(0, plan).ok());
   EXPECT_FALSE(c.node(0).TakeUpCheckpoint(Phase::kIdle));
   EXPECT_EQ(c.step(0), 0);
+}
+
+// An order that changes the algorithm while it is agreed from which step all go
+// on leaves nobody waiting.
+TEST_F(Resuming, AnotherAlgorithmInTheMidstOfItTrains) {
+  SimCluster c(Options(21));
+  core::RunPlan plan = Plan(c, "d-psgd");
+  c.Run(plan);
+  c.RunFor(absl::Seconds(2));
+  for (int64_t i = 0; i < c.size(); ++i) c.Crash(i);
+  c.RestartFromDisk(0);
+  ASSERT_TRUE(c.node(0).Start().ok());
+  ASSERT_EQ(c.node(0).phase(), Phase::kJoining);
+  const int64_t step = c.step(0);
+  plan.version = 2;
+  plan.algorithm.name = "dfedavgm";
+  ASSERT_TRUE(c.SetPlan(0, plan).ok());
+  c.RunFor(absl::Seconds(6));
+  EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
+  EXPECT_GT(c.step(0), step);
+}
+
+TEST_F(Resuming, WithoutAnIntervalNothingIsWrittenOrGoneOnFrom) {
+  SimCluster c(Options(22));
+  core::RunPlan plan = Plan(c, "d-psgd");
+  c.Run(plan);
+  c.RunFor(absl::Seconds(2));
+  plan.version = 2;
+  plan.checkpoint.interval = absl::ZeroDuration();
+  c.SetPlanEverywhere(plan);
+  c.RunFor(absl::Seconds(1));
+  const int64_t writes = c.disk(0).writes();
+  c.RunFor(absl::Seconds(1));
+  c.Shutdown(0);
+  EXPECT_EQ(c.disk(0).writes(), writes);
+  c.Restart(0);
+  EXPECT_FALSE(c.node(0).TakeUpCheckpoint(Phase::kIdle));
+}
+
+// A week behind the others, its own model is worth less than theirs.
+TEST_F(Resuming, OneThatIsFarBehindTakesANeighboursModel) {
+  RunTwice(Options(23), [&](SimCluster& c) {
+    c.Run(Plan(c, "d-psgd"));
+    c.RunFor(absl::Seconds(1));
+    c.Shutdown(1);
+    c.RunFor(absl::Seconds(30));
+    c.RestartFromDisk(1);
+    ASSERT_TRUE(c.node(1).Start().ok());
+    c.RunFor(absl::Seconds(5));
+    EXPECT_EQ(c.log(1).Count<ports::StateTaken>(), 1);
+    EXPECT_GE(c.step(1) + 2, c.step(0));
+  });
+}
+
+// A model that has blown up is not what the next start begins with.
+TEST_F(Resuming, ADivergedModelIsNotWritten) {
+  ClusterOptions options = Options(24);
+  options.nodes = 1;
+  SimCluster c(options);
+  core::RunPlan plan = Plan(c, "local");
+  plan.algorithm.knobs = {{"eta", 1e6}};
+  plan.checkpoint.interval = absl::Hours(1);
+  c.Run(plan);
+  ASSERT_TRUE(c.RunUntil([&] { return c.node(0).phase() == Phase::kFailed; }));
+  c.Shutdown(0);
+  EXPECT_TRUE(c.disk(0).names().empty());
+}
+
+// What comes after the last checkpoint changes nothing that is in it.
+TEST_F(Resuming, ASuspendedNodeHandlesNothingMore) {
+  SimCluster c(Options(25));
+  c.Run(Plan(c, "k-gt"));
+  c.RunFor(absl::Seconds(1));
+  bool over = false;
+  c.node(0).Suspend([&](const absl::Status&) { over = true; });
+  ASSERT_TRUE(c.RunUntil([&] { return over; }));
+  const int64_t step = c.step(0);
+  const std::vector<float> model = c.parameters(0);
+  const core::EdgeBooks books = c.node(0).algorithm()->BooksWith(c.id(1));
+  c.RunFor(absl::Seconds(3));
+  EXPECT_EQ(c.step(0), step);
+  EXPECT_EQ(c.parameters(0), model);
+  EXPECT_EQ(c.node(0).algorithm()->BooksWith(c.id(1)), books);
 }
 
 // A node that was paused is so again, and goes on from there.

@@ -1,5 +1,6 @@
 #include "daemon/store/checkpoint_files.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,8 @@ using simports::SimFiles;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+const std::atomic<bool> kGo{false};
 
 Checkpoint Sample(int64_t step) {
   Checkpoint sample;
@@ -99,12 +102,12 @@ TEST(CheckpointFiles, KeepsTheLastTwoOverRestarts) {
 // Every length that a torn file may have, and every bit that may flip.
 TEST(CheckpointFiles, NamesWhatIsBrokenAndUsesTheOther) {
   SimFiles whole;
-  ASSERT_TRUE(WriteCheckpoint(whole, "checkpoint.1", 2, Sample(2)).ok());
+  ASSERT_TRUE(WriteCheckpoint(whole, "checkpoint.1", 2, Sample(2), kGo).ok());
   const std::string bytes = *whole.Read("checkpoint.1");
   const auto try_with = [&](const std::string& broken,
                             const std::string& what) {
     SimFiles files;
-    ASSERT_TRUE(WriteCheckpoint(files, "checkpoint.0", 1, Sample(1)).ok());
+    ASSERT_TRUE(WriteCheckpoint(files, "checkpoint.0", 1, Sample(1), kGo).ok());
     ASSERT_TRUE(files.WriteAtomically("checkpoint.1", broken).ok());
     CheckpointFiles store(files);
     std::vector<std::string> notes;
@@ -140,7 +143,7 @@ TEST(CheckpointFiles, NamesWhatIsBrokenAndUsesTheOther) {
 
 TEST(CheckpointFiles, ANewerFormatIsSetAsideAndSaysSo) {
   SimFiles files;
-  ASSERT_TRUE(WriteCheckpoint(files, "checkpoint.0", 1, Sample(1)).ok());
+  ASSERT_TRUE(WriteCheckpoint(files, "checkpoint.0", 1, Sample(1), kGo).ok());
   std::string bytes = *files.Read("checkpoint.0");
   bytes[8] = 2;  // the format's version
   ASSERT_TRUE(files.WriteAtomically("checkpoint.0", bytes).ok());
@@ -162,6 +165,42 @@ TEST(CheckpointFiles, AFullDiskLeavesBoth) {
   files.set_capacity(-1);
   ASSERT_TRUE(store.Write(Sample(3)).ok());
   EXPECT_THAT(Steps(store), ElementsAre(3, 2));
+}
+
+// A node that ends and starts without a step keeps both.
+TEST(CheckpointFiles, TheSameStepAgainLeavesTheOneBefore) {
+  SimFiles files;
+  CheckpointFiles store(files);
+  ASSERT_TRUE(store.Write(Sample(1)).ok());
+  ASSERT_TRUE(store.Write(Sample(2)).ok());
+  Checkpoint again = Sample(2);
+  again.head.tracker_epoch = 9;
+  ASSERT_TRUE(store.Write(again).ok());
+  EXPECT_THAT(Steps(store), ElementsAre(2, 1));
+  EXPECT_EQ(store.Read("run-1", 2)->head.tracker_epoch, 9U);
+}
+
+// What cannot be read now may be whole: it stays, and is read later.
+TEST(CheckpointFiles, ADiskThatFailsForAMomentLosesNothing) {
+  SimFiles files;
+  ASSERT_TRUE(WriteCheckpoint(files, "checkpoint.0", 1, Sample(1), kGo).ok());
+  CheckpointFiles store(files);
+  files.FailWith(absl::InternalError("input/output error"));
+  std::vector<std::string> notes;
+  EXPECT_THAT(Steps(store, &notes), IsEmpty());
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_THAT(notes[0], HasSubstr("checkpoint.0 cannot be read"));
+  files.FailWith(absl::OkStatus());
+  EXPECT_THAT(Steps(store), ElementsAre(1));
+}
+
+TEST(CheckpointFiles, AnEndStopsWhatIsBeingWritten) {
+  SimFiles files;
+  CheckpointFiles store(files);
+  ASSERT_TRUE(store.Write(Sample(1)).ok());
+  store.Stop();
+  EXPECT_TRUE(absl::IsCancelled(store.Write(Sample(2))));
+  EXPECT_THAT(Steps(store), ElementsAre(1));
 }
 
 // Longer than a piece.
