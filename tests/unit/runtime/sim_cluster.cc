@@ -123,6 +123,18 @@ void SimCluster::Shutdown(int64_t i) {
   Crash(i);
 }
 
+void SimCluster::ShutdownAll() {
+  int64_t over = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    node(i).Suspend([&](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      ++over;
+    });
+  }
+  EXPECT_TRUE(RunUntil([&] { return over == size(); }));
+  for (int64_t i = 0; i < size(); ++i) Crash(i);
+}
+
 core::RunPlan SimCluster::MakePlan(const std::string& algorithm,
                                    core::KnobValues knobs) const {
   core::RunPlan plan;

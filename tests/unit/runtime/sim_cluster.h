@@ -122,6 +122,7 @@ class SimCluster {
   void RestartFromDisk(int64_t i);
   // Its last checkpoint is written, and then it is off.
   void Shutdown(int64_t i);
+  void ShutdownAll();
   simports::SimFiles& disk(int64_t i) { return *slots_[i].disk; }
   bool up(int64_t i) const { return slots_[i].node != nullptr; }
 
