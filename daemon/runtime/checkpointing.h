@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -65,14 +64,14 @@ class Checkpointing {
 
   // Why the last one is not written; "": it is.
   const std::string& error() const { return error_; }
-  // The iteration of the last one that was written; nullopt: none was.
-  std::optional<int64_t> written() const { return written_; }
+  // Steps behind the last one that was written; 0: none was.
+  int64_t written() const { return written_; }
 
  private:
   bool MayWrite() const;
   std::shared_ptr<const Checkpoint> Capture();
   void Write(std::function<void(absl::Status)> done);
-  void OnWritten(int64_t step, const absl::Status& status);
+  void OnWritten(int64_t steps, const absl::Status& status);
 
   const CheckpointOptions options_;
   OwnState& own_;
@@ -83,7 +82,7 @@ class Checkpointing {
   CheckpointClock clock_;
   bool writing_ = false;
   std::string error_;
-  std::optional<int64_t> written_;
+  int64_t written_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -125,24 +124,25 @@ inline std::shared_ptr<const Checkpoint> Checkpointing::Capture() {
 inline void Checkpointing::Write(std::function<void(absl::Status)> done) {
   writing_ = true;
   std::shared_ptr<const Checkpoint> taken = Capture();
-  const int64_t step = taken->head.step;
+  const int64_t steps = taken->head.pace.steps;
   auto status = std::make_shared<absl::Status>();
   options_.worker->Run(
       [store = options_.store, taken = std::move(taken), status]() mutable {
         *status = store->Write(*taken);
         taken.reset();
       },
-      [this, step, status, done = std::move(done),
+      [this, steps, status, done = std::move(done),
        alive = std::weak_ptr<bool>(alive_)] {
-        if (!alive.expired()) OnWritten(step, *status);
+        if (!alive.expired()) OnWritten(steps, *status);
         if (done) done(*status);
       });
 }
 
-inline void Checkpointing::OnWritten(int64_t step, const absl::Status& status) {
+inline void Checkpointing::OnWritten(int64_t steps,
+                                     const absl::Status& status) {
   writing_ = false;
   if (status.ok()) {
-    written_ = step;
+    written_ = steps;
     if (!error_.empty()) {
       events_.Report(
           ports::CheckpointNote{false, "checkpoints are written again"});

@@ -107,10 +107,10 @@ struct NodeStatus {
   // does not.
   std::string alone;
   std::string last_error;  // of training; "" when fine
-  // Why the last checkpoint is not written; "": it is. And the iteration of the
-  // last one that was; nullopt: none was.
+  // Steps behind the last checkpoint that was written; 0: none was. And why the
+  // last one is not; "": it is.
+  int64_t checkpoint_step = 0;
   std::string checkpoint_error;
-  std::optional<int64_t> checkpoint_step;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 

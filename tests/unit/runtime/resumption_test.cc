@@ -107,8 +107,8 @@ class ResumptionTest : public testing::TestWithParam<std::string> {
   const Problems problems_;
 };
 
-// All are shut down at one moment and started again: the rest of the run has the
-// same bits as without that.
+// All are shut down at one moment and started again: the rest of the run has
+// the same bits as without that.
 TEST_P(ResumptionTest, ARunThatWasInterruptedEndsWithTheSameBits) {
   std::vector<std::vector<float>> ends[2];
   for (const bool interrupted : {false, true}) {
@@ -237,6 +237,7 @@ TEST_F(Resuming, AFullDiskIsToldAndMendsItself) {
     c.Run(Plan(c, "d-psgd"));
     c.RunFor(absl::Seconds(2));
     EXPECT_EQ(c.node(0).Status().checkpoint_error, "");
+    EXPECT_GT(c.node(0).Status().checkpoint_step, 0);
     c.disk(0).set_capacity(0);
     c.RunFor(absl::Seconds(2));
     EXPECT_THAT(c.node(0).Status().checkpoint_error,
