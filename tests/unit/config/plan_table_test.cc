@@ -94,6 +94,8 @@ deadline:
   exchange: 4s
   floor: 1s
   ceiling: 9s
+checkpoint:
+  interval: 7s
 nodes:
   a: {knobs: {nu: 0.25}}
 )";
