@@ -24,10 +24,10 @@ class CheckpointClock {
   }
 
   // Call at every boundary. Whether one is due at that of `step`, which counts
-  // as written then. `interval` <= 0: never.
+  // as written then; at the first one of a run none is. `interval` <= 0: never.
   bool Due(int64_t step, absl::Time now, absl::Duration interval) {
     if (interval <= absl::ZeroDuration()) return false;
-    if (step < visited_) Begin(step, now);  // another run
+    if (at_ == absl::InfinitePast() || step < visited_) Begin(step, now);
     const int64_t before = std::exchange(visited_, step);
     if (step == before) return false;
     const double passed = std::max(absl::FDivDuration(now - at_, interval),
@@ -47,7 +47,7 @@ class CheckpointClock {
 
   int64_t written_ = 0;
   int64_t visited_ = 0;  // the last boundary
-  absl::Time at_ = absl::UnixEpoch();
+  absl::Time at_ = absl::InfinitePast();
 };
 
 }  // namespace dfl::runtime

@@ -37,6 +37,16 @@ TEST(CheckpointClock, StridesArePowersOfTwoAndLongEnough) {
   EXPECT_EQ(due[1] - due[0], 32);
 }
 
+TEST(CheckpointClock, NothingIsDueWhenARunBegins) {
+  CheckpointClock clock;
+  const absl::Time now = absl::UnixEpoch() + absl::Hours(400000);
+  EXPECT_FALSE(clock.Due(1, now, absl::Seconds(30)));
+  EXPECT_FALSE(clock.Due(2, now + absl::Seconds(1), absl::Seconds(30)));
+  // Another run, which begins with its first step.
+  EXPECT_TRUE(clock.Due(64, now + absl::Seconds(60), absl::Seconds(30)));
+  EXPECT_FALSE(clock.Due(1, now + absl::Hours(2), absl::Seconds(30)));
+}
+
 TEST(CheckpointClock, SlowStepsAreAllDue) {
   CheckpointClock clock;
   absl::Time now = absl::UnixEpoch();
