@@ -246,6 +246,9 @@ void MassLedger::VisitState(StateFields& fields, size_t n, size_t length) {
   fields.ByNode("giving", giving_, [&](Giving& giving) {
     fields.Name("sequence", giving.last_sequence);
     parcel("out", giving.out);
+    if (const Steps& steps = giving.out.steps) {
+      giving.out.mass = Share(steps, &steps->values);  // as Send made it
+    }
     parcel("pending", giving.pending);
     fields.Number("given", giving.given);
     fields.Number("confirmed", giving.confirmed);

@@ -146,8 +146,8 @@ TEST_P(ResumptionTest, ARunThatWasInterruptedEndsWithTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, ResumptionTest,
                          testing::Values("local", "d-psgd", "dfedavgm", "k-gt",
-                                         "decefl", "nids", "beer", "choco-sgd",
-                                         "sgp", "depositum"),
+                                         "decefl", "nids", "anq-nids", "beer",
+                                         "choco-sgd", "sgp", "depositum"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) {
