@@ -154,6 +154,8 @@ class KilledTest : public ResumeTest,
 TEST_P(KilledTest, IsBackWithItsModelWithinThreeSeconds) {
   Begin(GetParam());
   DaemonProcess& d = *nodes_[3];
+  // So long that the others are not twice as far when it is back.
+  absl::SleepFor(absl::Seconds(6));
   for (int kill = 0; kill < 3; ++kill) {
     absl::SleepFor(absl::Seconds(2));
     d.Kill();
