@@ -22,7 +22,7 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
             presence_.Tell();
             together_.Look();
           },
-          [this] { VisitBoundary(); }),
+          [this] { VisitBoundary(); }, options_.forge),
       peers_(own_.run,
              [&links](const NodeId& peer) { return links.IsUp(peer); }),
       presence_(own_, peers_, links,

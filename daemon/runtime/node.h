@@ -68,6 +68,7 @@ struct NodeOptions {
   JoiningOptions joining;
   OffenceOptions offences;  // of the links that it stands on
   CheckpointOptions checkpoints;
+  Forge forge;
   // Between two tries after training failed.
   absl::Duration degraded_retry = absl::Seconds(1);
 };

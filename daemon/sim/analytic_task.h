@@ -3,17 +3,21 @@
 #ifndef DFL_SIM_ANALYTIC_TASK_H_
 #define DFL_SIM_ANALYTIC_TASK_H_
 
+#include <cstdint>
 #include <memory>
 
+#include "absl/types/span.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/sim/task.h"
 
 namespace dfl::sim {
 
-// `problem` is not kData; the nodes are the plan's members.
+// `problem` is not kData; the nodes are the plan's members. `flipped` of them,
+// by place, learn labels classes - 1 - y in place of y (kSoftmax).
 std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
-                                       const core::RunPlan& plan);
+                                       const core::RunPlan& plan,
+                                       absl::Span<const int64_t> flipped = {});
 
 }  // namespace dfl::sim
 

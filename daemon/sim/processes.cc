@@ -96,6 +96,11 @@ absl::Status Processes::Boot(int64_t i) {
     options.checkpoints.store = &member.disk.checkpoints();
     options.checkpoints.worker = member.loop.get();
   }
+  if (member.hostile) {
+    options.forge = MakeForge(
+        scenario_.hostile,
+        DeriveSeed(DeriveSeed(versions_.first().seed, name), "forge"));
+  }
   absl::StatusOr<std::unique_ptr<ports::Learner>> learner =
       task_.MakeLearner(i, transport.incarnation);
   if (!learner.ok()) {

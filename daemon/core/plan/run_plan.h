@@ -20,6 +20,7 @@
 #include "daemon/core/contract/data_section.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/member_spec.h"
+#include "daemon/core/vector/aggregation.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
@@ -136,6 +137,7 @@ struct RunPlan {
   int64_t batch_size = 32;
   AlgorithmSpec algorithm;
   OptimizerSpec optimizer;
+  AggregationSpec aggregation;
   TopologySpec topology;
   CodecSpec codec;
   EvaluationSpec evaluation;

@@ -96,6 +96,10 @@ deadline:
   ceiling: 9s
 checkpoint:
   interval: 7s
+aggregation:
+  rule: centred-clipping
+  hostile: 2
+  radius: 0.5
 nodes:
   a: {knobs: {nu: 0.25}}
 )";
