@@ -30,10 +30,10 @@ void Exchange::StopAlgorithm() {
   pushes_.Stop();
 }
 
-void Exchange::BeginRun() {
+void Exchange::BeginRun(bool again) {
   transfers_.Reset();
   pushes_.Forget();
-  mass_.BeginRun();
+  mass_.BeginRun(again);
 }
 
 std::optional<Refusal> Exchange::Misplaced(

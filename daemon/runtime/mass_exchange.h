@@ -88,8 +88,10 @@ class MassExchange : private Doubts::Listener {
   // Sends `peer` what it has not taken, if it may be sent to: Parcels::Resume.
   void Resume(const NodeId& peer, bool news);
 
-  // A new run: nothing was given or taken.
-  void BeginRun() { Void(0); }
+  // A new run: nothing was given or taken. `again`: one of the same name, with
+  // another model or data, begins anew. A neighbour may have missed that, and
+  // would take new parcels for repeats of old ones: so the epoch rises.
+  void BeginRun(bool again = false) { Void(again ? parcels_.epoch() + 1 : 0); }
   // After a restart with all that was known of `epoch`: mass was exchanged in
   // it with `partners`, each of which is held until its books were compared.
   void GoOn(uint64_t epoch, const std::set<NodeId>& partners);

@@ -433,5 +433,17 @@ TEST(Exchange, ANewRunDropsWhatIsUnderWay) {
   EXPECT_EQ(p.exchange.mass().parcels().epoch(), 0U);
 }
 
+// A plan that changes the model, and another that changes it back: a neighbour
+// that missed both must not take new parcels for repeats.
+TEST(Exchange, ARunThatBeginsAgainDoesSoInAHigherEpoch) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  p.SayState(p.b, Phase::kTraining, 0, 3);
+  ASSERT_EQ(p.exchange.mass().parcels().epoch(), 3U);
+  p.exchange.BeginRun(/*again=*/true);
+  EXPECT_EQ(p.exchange.mass().parcels().epoch(), 4U);
+}
+
 }  // namespace
 }  // namespace dfl::runtime
