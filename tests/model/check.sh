@@ -5,7 +5,7 @@
 #                             [--mbytes N] [--seconds N] [--trace]
 #                             expect-ok|expect-fault
 #
-#   MODEL         parcels: MODEL.pml beside this script
+#   MODEL         parcels or membership: MODEL.pml beside this script
 #   -DNAME=VALUE  bounds and planted faults; the head of the model lists them
 #   --cycles      also looks for runs that never end
 #   --large       optimises the search, which pays from a million states on
