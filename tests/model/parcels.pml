@@ -24,7 +24,7 @@
  *               often as can be
  *   FAULT       a planted fault: README.md
  *   AGAIN       1: plans that change the model and change it back. 2: the same,
- *               and the epoch rises each time
+ *               and the epoch begins at 1 each time, which is wrong
  *   UNLINK      pairs of nodes that are neighbours no more, in all
  *   NOTICED     1: such a node still notices that the other lost its memory
  *   STEP        atomic, or d_step: faster, but what is never reached stays
@@ -526,8 +526,8 @@ end:
   :: STEP { alive[n] && crashes < CRASHES -> crashes++; crash(n) }
 #if AGAIN
   /* Another plan: PlanAdoption::Adopt. Where the model is another than before,
-   * a run begins, in epoch 1; a node that missed plan 2 notices nothing. */
-#if AGAIN == 1
+   * the run begins again; a node that missed plan 2 notices nothing. */
+#if AGAIN == 2
   :: STEP { alive[n] && plan[n] < 3 -> plan[n]++; enter(n, 1) }
 #else
   :: STEP { alive[n] && plan[n] < 3 -> plan[n]++; enter(n, epoch[n] + 1) }
