@@ -10,7 +10,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
 #include "daemon/core/graph/topology.h"
-#include "daemon/sim/analytic_task.h"
+#include "daemon/sim/tasks/analytic_task.h"
 
 namespace dfl::sim {
 namespace {

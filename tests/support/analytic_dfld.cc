@@ -23,9 +23,9 @@
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/core/contract/data_contract.h"
-#include "daemon/sim/analytic_task.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
+#include "daemon/sim/tasks/analytic_task.h"
 
 namespace dfl {
 namespace {

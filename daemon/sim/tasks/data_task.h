@@ -4,8 +4,8 @@
 //
 // Scores are on test rows, the same for all nodes, or on training rows if there
 // is no test set.
-#ifndef DFL_SIM_DATA_TASK_H_
-#define DFL_SIM_DATA_TASK_H_
+#ifndef DFL_SIM_TASKS_DATA_TASK_H_
+#define DFL_SIM_TASKS_DATA_TASK_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
 #include "daemon/sim/problem_spec.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 
 namespace dfl::sim {
 
@@ -56,4 +56,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
 
 }  // namespace dfl::sim
 
-#endif  // DFL_SIM_DATA_TASK_H_
+#endif  // DFL_SIM_TASKS_DATA_TASK_H_

@@ -1,4 +1,4 @@
-#include "daemon/sim/data_task.h"
+#include "daemon/sim/tasks/data_task.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // Generated problems. Each node has rows of its own, and its loss is over all
 // of them. Accuracy, if there are classes, is on one test set for all nodes.
-#ifndef DFL_SIM_ANALYTIC_TASK_H_
-#define DFL_SIM_ANALYTIC_TASK_H_
+#ifndef DFL_SIM_TASKS_ANALYTIC_TASK_H_
+#define DFL_SIM_TASKS_ANALYTIC_TASK_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/sim/problem_spec.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 
 namespace dfl::sim {
 
@@ -21,4 +21,4 @@ std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
 
 }  // namespace dfl::sim
 
-#endif  // DFL_SIM_ANALYTIC_TASK_H_
+#endif  // DFL_SIM_TASKS_ANALYTIC_TASK_H_

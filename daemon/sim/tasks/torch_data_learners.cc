@@ -1,4 +1,4 @@
-#include "daemon/sim/torch_data_learners.h"
+#include "daemon/sim/tasks/torch_data_learners.h"
 
 #include <memory>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "daemon/sim/analytic_task.h"
+#include "daemon/sim/tasks/analytic_task.h"
 
 #include <string>
 #include <utility>
