@@ -551,6 +551,32 @@ TEST(Simulation, IsInterruptedByItsCaller) {
   EXPECT_FALSE(result.rows.empty());
 }
 
+// 100 MB over 2 Mbit/s, both a thousandth of that: 400 s for a model, which two
+// cuts interrupt. The periods of a second go on meanwhile, and the link never
+// sends a byte twice: it goes on where it was.
+TEST(Simulation, AModelThatTakesManyPeriodsArrives) {
+  for (const char* algorithm :
+       {"{name: k-gt, knobs: {eta_c: 0.000001}}",
+        "{name: draco, knobs: {eta: 0.000001, P: 0}}"}) {
+    const Result result =
+        RunOnce(absl::StrCat("seed: 1\nbatch_size: 2\nalgorithm: ", algorithm,
+                             "\ntopology: {kind: complete}\n"
+                             "codec: {coordinates: dense, values: fp32}\n"
+                             "stop: {time: 2000s}\ndeadline: {exchange: 2s}\n"
+                             "network:\n  nodes: 2\n  metrics_every: 1000\n"
+                             "  problem: {kind: linear, n: 25000, rows: 2}\n"
+                             "  links: {delay: 50ms, rate: 250B}\n"
+                             "  compute: {time: 200ms}\n"
+                             "  events:\n"
+                             "    - {at: 300s, cut: [n0, n1], for: 2s}\n"
+                             "    - {at: 700s, cut: [n0, n1], for: 2s}\n"));
+    EXPECT_EQ(result.end, End::kFinished) << result.why;
+    // Both directions are full all the time.
+    EXPECT_GE(result.models_received, 8) << algorithm;
+    EXPECT_GE(result.rows.back().step, 6000) << algorithm;
+  }
+}
+
 TEST(Simulation, SaysWhatHasNoEffect) {
   auto made = Simulation::Create(
       *ParseScenario(SmallScenario("  paths: [{between: [n0, n4], delay: 1s}]\n"
