@@ -227,6 +227,9 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   if (!status.node.last_error.empty()) {
     notes.push_back(absl::StrCat(name, ": ", status.node.last_error));
   }
+  if (!status.node.checkpoint_error.empty()) {
+    notes.push_back(absl::StrCat(name, ": ", status.node.checkpoint_error));
+  }
   return notes;
 }
 

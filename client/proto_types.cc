@@ -52,6 +52,7 @@ constexpr KindName kKindNames[] = {
     {pb::EVENT_KIND_DISAGREES, "disagrees"},
     {pb::EVENT_KIND_LEARNS_ALONE, "learns-alone"},
     {pb::EVENT_KIND_MEMBER, "member"},
+    {pb::EVENT_KIND_CHECKPOINT, "checkpoint"},
 };
 
 const char* NameOf(pb::EventKind kind) {

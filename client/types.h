@@ -134,6 +134,8 @@ struct NodeStatus {
 
   std::string alone;
   std::string last_error;
+  int64_t checkpoint_step = 0;  // of the last one written; 0: none was
+  std::string checkpoint_error;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 

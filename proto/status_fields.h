@@ -66,6 +66,8 @@
   MANY(rejected)                                             \
   VALUE(alone, alone)                                        \
   VALUE(last_error, last_error)                              \
+  VALUE(checkpoint_step, checkpoint_step)                    \
+  VALUE(checkpoint_error, checkpoint_error)                  \
   MANY(peers)
 
 // Scores of the model, beside the step that they are of.

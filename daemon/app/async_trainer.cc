@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "daemon/base/status_macros.h"
 
 namespace dfl::app {
 
@@ -15,7 +16,10 @@ constexpr int kNiceness = 10;
 
 AsyncTrainer::AsyncTrainer(ports::Loop& loop,
                            std::unique_ptr<ports::Learner> learner)
-    : learner_(std::move(learner)), thread_(loop, "dfld-train", kNiceness) {}
+    : learner_(std::move(learner)),
+      reached_(std::make_shared<std::optional<ports::BatchPosition>>(
+          learner_->position())),
+      thread_(loop, "dfld-train", kNiceness) {}
 
 AsyncTrainer::~AsyncTrainer() { thread_.Stop(); }
 
@@ -29,21 +33,42 @@ absl::Status AsyncTrainer::Initialise(uint64_t seed) {
   return learner_->Initialise(seed);
 }
 
+absl::Status AsyncTrainer::GoTo(const ports::BatchPosition& position) {
+  DFL_RETURN_IF_ERROR(learner_->GoTo(position));
+  *reached_ = position;
+  return absl::OkStatus();
+}
+
 void AsyncTrainer::Gradient(
     const ports::GradientRequest& request,
     std::function<void(absl::StatusOr<ports::GradientResult>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::GradientResult>>();
+  auto position = std::make_shared<std::optional<ports::BatchPosition>>();
   thread_.Run(
-      [this, request, result] { *result = learner_->Gradient(request); },
-      [result, done = std::move(done)] { done(std::move(*result)); });
+      [this, request, result, position] {
+        *result = learner_->Gradient(request);
+        *position = learner_->position();
+      },
+      [reached = reached_, result, position, done = std::move(done)] {
+        *reached = *position;
+        done(std::move(*result));
+      });
 }
 
 void AsyncTrainer::Predict(
     const ports::PredictRequest& request,
     std::function<void(absl::StatusOr<ports::Predictions>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::Predictions>>();
-  thread_.Run([this, request, result] { *result = learner_->Predict(request); },
-              [result, done = std::move(done)] { done(std::move(*result)); });
+  auto position = std::make_shared<std::optional<ports::BatchPosition>>();
+  thread_.Run(
+      [this, request, result, position] {
+        *result = learner_->Predict(request);
+        *position = learner_->position();
+      },
+      [reached = reached_, result, position, done = std::move(done)] {
+        *reached = *position;
+        done(std::move(*result));
+      });
 }
 
 void AsyncTrainer::Evaluate(

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "daemon/app/worker.h"
 #include "daemon/ports/learner.h"
@@ -27,6 +28,10 @@ class AsyncTrainer final : public ports::Trainer {
   absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
                     absl::Span<float> buffers) override;
   absl::Status Initialise(uint64_t seed) override;
+  std::optional<ports::BatchPosition> position() const override {
+    return *reached_;
+  }
+  absl::Status GoTo(const ports::BatchPosition& position) override;
   void Gradient(
       const ports::GradientRequest& request,
       std::function<void(absl::StatusOr<ports::GradientResult>)> done) override;
@@ -44,6 +49,8 @@ class AsyncTrainer final : public ports::Trainer {
 
  private:
   std::unique_ptr<ports::Learner> learner_;
+  // position(); calls that end when this is gone write it all the same.
+  std::shared_ptr<std::optional<ports::BatchPosition>> reached_;
   Worker thread_;  // last: stopped before the learner goes
 };
 

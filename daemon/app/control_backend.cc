@@ -263,6 +263,12 @@ absl::Status ControlBackend::Restore() {
     }
     return taken;
   }
+  loop_.RunAndWait([&] {
+    (void)node_.TakeUpCheckpoint(
+        wanted == DesiredPhase::kPaused    ? ports::Phase::kPaused
+        : wanted == DesiredPhase::kStopped ? ports::Phase::kStopped
+                                           : ports::Phase::kIdle);
+  });
   return wanted == DesiredPhase::kTraining ? training_.Start()
                                            : absl::OkStatus();
 }

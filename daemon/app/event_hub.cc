@@ -142,6 +142,10 @@ struct Describe {
     return {Level::kWarning, "alone",
             absl::StrCat("this node learns alone: ", e.why)};
   }
+  Line operator()(const ports::CheckpointNote& e) const {
+    return {e.warning ? Level::kWarning : Level::kInfo, "checkpoint", e.text,
+            !e.warning};
+  }
   Line operator()(const ports::MemberChanged& e) const {
     return {e.present ? Level::kInfo : Level::kWarning, "member",
             absl::StrCat(e.node.name(), " ", e.text)};

@@ -150,18 +150,20 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyDocument(
                                   known->text, options_.insecure_cluster,
                                   options.caller.name, absl::Now()));
   if (!IsNewest(known->text)) {
-    DFL_RETURN_IF_ERROR(Spread(record, known->version));
+    DFL_RETURN_IF_ERROR(Spread(record, known->text, known->version));
   }
   return result;
 }
 
 bool Orders::IsNewest(absl::string_view plan) {
   bool newest = false;
-  loop_.RunAndWait([&] {
-    const auto record = records::NewestPlan(gossip_->book());
-    newest = record != nullptr && record->content() == plan;
-  });
+  loop_.RunAndWait([&] { newest = HoldsNewest(plan); });
   return newest;
+}
+
+bool Orders::HoldsNewest(absl::string_view plan) const {
+  const auto record = records::NewestPlan(gossip_->book());
+  return record != nullptr && record->content() == plan;
 }
 
 absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
@@ -184,16 +186,23 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
     return result;
   }
   // The node has taken it; from here on it is passed on.
-  DFL_RETURN_IF_ERROR(Spread(options.record, record.id.counter));
+  DFL_RETURN_IF_ERROR(
+      Spread(options.record, record.content(), record.id.counter));
   return result;
 }
 
-absl::Status Orders::Spread(const std::string& bytes, uint64_t version) {
+absl::Status Orders::Spread(const std::string& bytes, absl::string_view plan,
+                            uint64_t version) {
   absl::StatusOr<RecordBook::Answer> answer =
       absl::UnavailableError("the daemon is shutting down");
+  bool counts = true;
   loop_.RunAndWait([&] {
     answer = gossip_->Offer(bytes);
-    if (answer.ok() && *answer == RecordBook::Answer::kOlder) TakeNewestPlan();
+    if (!answer.ok() || *answer != RecordBook::Answer::kOlder) return;
+    // A neighbour may have been given the same plan a moment before: then its
+    // record counts, and the order holds all the same.
+    counts = HoldsNewest(plan);
+    if (!counts) TakeNewestPlan();
   });
   if (!answer.ok()) {
     return absl::Status(
@@ -202,7 +211,7 @@ absl::Status Orders::Spread(const std::string& bytes, uint64_t version) {
                      " is in force on this node and not passed on to others: ",
                      answer.status().message(), "; then give it once more"));
   }
-  if (*answer != RecordBook::Answer::kOlder) return absl::OkStatus();
+  if (counts) return absl::OkStatus();
   return absl::AbortedError(absl::StrCat(
       "a newer plan than version ", version,
       " is known here; look at it (dflctl plan show) and try again"));

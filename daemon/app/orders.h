@@ -114,10 +114,13 @@ class Orders final : public runtime::RecordListener {
       const control::ApplyPlanOptions& options);
   // Whether the plan that counts in the network is this document.
   bool IsNewest(absl::string_view plan);
-  // Passes `bytes` on, the record of a plan that the node has just taken.
+  // The same, on the loop.
+  bool HoldsNewest(absl::string_view plan) const;
+  // Passes `bytes` on, the record of `plan`, which the node has just taken.
   // Errors: ABORTED when another plan counts, which is then taken again; of the
   // disk, which say that the plan is in force here alone.
-  absl::Status Spread(const std::string& bytes, uint64_t version);
+  absl::Status Spread(const std::string& bytes, absl::string_view plan,
+                      uint64_t version);
   void TakeNewestPlan();
   void ObeyPhase() { phase_orders_.ObeyPhase(gossip_->book(), labels_); }
   void TakeLabels();

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -29,6 +31,11 @@ namespace {
 
 // A goodbye that does not leave within this is given up.
 constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
+// A node that does not come to a boundary within this ends without a last
+// checkpoint: the one before it holds.
+constexpr absl::Duration kLastCheckpoint = absl::Seconds(6);
+// Of the thread that writes checkpoints: training goes first.
+constexpr int kCheckpointNiceness = 5;
 constexpr absl::Duration kPublishPeriod = absl::Milliseconds(200);
 
 // An incarnation never seen before: the time makes it so, also without a state
@@ -170,6 +177,11 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   tree.transport = std::make_unique<exchange::GrpcTransport>(
       tree.loop, std::move(transport));
   tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
+  tree.checkpoints = std::make_unique<store::CheckpointFiles>(*tree.files);
+  tree.checkpoint_worker =
+      std::make_unique<Worker>(tree.loop, "dfld-keep", kCheckpointNiceness);
+  node.checkpoints.store = tree.checkpoints.get();
+  node.checkpoints.worker = tree.checkpoint_worker.get();
   absl::StatusOr<std::string> note = std::string();
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
@@ -310,6 +322,21 @@ void StartFinding(Tree& tree) {
   tree.finding->Start(std::move(hooks));
 }
 
+// Has the node write what it goes on from, and stand still.
+void Suspend(Tree& tree) {
+  if (tree.node == nullptr || tree.backend == nullptr) return;
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  tree.loop.RunAndWait([&] {
+    tree.node->node().Suspend(
+        [over](const absl::Status& /*told*/) { over->store(true); });
+  });
+  const absl::Time limit = SteadyNow() + kLastCheckpoint;
+  while (!over->load() && SteadyNow() < limit) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  tree.checkpoints->Stop();
+}
+
 // Says goodbye, and gives it a moment to leave.
 void Leave(Tree& tree) {
   if (tree.node == nullptr) return;
@@ -396,6 +423,8 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   tree.issuer.reset();
   at("calls on control");
   tree.control.reset();
+  at("the end of a step, and the last checkpoint");
+  Suspend(tree);
   at("the goodbye to others");
   Leave(tree);
   at("the node's loop");
@@ -415,6 +444,8 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   });
   at("the encoding of a model");
   if (tree.worker) tree.worker->Stop();
+  at("a checkpoint that is being written");
+  if (tree.checkpoint_worker) tree.checkpoint_worker->Stop();
   at("the node's loop");
   tree.loop.Stop();
   at("the connections to peers");

@@ -27,6 +27,7 @@
 #include "daemon/exchange/grpc_transport.h"
 #include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
+#include "daemon/store/checkpoint_files.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
 
@@ -48,6 +49,8 @@ struct Tree {
   std::vector<std::string> bound;  // addresses for peers
   std::string advertised;          // the one told to them; may be ""
   std::unique_ptr<Worker> worker;
+  std::unique_ptr<store::CheckpointFiles> checkpoints;
+  std::unique_ptr<Worker> checkpoint_worker;
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<runtime::PlanFollower> follower;
   std::unique_ptr<Finding> finding;

@@ -15,6 +15,7 @@
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/contract/shape.h"
+#include "daemon/core/vector/aggregation.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::config {
@@ -414,6 +415,28 @@ PlanKey Optimizer() {
        Schedule()});
 }
 
+std::optional<core::AggregationRule> ReadRule(absl::string_view text) {
+  const absl::StatusOr<core::AggregationRule> value =
+      core::ParseAggregationRule(text);
+  return value.ok() ? std::optional(*value) : std::nullopt;
+}
+
+PlanKey Aggregation() {
+  return Section(
+      "aggregation",
+      {Word<core::AggregationRule>(
+           "rule", [](RunPlan& p) -> auto& { return p.aggregation.rule; },
+           Written::kUnlessDefault, ReadRule,
+           "mean, trimmed-mean, median or centred-clipping",
+           [](core::AggregationRule rule) { return core::ToString(rule); }),
+       Integer(
+           "hostile", [](RunPlan& p) -> auto& { return p.aggregation.hostile; },
+           Written::kUnlessDefault),
+       Number(
+           "radius", [](RunPlan& p) -> auto& { return p.aggregation.radius; },
+           Written::kUnlessDefault)});
+}
+
 PlanKey Topology() {
   return Section(
       "topology",
@@ -528,6 +551,14 @@ PlanKey Deadline() {
            Written::kUnlessDefault)});
 }
 
+PlanKey Checkpoint() {
+  return Section(
+      "checkpoint",
+      {Duration(
+          "interval", [](RunPlan& p) -> auto& { return p.checkpoint.interval; },
+          Written::kUnlessDefault)});
+}
+
 }  // namespace
 
 absl::Span<const PlanKey> PlanTable() {
@@ -549,11 +580,13 @@ absl::Span<const PlanKey> PlanTable() {
           Written::kAlways),
       Algorithm(),
       Optimizer(),
+      Aggregation(),
       Topology(),
       Codec(),
       Evaluation(),
       Stop(),
       Deadline(),
+      Checkpoint(),
       Own("nodes", ReadNodes, WriteNodes)};
   return table;
 }

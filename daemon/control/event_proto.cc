@@ -105,6 +105,10 @@ struct Writer {
                      ? "models are exchanged again"
                      : absl::StrCat("the node learns alone: ", e.why));
   }
+  void operator()(const ports::CheckpointNote& e) const {
+    out.set_kind(pb::EVENT_KIND_CHECKPOINT);
+    out.set_text(e.text);
+  }
   void operator()(const ports::MemberChanged& e) const {
     out.set_kind(pb::EVENT_KIND_MEMBER);
     out.set_peer(e.node.name());

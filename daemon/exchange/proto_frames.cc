@@ -117,6 +117,26 @@ ports::MemberUpdate FromProto(pb::MemberUpdate* message) {
   return update;
 }
 
+void ToProto(const core::EdgeBooks& books, pb::EdgeBooks& out) {
+  out.set_delivered(books.delivered);
+  out.set_given(books.given);
+  out.set_out(books.out);
+  out.set_given_out(books.given_out);
+  out.set_taken_sequence(books.taken_sequence);
+  out.set_taken(books.taken);
+}
+
+core::EdgeBooks FromProto(const pb::EdgeBooks& message) {
+  core::EdgeBooks books;
+  books.delivered = message.delivered();
+  books.given = message.given();
+  books.out = message.out();
+  books.given_out = message.given_out();
+  books.taken_sequence = message.taken_sequence();
+  books.taken = message.taken();
+  return books;
+}
+
 struct ToControl {
   pb::ControlFrame* out;
 
@@ -129,6 +149,7 @@ struct ToControl {
     m->set_phase(static_cast<pb::Phase>(f.phase));
     m->set_tracker_epoch(f.tracker_epoch);
     m->set_wants_answer(f.wants_answer);
+    if (f.books) ToProto(*f.books, *m->mutable_books());
     if (f.contract == core::ContractDigest{}) return;
     m->mutable_contract()->Add(f.contract.begin(), f.contract.end());
   }
@@ -341,6 +362,7 @@ absl::StatusOr<ports::Frame> FromProto(pb::ControlFrame* message) {
       f.phase = static_cast<ports::Phase>(m->phase());
       f.tracker_epoch = m->tracker_epoch();
       f.wants_answer = m->wants_answer();
+      if (m->has_books()) f.books = FromProto(m->books());
       // Of another length: it is compared with as none.
       if (m->contract_size() == static_cast<int>(f.contract.size())) {
         std::copy(m->contract().begin(), m->contract().end(),

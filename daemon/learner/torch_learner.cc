@@ -123,6 +123,19 @@ class TorchLearner : public ports::Learner {
     });
   }
 
+  std::optional<ports::BatchPosition> position() const override {
+    const data::BatchSampler::State state = sampler_.state();
+    return ports::BatchPosition{state.seed, state.rows, state.pass,
+                                state.position};
+  }
+
+  absl::Status GoTo(const ports::BatchPosition& position) override {
+    DFL_RETURN_IF_ERROR(sampler_.Restore(
+        {position.seed, position.rows, position.pass, position.row}));
+    batch_is_good_ = false;  // none was drawn since: there is none to repeat
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
     DFL_RETURN_IF_ERROR(CheckBound());

@@ -118,11 +118,18 @@ struct MemberChanged {
   std::string text;      // "is dead: did not answer", "joined"
 };
 
+// Of checkpoints: one was gone on from or left aside; they are not written, or
+// are again.
+struct CheckpointNote {
+  bool warning = false;
+  std::string text;
+};
+
 using NodeEvent =
     std::variant<PhaseChanged, PlanAdopted, StateTaken, StepFinished, Evaluated,
                  LinkUp, LinkDown, PeerUnreachable, MessageRejected,
                  NeighboursMissed, LearnerFailed, SecurityNote, RecordCame,
-                 Disagrees, LearnsAlone, MemberChanged>;
+                 Disagrees, LearnsAlone, MemberChanged, CheckpointNote>;
 
 class EventSink {
  public:

@@ -70,6 +70,11 @@ class Files {
   // Absent is OK.
   virtual absl::Status Remove(const std::string& name) = 0;
 
+  // Gives the file another name, in place of what has that name.
+  // Errors: NOT_FOUND; INTERNAL with the system's cause.
+  virtual absl::Status Rename(const std::string& from,
+                              const std::string& to) = 0;
+
   // A small file as a whole.
   // Errors: as Open; INTERNAL when it is longer than kMaxWholeBytes.
   absl::StatusOr<std::string> Read(const std::string& name);

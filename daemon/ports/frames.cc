@@ -91,6 +91,13 @@ uint64_t NumberOf(core::ContractField field) {
   return static_cast<uint64_t>(field) + 1;
 }
 
+int64_t SizeOf(const core::EdgeBooks& books) {
+  const auto fixed = [](double value) { return value == 0 ? 0 : 9; };
+  return NumberField(books.delivered) + fixed(books.given) +
+         NumberField(books.out) + fixed(books.given_out) +
+         NumberField(books.taken_sequence) + fixed(books.taken);
+}
+
 struct Sizer {
   int64_t operator()(const StateFrame& f) const {
     return BytesField(f.run_id.size()) + BytesField(f.algorithm.size()) +
@@ -99,7 +106,8 @@ struct Sizer {
            NumberField(f.tracker_epoch) + FlagField(f.wants_answer) +
            BytesField(f.contract == core::ContractDigest{}
                           ? 0
-                          : static_cast<int64_t>(sizeof(f.contract)));
+                          : static_cast<int64_t>(sizeof(f.contract))) +
+           (f.books ? WrappedSize(SizeOf(*f.books)) : 0);
   }
   int64_t operator()(const AskFrame& f) const {
     return NumberField(f.ask) + NumberField(static_cast<uint64_t>(f.purpose)) +
@@ -314,12 +322,22 @@ absl::Status CheckUpdate(const MemberUpdate& update) {
   return absl::OkStatus();
 }
 
+absl::Status CheckBooks(const core::EdgeBooks& books) {
+  for (const double sum : {books.given, books.given_out, books.taken}) {
+    if (std::isfinite(sum)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a sum of books is ", sum, "; allowed: finite ones"));
+  }
+  return absl::OkStatus();
+}
+
 struct Validator {
   absl::Status operator()(const StateFrame& f) const {
     DFL_RETURN_IF_ERROR(CheckName("run_id", f.run_id));
     DFL_RETURN_IF_ERROR(CheckName("algorithm", f.algorithm));
     DFL_RETURN_IF_ERROR(CheckNumber("step", f.step));
     DFL_RETURN_IF_ERROR(CheckEpoch(f.tracker_epoch));
+    if (f.books) DFL_RETURN_IF_ERROR(CheckBooks(*f.books));
     return CheckEnum("phase", f.phase, Phase::kFailed);
   }
   absl::Status operator()(const AskFrame& f) const {

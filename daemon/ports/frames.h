@@ -8,6 +8,7 @@
 #define DFL_PORTS_FRAMES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
+#include "daemon/core/algorithm/edge_books.h"
 #include "daemon/core/contract/data_contract.h"
 #include "daemon/ports/member_frames.h"
 
@@ -67,6 +69,8 @@ struct StateFrame {
   uint64_t tracker_epoch = 0;
   // The receiver is to say its own state; the answer does not want one.
   bool wants_answer = false;
+  // Of the edge to the receiver, in this tracker epoch; nullopt: not told.
+  std::optional<core::EdgeBooks> books = std::nullopt;
 };
 
 enum class AskPurpose {

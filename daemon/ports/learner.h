@@ -98,6 +98,19 @@ struct PredictRequest {
   std::shared_ptr<const std::vector<core::ModelValues>> models;
 };
 
+// Where a learner stands in its rows: what its next mini-batches depend on.
+struct BatchPosition {
+  uint64_t seed = 0;  // of the order
+  int64_t rows = 0;   // for so many only
+  uint64_t pass = 0;  // passes completed
+  int64_t row = 0;    // rows of this pass already given
+
+  friend bool operator==(const BatchPosition& a, const BatchPosition& b) {
+    return a.seed == b.seed && a.rows == b.rows && a.pass == b.pass &&
+           a.row == b.row;
+  }
+};
+
 struct Predictions {
   int64_t rows = 0;  // of the mini-batch
   // Softmax of the outputs, [rows x classes], of the bound model first.
@@ -164,6 +177,15 @@ class Learner {
   // loss are not finite, with the rows; RESOURCE_EXHAUSTED; INTERNAL or
   // INVALID_ARGUMENT when the model fails.
   virtual absl::StatusOr<Evaluation> Evaluate(int64_t max_rows) = 0;
+
+  // Nullopt: it draws no mini-batches.
+  virtual std::optional<BatchPosition> position() const { return std::nullopt; }
+  // Goes on with the mini-batches from there.
+  // Errors: INVALID_ARGUMENT when `position` is for other rows; nothing
+  // changes.
+  virtual absl::Status GoTo(const BatchPosition& /*position*/) {
+    return absl::OkStatus();
+  }
 };
 
 // The same, off the loop: each call starts work and `done` is called on the
@@ -180,6 +202,13 @@ class Trainer {
                             absl::Span<float> gradient,
                             absl::Span<float> buffers) = 0;
   virtual absl::Status Initialise(uint64_t seed) = 0;
+
+  // As the learner's, as of the last call that has ended; and GoTo, when
+  // nothing is running.
+  virtual std::optional<BatchPosition> position() const { return std::nullopt; }
+  virtual absl::Status GoTo(const BatchPosition& /*position*/) {
+    return absl::OkStatus();
+  }
 
   virtual void Gradient(
       const GradientRequest& request,

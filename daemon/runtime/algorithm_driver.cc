@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "daemon/base/status_macros.h"
+
 namespace dfl::runtime {
 
 AlgorithmDriver::~AlgorithmDriver() {
@@ -24,21 +26,41 @@ void AlgorithmDriver::Stop() {
   algorithm_.reset();
 }
 
+void AlgorithmDriver::Halt() {
+  for (const auto& [id, timer] : timers_) loop_.Cancel(timer);
+  timers_.clear();
+  queue_.clear();
+  halted_ = true;
+}
+
 void AlgorithmDriver::Handle(core::Event event) {
-  if (!algorithm_) return;
+  if (!algorithm_ || halted_) return;
   if (handling_) {
     queue_.push_back(std::move(event));
     return;
   }
+  queue_.push_back(std::move(event));
+  Drain();
+}
+
+void AlgorithmDriver::Drain() {
   handling_ = true;
-  while (true) {
-    algorithm_->Handle(std::move(event), *this);
-    if (queue_.empty() || !algorithm_) break;
-    event = std::move(queue_.front());
+  while (!queue_.empty() && algorithm_) {
+    core::Event event = std::move(queue_.front());
     queue_.pop_front();
+    algorithm_->Handle(std::move(event), *this);
   }
   handling_ = false;
   actor_.OnHandled();
+}
+
+absl::Status AlgorithmDriver::Import(const core::DecisionsState& decisions,
+                                     const core::AlgorithmState& state) {
+  DFL_RETURN_IF_ERROR(decisions_->ImportState(decisions));
+  handling_ = true;
+  const absl::Status imported = algorithm_->ImportState(state, *this);
+  Drain();
+  return imported;
 }
 
 void AlgorithmDriver::Do(core::Action action) {

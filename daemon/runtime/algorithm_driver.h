@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/decisions.h"
 #include "daemon/ports/loop.h"
@@ -56,11 +57,17 @@ class AlgorithmDriver : private core::Actions {
                std::unique_ptr<core::SeededDecisions> decisions);
   // Ends the algorithm, its timers and the events that wait.
   void Stop();
+  // Nothing is handled from here on, and no timer fires: it stays as it is.
+  void Halt();
   // A new epoch begins; Install is to follow.
   void BeginEpoch() { ++epoch_; }
 
   // Dropped when there is no algorithm.
   void Handle(core::Event event);
+  // The algorithm, which was handed nothing yet, goes on from there.
+  // Errors: as Decisions' and Algorithm's ImportState.
+  absl::Status Import(const core::DecisionsState& decisions,
+                      const core::AlgorithmState& state);
 
   core::Algorithm* get() const { return algorithm_.get(); }
   // The iteration k, by which nodes compare themselves.
@@ -70,12 +77,16 @@ class AlgorithmDriver : private core::Actions {
     return algorithm_ ? algorithm_->pace() : core::Pace();
   }
   bool handling() const { return handling_; }
+  // Only with an algorithm.
+  core::DecisionsState decisions() const { return decisions_->ExportState(); }
   // Counts algorithm objects; 0 before the first.
   uint64_t epoch() const { return epoch_; }
 
  private:
   // core::Actions
   void Do(core::Action action) override;
+  // Handles what has been queued.
+  void Drain();
   void SetTimer(const core::WakeAfter& action);
   void CancelTimer(const core::CancelTimer& action);
 
@@ -85,6 +96,7 @@ class AlgorithmDriver : private core::Actions {
   std::unique_ptr<core::Algorithm> algorithm_;
   std::deque<core::Event> queue_;
   bool handling_ = false;
+  bool halted_ = false;
   uint64_t epoch_ = 0;
   std::map<uint64_t, ports::TimerId> timers_;
 };

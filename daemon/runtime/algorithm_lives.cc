@@ -1,10 +1,13 @@
 #include "daemon/runtime/algorithm_lives.h"
 
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "daemon/base/rng.h"
+#include "daemon/base/status_macros.h"
 
 namespace dfl::runtime {
 
@@ -37,22 +40,46 @@ void AlgorithmLives::GoOn() {
   Restart(present.step(), present.pace(), present.idle());
 }
 
-void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace,
-                             int64_t idle) {
+void AlgorithmLives::MakeRoom() {
   End();
   joining_.WaitForNobody();
   own_.algorithm.BeginEpoch();
   training_.learner().BeginEpoch();
   const core::AlgorithmInfo* info = own_.run.algorithm();
   if (info && info->computes_on_copy) training_.learner().ComputeOnCopy();
+}
+
+void AlgorithmLives::Introduce() {
+  exchange_.mass().FollowAll();
+  exchange_.far_models().Begin();
+  presence_.Introduce();
+}
+
+void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace,
+                             int64_t idle) {
+  MakeRoom();
   Make(step);
   exchange_.mass().BeginAlgorithm();
   own_.algorithm.Handle(core::Started{step, pace, idle});
   own_.progress.epochs().Count(own_.algorithm.pace().steps,
                                training_.BatchesPerPass());
-  exchange_.mass().FollowAll();
-  exchange_.far_models().Begin();
-  presence_.Introduce();
+  Introduce();
+}
+
+absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint) {
+  const CheckpointHead& head = checkpoint.head;
+  MakeRoom();
+  Make(head.step);
+  std::set<NodeId> partners;
+  for (const std::string& name : head.partners) partners.emplace(name);
+  exchange_.mass().GoOn(head.tracker_epoch, partners);
+  DFL_RETURN_IF_ERROR(
+      own_.algorithm.Import(head.decisions, checkpoint.algorithm));
+  own_.progress.epochs().SetState(head.epochs);
+  own_.progress.epochs().Count(own_.algorithm.pace().steps,
+                               training_.BatchesPerPass());
+  Introduce();
+  return absl::OkStatus();
 }
 
 }  // namespace dfl::runtime

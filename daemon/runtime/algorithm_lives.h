@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "daemon/core/algorithm/pace.h"
+#include "daemon/runtime/checkpoints/checkpoint.h"
 #include "daemon/runtime/exchange.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/own_state.h"
@@ -34,6 +35,11 @@ class AlgorithmLives {
   // as for `idle`.
   void Restart(int64_t step, std::optional<core::Pace> pace = std::nullopt,
                int64_t idle = 0);
+  // As Restart, but it is as it was when `checkpoint` was taken, whose model is
+  // in place and whose plan is in force. Mass goes on on those edges whose two
+  // ends agree (MassExchange).
+  // Errors: as Algorithm::ImportState; End is to be called then.
+  absl::Status Resume(const Checkpoint& checkpoint);
   // The same where the present one is, with what it has counted.
   void GoOn();
   // Ends it with all it had under way. There is none afterwards.
@@ -41,6 +47,10 @@ class AlgorithmLives {
 
  private:
   void Make(int64_t step);
+  // Ends the present one; the next may be made.
+  void MakeRoom();
+  // Tells the one that was made of all there is.
+  void Introduce();
 
   OwnState& own_;
   Exchange& exchange_;

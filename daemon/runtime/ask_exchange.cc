@@ -165,9 +165,9 @@ void AskExchange::Serve() {
   while (book_.waiting() && own_.Settled() && !own_.algorithm.handling()) {
     const AskBook::Waiting asked = book_.TakeFirst();
     if (asked.ask.purpose == AskPurpose::kState || !own_.algorithm.get()) {
-      Outgoing state =
-          OutgoingModel(own_.model, peers_, asked.from, TransferKind::kAnswer,
-                        core::MessageFormat{}, 1, own_.TakeSnapshot());
+      Outgoing state = OutgoingModel(
+          own_.model, peers_, asked.from, TransferKind::kAnswer,
+          core::MessageFormat{}, 1, own_.Sent(own_.TakeSnapshot()));
       state.ask = asked.ask.ask;
       if (own_.algorithm.get()) {
         const core::Pace pace = own_.algorithm.pace();
@@ -182,9 +182,10 @@ void AskExchange::Serve() {
 }
 
 void AskExchange::Do(const core::Answer& action) {
-  Outgoing outgoing = OutgoingModel(
-      own_.model, peers_, action.to, TransferKind::kAnswer,
-      own_.run.plan().codec.format, action.rate, own_.TakeSnapshot());
+  Outgoing outgoing =
+      OutgoingModel(own_.model, peers_, action.to, TransferKind::kAnswer,
+                    own_.run.plan().codec.format, action.rate,
+                    own_.Sent(own_.TakeSnapshot()));
   outgoing.ask = action.ask;
   outgoing.seed = action.seed;
   transfers_.Send(std::move(outgoing));

@@ -30,10 +30,10 @@ void Exchange::StopAlgorithm() {
   pushes_.Stop();
 }
 
-void Exchange::BeginRun() {
+void Exchange::BeginRun(bool again) {
   transfers_.Reset();
   pushes_.Forget();
-  mass_.BeginRun();
+  mass_.BeginRun(again);
 }
 
 std::optional<Refusal> Exchange::Misplaced(
@@ -161,6 +161,8 @@ std::optional<Refusal> Exchange::Recheck(const NodeId& from, TransferKind kind,
   }
   if (refused) {
     rejections_.Note(from, *refused);
+  } else if (kind == TransferKind::kMass && own_.suspended) {
+    refused = RefusedBySuspended();
   } else if (admitted.tracker_epoch != now.tracker_epoch) {
     // Its sender must not take it for delivered: in the new epoch it is void.
     refused = mass_.OlderEpoch(from, admitted.tracker_epoch);

@@ -62,8 +62,9 @@ class Exchange : private Transfers::Listener {
 
   // The algorithm ends: what it had under way or waiting is dropped.
   void StopAlgorithm();
-  // A new run: whatever is under way is of another model.
-  void BeginRun();
+  // A new run: whatever is under way is of another model. `again`: see
+  // MassExchange::BeginRun.
+  void BeginRun(bool again = false);
 
  private:
   // Transfers::Listener

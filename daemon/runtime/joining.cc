@@ -197,6 +197,7 @@ void Joining::Confirm(const NodeId& peer, int64_t step) {
 void Joining::WaitForOthers(absl::Duration deadline) {
   loop_.Cancel(std::exchange(wait_timer_, 0));
   wait_until_ = loop_.Now() + PatienceWith(run_, links_, deadline);
+  waits_at_ = listener_.OwnStep();
 }
 
 void Joining::WaitForNobody() {
@@ -218,7 +219,7 @@ bool Joining::OthersAreAboutToTrain() const {
 bool Joining::AwaitsOthers() {
   if (!waits_for_others()) return false;
   loop_.Cancel(std::exchange(wait_timer_, 0));
-  const bool waits = run_.lock_step() && listener_.OwnStep() == 0 &&
+  const bool waits = run_.lock_step() && listener_.OwnStep() == waits_at_ &&
                      loop_.Now() < wait_until_ && OthersAreAboutToTrain();
   if (!waits) {
     wait_until_ = absl::InfinitePast();

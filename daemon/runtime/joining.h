@@ -11,9 +11,10 @@
 // its model. Where one has given us its own, only one that is more than twice
 // as far does.
 //
-// A run begins together: a node that has started fresh waits before its first
-// round, for one deadline at most, for neighbours that are in the run and do
-// not train yet. Otherwise those that begin first would be through it without
+// A run begins together, and goes on so after all have started again: a node
+// that has started fresh, or from a checkpoint, waits before its first round,
+// for one deadline at most, for neighbours that are in the run and do not train
+// yet. Otherwise those that begin first would be through it without
 // the others, whose gradients are then missing in what trackers must keep.
 //
 // Loop only.
@@ -83,6 +84,13 @@ class Joining {
 
   // The node started, with a neighbour's model (`joined`) or fresh.
   void NoteStart(bool joined);
+  // The node went on from a checkpoint: whoever is heard of from here on may be
+  // far ahead.
+  void NoteResumed() {
+    joined_ = true;
+    heard_since_start_.clear();
+    UpdateUnconfirmed();
+  }
   void ForgetStart() { unconfirmed_ = false; }
   // `peer`, which has a model, is at `step`: may begin a search, which is
   // carried out at the next boundary.
@@ -92,7 +100,8 @@ class Joining {
   void WaitForOthers(absl::Duration deadline);
   void WaitForNobody();
   bool waits_for_others() const { return wait_until_ != absl::InfinitePast(); }
-  // Whether round 0 is still to wait. OnWaitEnds tells when to ask again.
+  // Whether the first round is still to wait. OnWaitEnds tells when to ask
+  // again.
   bool AwaitsOthers();
 
  private:
@@ -135,6 +144,7 @@ class Joining {
   bool joined_ = false;
   std::set<NodeId> heard_since_start_;
   absl::Time wait_until_ = absl::InfinitePast();
+  int64_t waits_at_ = 0;  // the first round
   ports::TimerId wait_timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -37,9 +37,9 @@ class Jumps {
     const PeerTable::Ahead ahead =
         peers_.FurthestRounds(own_.self, step, algorithm.NextExchange(step));
     const int64_t last =
-        evaluations_.EndsBy(std::max(ahead.by_two, ahead.by_one));
+        evaluations_.EndsBy(std::max(ahead.by_several, ahead.by_one));
     const int64_t furthest =
-        guard_.Jump(step, ahead.by_two, ahead.by_one, last, loop_.Now());
+        guard_.Jump(step, ahead.by_several, ahead.by_one, last, loop_.Now());
     if (furthest > step) algorithm.JumpTo(furthest);
   }
 

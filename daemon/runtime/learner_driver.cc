@@ -49,6 +49,12 @@ void LearnerDriver::CopyToLearner(absl::Span<const float> at) {
             compute_buffers_.begin());
 }
 
+absl::Status LearnerDriver::GoTo(
+    int64_t gradients, const std::optional<ports::BatchPosition>& position) {
+  gradients_ = gradients;
+  return position ? trainer_->GoTo(*position) : absl::OkStatus();
+}
+
 void LearnerDriver::DropWaiting() {
   next_gradient_.reset();
   next_prediction_.reset();

@@ -81,6 +81,11 @@ class LearnerDriver {
   void BeginEpoch() { ++epoch_; }
   // What waits for the learner is not wanted any more.
   void DropWaiting();
+  // Goes on after `gradients` of them, with the mini-batches from `position`.
+  // Not while a call is under way.
+  // Errors: as Learner::GoTo; then the mini-batches go on from where they are.
+  absl::Status GoTo(int64_t gradients,
+                    const std::optional<ports::BatchPosition>& position);
   // A new run: its mini-batches begin with the first.
   void ForgetGradients() { gradients_ = 0; }
 

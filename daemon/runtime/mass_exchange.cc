@@ -10,6 +10,15 @@ namespace dfl::runtime {
 
 using ports::RefuseReason;
 
+namespace {
+
+// It is not known yet what a node in that phase goes on from.
+bool MayChangeItsModel(ports::Phase phase) {
+  return phase == ports::Phase::kIdle || phase == ports::Phase::kJoining;
+}
+
+}  // namespace
+
 MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
                            Transfers& transfers, Rejections& rejections,
                            Presence& presence, ports::Loop& loop)
@@ -19,14 +28,22 @@ MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
       loop_(loop),
       rejections_(rejections),
       presence_(presence),
+      epochs_(own, peers, links, rejections, loop),
       parcels_(
           loop, transfers, DeriveSeed(1, own.self.name()),
           [this](const NodeId& peer) { return MayGive(peer); },
-          [this](const core::Delivered& d) { OnDelivered(d); }) {}
+          [this](const core::Delivered& d) { OnDelivered(d); }),
+      doubts_(loop, *this) {}
 
 bool MassExchange::MayGive(const NodeId& peer) const {
   return links_.IsUp(peer) && !peers_.Mismatch(peer, true) &&
-         held_.count(peer) == 0;
+         held_.count(peer) == 0 && !doubts_.Of(peer);
+}
+
+void MassExchange::Tell(ports::StateFrame& state, const NodeId& to) const {
+  if (!Gives()) return;
+  state.tracker_epoch = parcels_.epoch();
+  state.books = own_.algorithm.get()->BooksWith(to);
 }
 
 void MassExchange::OnDelivered(const core::Delivered& delivered) {
@@ -55,12 +72,18 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
       "or other mass"};
 }
 
+Refusal RefusedBySuspended() {
+  return {RefuseReason::kNotReady,
+          "this node ends, and what it has is on disk"};
+}
+
 std::optional<Refusal> MassExchange::Objection(
     const NodeId& from, const ports::TransferBegin& begin) {
   if (!Gives()) {
     return Refusal{RefuseReason::kNotReady,
                    "no algorithm that takes mass runs"};
   }
+  if (own_.suspended) return RefusedBySuspended();
   if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
@@ -69,6 +92,11 @@ std::optional<Refusal> MassExchange::Objection(
     return Refusal{RefuseReason::kNotReady,
                    "it has lost its memory again and again; its mass waits for "
                    "the next tracker epoch"};
+  }
+  if (doubts_.Of(from)) {
+    return Refusal{RefuseReason::kNotReady,
+                   "one of us has started again, and what it still holds is "
+                   "being compared"};
   }
   Follow(from, begin.tracker_epoch);
   if (begin.tracker_epoch < parcels_.epoch()) {
@@ -118,10 +146,13 @@ void MassExchange::Void(uint64_t epoch) {
   loop_.Cancel(std::exchange(timer_, 0));
   for (const NodeId& peer : held_) peers_.Hold(peer, false);
   held_.clear();
+  for (const NodeId& peer : doubts_.Clear()) peers_.Hold(peer, false);
 }
 
 void MassExchange::Enter(uint64_t epoch) {
-  const std::set<NodeId> held = held_;
+  std::set<NodeId> held = doubts_.Clear();
+  for (const NodeId& peer : held) peers_.Hold(peer, false);
+  held.insert(held_.begin(), held_.end());
   Void(epoch);
   own_.algorithm.Handle(core::EpochBegins{});
   presence_.Tell();
@@ -130,61 +161,81 @@ void MassExchange::Enter(uint64_t epoch) {
 
 void MassExchange::Follow(const NodeId& peer, uint64_t epoch) {
   if (!Gives() || epoch <= parcels_.epoch() || peers_.Mismatch(peer, true) ||
-      !own_.run.IsMember(peer) || !Believes(peer, epoch)) {
+      !own_.run.IsMember(peer) ||
+      !epochs_.Believes(peer, epoch, parcels_.epoch())) {
     return;
   }
   Enter(epoch);
 }
 
-bool MassExchange::Believes(const NodeId& peer, uint64_t epoch) {
-  if (!EpochGuard::IsNear(parcels_.epoch(), epoch)) {
-    const std::optional<uint64_t> others = EpochOfOthers(peer);
-    if (others ? !EpochGuard::IsNear(*others, epoch)
-               : epoch > ports::kMaxTrackerEpoch / 2) {
-      rejections_.Note(
-          peer, {RefuseReason::kOlderEpoch,
-                 absl::StrCat("it claims tracker epoch ", epoch,
-                              ", where it is ", parcels_.epoch(), " here")});
-      return false;
-    }
-  }
-  switch (epochs_.Raise(peer, loop_.Now())) {
-    case EpochGuard::Verdict::kFollow:
-      return true;
-    case EpochGuard::Verdict::kTooOften:
-      rejections_.Note(peer, {RefuseReason::kOlderEpoch,
-                              "it raises the tracker epoch again and again; it "
-                              "is followed once in 30 s from now on"});
-      return false;
-    case EpochGuard::Verdict::kStillTooOften:
-      peers_.CountRejected(
-          peer, {RefuseReason::kOlderEpoch, "it raises the epoch too often"});
-      return false;
-  }
-  return false;
-}
-
-std::optional<uint64_t> MassExchange::EpochOfOthers(const NodeId& peer) const {
-  std::optional<uint64_t> highest;
-  for (const auto& [id, other] : peers_.all()) {
-    if (id == peer || other.state.tracker_epoch == 0 || !links_.IsUp(id) ||
-        !own_.run.IsMember(id) || peers_.Mismatch(other, true)) {
-      continue;
-    }
-    highest = std::max(highest.value_or(0), other.state.tracker_epoch);
-  }
-  return highest;
-}
-
 void MassExchange::FollowAll() {
   for (const auto& [id, peer] : peers_.all()) {
-    if (peer.known) Follow(id, peer.state.tracker_epoch);
+    if (peer.known && !MayChangeItsModel(peer.state.phase)) {
+      Follow(id, peer.state.tracker_epoch);
+    }
   }
 }
 
-void MassExchange::OnRestarted(const NodeId& peer) {
-  if (parcels_.partners().count(peer) == 0) return;
-  const EpochGuard::Verdict verdict = epochs_.Raise(peer, loop_.Now());
+void MassExchange::GoOn(uint64_t epoch, const std::set<NodeId>& partners) {
+  Void(epoch);
+  for (const NodeId& peer : partners) {
+    parcels_.NoteTaken(peer);
+    Doubt(peer);
+  }
+}
+
+void MassExchange::OnPeerUp(const NodeId& peer, bool restarted) {
+  if ((restarted && parcels_.partners().count(peer) > 0) || doubts_.Of(peer)) {
+    Doubt(peer);
+  }
+}
+
+bool MassExchange::IsDecided(const NodeId& peer) const {
+  const auto it = peers_.all().find(peer);
+  return it != peers_.all().end() && it->second.known &&
+         !it->second.state.run_id.empty() &&
+         !MayChangeItsModel(it->second.state.phase) &&
+         !MayChangeItsModel(own_.phases.now());
+}
+
+void MassExchange::Doubt(const NodeId& peer) {
+  peers_.Hold(peer, true);
+  doubts_.Begin(peer);
+}
+
+void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
+  if (!MayChangeItsModel(state.phase)) Follow(peer, state.tracker_epoch);
+  CompareBooks(peer, state);
+}
+
+void MassExchange::CompareBooks() {
+  for (const NodeId& peer : doubts_.all()) {
+    const auto it = peers_.all().find(peer);
+    if (it == peers_.all().end() || !it->second.known) continue;
+    const ports::StateFrame state = it->second.state;
+    CompareBooks(peer, state);
+  }
+}
+
+void MassExchange::CompareBooks(const NodeId& peer,
+                                const ports::StateFrame& state) {
+  if (!doubts_.Of(peer) || !IsDecided(peer)) return;
+  const bool same_epoch = Gives() && state.tracker_epoch == parcels_.epoch() &&
+                          !peers_.Mismatch(peer, true);
+  if (same_epoch && !state.books) return;  // it will say
+  doubts_.End(peer);
+  if (!same_epoch ||
+      !core::Agree(own_.algorithm.get()->BooksWith(peer), *state.books)) {
+    return OnLost(peer);
+  }
+  peers_.Hold(peer, held_.count(peer) > 0);
+  presence_.Refresh(peer);
+  Resume(peer, /*news=*/true);
+}
+
+void MassExchange::OnLost(const NodeId& peer) {
+  peers_.Hold(peer, false);
+  const EpochGuard::Verdict verdict = epochs_.Raise(peer);
   if (verdict == EpochGuard::Verdict::kFollow) {
     Enter(parcels_.epoch() + 1);
     return;
@@ -204,7 +255,7 @@ void MassExchange::OnRestarted(const NodeId& peer) {
 void MassExchange::ReleaseHeld() {
   timer_ = 0;
   for (const NodeId& peer : held_) {
-    if (epochs_.Raise(peer, loop_.Now()) == EpochGuard::Verdict::kFollow) {
+    if (epochs_.Raise(peer) == EpochGuard::Verdict::kFollow) {
       Enter(parcels_.epoch() + 1);  // which releases all
       return;
     }
@@ -223,7 +274,8 @@ void MassExchange::SetCode() {
 
 void MassExchange::DropFormerMembers() {
   for (const NodeId& partner : parcels_.partners()) {
-    if (own_.run.IsMember(partner)) continue;
+    // One that is doubted may not have been found yet: Doubts.
+    if (own_.run.IsMember(partner) || doubts_.Of(partner)) continue;
     Enter(parcels_.epoch() + 1);  // what it held is gone with it
     return;
   }

@@ -18,7 +18,8 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/ports/frames.h"
 #include "daemon/ports/loop.h"
-#include "daemon/runtime/guards/epoch_guard.h"
+#include "daemon/runtime/doubts.h"
+#include "daemon/runtime/epoch_belief.h"
 #include "daemon/runtime/links/links.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/parcels.h"
@@ -29,13 +30,16 @@
 
 namespace dfl::runtime {
 
-class MassExchange {
+// Of mass for a node that has written its last checkpoint.
+Refusal RefusedBySuspended();
+
+class MassExchange : private Doubts::Listener {
  public:
   // All must outlive it.
   MassExchange(OwnState& own, PeerTable& peers, Links& links,
                Transfers& transfers, Rejections& rejections, Presence& presence,
                ports::Loop& loop);
-  ~MassExchange() { loop_.Cancel(timer_); }
+  ~MassExchange() override { loop_.Cancel(timer_); }
 
   const Parcels& parcels() const { return parcels_; }
   // How the plan wants mass to be coded, for the algorithm.
@@ -65,18 +69,34 @@ class MassExchange {
                 int64_t round, std::vector<double> scalars,
                 std::unique_ptr<codec::DecodedMessage> message);
 
-  // `peer` comes back without its memory: what it had taken from us and given
-  // to us is gone. That ends the epoch; where it does so too often
-  // (epoch_guard.h), it is held instead: it takes no part and no mass travels
-  // between it and us, until the next epoch or until the guard allows one.
-  void OnRestarted(const NodeId& peer);
-  // `peer` has said its state: follows its epoch.
+  // The link to `peer` is up. Where it comes back with another incarnation it
+  // may have lost what it had taken from us and given to us. Until it says, it
+  // is held: it takes no part, and no mass travels between it and us.
+  void OnPeerUp(const NodeId& peer, bool restarted);
+  // `peer` has said its state: follows its epoch, and compares its books with
+  // ours where that is due. Where they agree nothing is lost and all goes on.
+  // Else it ends the epoch; where that happens too often (epoch_guard.h), the
+  // peer stays held until the next epoch or until the guard allows one.
+  void OnState(const NodeId& peer, const ports::StateFrame& state);
+  // `peer` has said that it is in `epoch`: follows it there.
   void Follow(const NodeId& peer, uint64_t epoch);
+  // What this node says of its mass to a peer.
+  void Tell(ports::StateFrame& state, const NodeId& to) const;
+  // At a boundary: compares books with those that have said theirs before this
+  // node knew what it goes on from.
+  void CompareBooks();
   // Sends `peer` what it has not taken, if it may be sent to: Parcels::Resume.
   void Resume(const NodeId& peer, bool news);
 
-  // A new run: nothing was given or taken.
-  void BeginRun() { Void(0); }
+  // A new run: nothing was given or taken. `again`: one of the same name, with
+  // another model or data, begins anew. A neighbour may have missed that, and
+  // would take new parcels for repeats of old ones: so the epoch rises.
+  void BeginRun(bool again = false) { Void(again ? parcels_.epoch() + 1 : 0); }
+  // After a restart with all that was known of `epoch`: mass was exchanged in
+  // it with `partners`, each of which is held until its books were compared.
+  void GoOn(uint64_t epoch, const std::set<NodeId>& partners);
+  // With whom mass was exchanged in this epoch.
+  const std::set<NodeId>& Partners() const { return parcels_.partners(); }
   // A plan is in force: sets the code, and ends the epoch when somebody that
   // holds mass of it is no member any more.
   void SetCode();
@@ -87,13 +107,20 @@ class MassExchange {
   void FollowAll();
 
  private:
+  // Doubts::Listener
+  bool IsLinked(const NodeId& peer) const override { return links_.IsUp(peer); }
+  bool IsMember(const NodeId& peer) const override {
+    return own_.run.IsMember(peer);
+  }
+  bool IsDecided(const NodeId& peer) const override;
+  void OnLost(const NodeId& peer) override;
+
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
-  // Whether the epoch that `peer` says is believed: epoch_guard.h. Reports it
-  // when it is not.
-  bool Believes(const NodeId& peer, uint64_t epoch);
-  // The highest epoch that a member other than `peer` has told of.
-  std::optional<uint64_t> EpochOfOthers(const NodeId& peer) const;
+  // It is not known whether `peer` holds what it held.
+  void Doubt(const NodeId& peer);
+  // The same with one, where that is due; `state` is its last.
+  void CompareBooks(const NodeId& peer, const ports::StateFrame& state);
   // What is out is void, and nobody is held any more.
   void Void(uint64_t epoch);
   // Our trackers begin anew, and so shall everybody's.
@@ -109,10 +136,11 @@ class MassExchange {
   Rejections& rejections_;
   Presence& presence_;
   codec::MassCodec codec_;  // of the plan
-  EpochGuard epochs_;
+  EpochBelief epochs_;
   Parcels parcels_;
   std::set<NodeId> held_;
   ports::TimerId timer_ = 0;  // of ReleaseHeld
+  Doubts doubts_;             // held as well
 };
 
 }  // namespace dfl::runtime

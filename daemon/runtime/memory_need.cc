@@ -68,6 +68,15 @@ class Estimate {
     Add(whose + "messages received", heard * Received());
   }
 
+  // One that is being written: the algorithm's state is copied, edges and all.
+  void AddCheckpoint(int64_t heard, int64_t sent_to) {
+    if (plan_.checkpoint.interval <= absl::ZeroDuration()) return;
+    Add("checkpoint", Model() +
+                          Floats(1 + algorithm_.extra_vectors +
+                                 core::OptimizerVectors(plan_.optimizer.name)) +
+                          Floats(sent_to * edge_.given + heard * edge_.taken));
+  }
+
   MemoryNeed Take() { return std::move(need_); }
 
  private:
@@ -156,6 +165,7 @@ absl::StatusOr<MemoryNeed> NeedOf(const core::DerivedPlan& derived,
   estimate.Add("data", data.bytes);
   estimate.AddOwn();
   estimate.AddNeighbours(count.heard, count.sent_to);
+  estimate.AddCheckpoint(count.heard, count.sent_to);
   return estimate.Take();
 }
 

@@ -14,6 +14,8 @@
 //                                 sent; two windows of each message out
 //   for each neighbour heard      4 n taken + m waiting; a message and a window
 //                                 in
+//   a checkpoint being written    M + 4 n (1 + extra_vectors), and the vectors
+//                                 given and taken of every edge
 #ifndef DFL_RUNTIME_MEMORY_NEED_H_
 #define DFL_RUNTIME_MEMORY_NEED_H_
 

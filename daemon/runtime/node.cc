@@ -22,11 +22,13 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
             presence_.Tell();
             together_.Look();
           },
-          [this] { VisitBoundary(); }),
+          [this] { VisitBoundary(); }, options_.forge),
       peers_(own_.run,
              [&links](const NodeId& peer) { return links.IsUp(peer); }),
       presence_(own_, peers_, links,
-                [this] { return exchange_.mass().EpochToTell(); }),
+                [this](ports::StateFrame& state, const NodeId& to) {
+                  exchange_.mass().Tell(state, to);
+                }),
       silence_(loop, *this,
                [this] { return own_.run.plan().deadline.exchange; }),
       exchange_(options_.transfers, own_, peers_, presence_, links, loop,
@@ -39,18 +41,18 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       lives_(own_, exchange_, presence_, training_, joining_),
       first_model_(own_, presence_, training_, joining_, lives_,
                    exchange_.rejections(), events),
-      orders_(own_, evaluations_, joining_, lives_, first_model_),
+      checkpointing_(options_.checkpoints, own_, exchange_, training_, loop,
+                     events),
+      resumption_(options_.checkpoints, checkpointing_, own_, peers_, links,
+                  exchange_, presence_, training_, joining_, lives_,
+                  first_model_, loop, events),
+      orders_(own_, evaluations_, joining_, lives_, first_model_, resumption_),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
-      contracts_(
-          [this] {
-            const auto& contract = own_.run.contract();
-            return contract ? &*contract : nullptr;
-          },
-          loop, links,
-          [this](const NodeId& from, const std::string& text) {
-            NoteBadMessage(from, text);
-          }),
+      contracts_([this] { return own_.run.contract_or_null(); }, loop, links,
+                 [this](const NodeId& from, const std::string& text) {
+                   NoteBadMessage(from, text);
+                 }),
       neighbourhood_(own_, peers_, links, contracts_, loop),
       together_(own_, peers_, neighbourhood_, loop, events) {}
 
@@ -68,12 +70,29 @@ void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
       [this, done = std::move(done)] { done(own_.TakeSnapshot()); });
 }
 
+bool Node::TakeUpCheckpoint(ports::Phase phase) {
+  if (!own_.phases.Is(Phase::kIdle) || own_.model.initialised() ||
+      !resumption_.TakeUp()) {
+    return false;
+  }
+  if (phase != Phase::kIdle) {
+    own_.phases.Set(phase, "as it was before the restart");
+  }
+  // Their books are to be compared with what is known again.
+  for (const auto& [peer, link] : links_.peers()) {
+    if (link.link != 0) presence_.Probe(peer);
+  }
+  return true;
+}
+
 NodeStatus Node::Status() const {
   links_.CountSent();
   NodeStatus status = ReportStatus({own_, training_, evaluations_, peers_,
                                     links_, together_, plans_.pending()},
                                    loop_.Now());
   status.incarnation = options_.incarnation;
+  status.checkpoint_error = checkpointing_.error();
+  status.checkpoint_step = checkpointing_.written();
   return status;
 }
 
@@ -113,9 +132,11 @@ void Node::OnSilent(const NodeId& peer, bool unanswered) {
 // --------------------------------------------------------------- boundary ----
 
 void Node::VisitBoundary() {
-  if (!own_.boundary.here()) return;
+  if (!own_.boundary.here() || own_.suspended) return;
   presence_.RefreshLeaving();
+  exchange_.mass().CompareBooks();
   own_.boundary.DoWork();
+  if (own_.suspended) return;
   plans_.Adopt();
   orders_.Look();
   together_.Look();
@@ -139,6 +160,7 @@ void Node::VisitBoundary() {
   }
   exchange_.pushes().DeliverEarly();
   if (joining_.AwaitsOthers()) return;
+  checkpointing_.Visit();
   own_.LeaveBoundary();
   own_.progress.BeginStep(own_.algorithm.get()->gradients());
   own_.algorithm.Handle(core::StepBegins{});
@@ -149,8 +171,8 @@ void Node::VisitBoundary() {
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
   if (restarted) {
     exchange_.pushes().Forget(peer);
-    exchange_.mass().OnRestarted(peer);
   }
+  exchange_.mass().OnPeerUp(peer, restarted);
   peers_.OnLink(peer);
   presence_.TellTo(peer);
   exchange_.transfers().OnPeerUp(peer, restarted);
@@ -182,12 +204,13 @@ void Node::OnFrame(const NodeId& peer, ports::StateFrame frame) {
       state.phase != Phase::kIdle && state.phase != Phase::kJoining;
   if (own_.phases.Running() && has_model) joining_.Confirm(peer, state.step);
   together_.OnState(peer);
-  exchange_.mass().Follow(peer, state.tracker_epoch);
+  exchange_.mass().OnState(peer, state);
   presence_.Refresh(peer);
   if (joining_.waits_for_others() && own_.boundary.here()) {
     own_.boundary.Schedule();
   }
   exchange_.mass().Resume(peer, news);
+  resumption_.Look();
   joining_.Continue();
 }
 

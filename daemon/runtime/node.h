@@ -34,6 +34,7 @@
 #include "daemon/ports/loop.h"
 #include "daemon/runtime/algorithm_driver.h"
 #include "daemon/runtime/algorithm_lives.h"
+#include "daemon/runtime/checkpointing.h"
 #include "daemon/runtime/contracts/contract_pulls.h"
 #include "daemon/runtime/evaluations.h"
 #include "daemon/runtime/exchange.h"
@@ -51,6 +52,7 @@
 #include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
+#include "daemon/runtime/resumption.h"
 #include "daemon/runtime/status.h"
 #include "daemon/runtime/together.h"
 #include "daemon/runtime/training.h"
@@ -65,6 +67,8 @@ struct NodeOptions {
   TransfersOptions transfers;
   JoiningOptions joining;
   OffenceOptions offences;  // of the links that it stands on
+  CheckpointOptions checkpoints;
+  Forge forge;
   // Between two tries after training failed.
   absl::Duration degraded_retry = absl::Seconds(1);
 };
@@ -111,6 +115,15 @@ class Node : public LinkObserver,
   absl::Status Pause() { return orders_.Pause(); }
   absl::Status Resume() { return orders_.Resume(); }
   absl::Status Stop() { return orders_.Stop(); }
+
+  // After a restart, once the plan is in force and before Start: goes on from a
+  // checkpoint, if there is one, in `phase`: kIdle, kPaused or kStopped. Start
+  // then trains from there. Returns whether there was one.
+  bool TakeUpCheckpoint(ports::Phase phase);
+  // As Checkpointing's.
+  void Suspend(std::function<void(absl::Status)> done) {
+    checkpointing_.Suspend(std::move(done));
+  }
 
   // Calls `done` once with a copy of the model, at a boundary.
   // Errors: FAILED_PRECONDITION when there is no model yet.
@@ -229,6 +242,8 @@ class Node : public LinkObserver,
   Joining joining_;
   AlgorithmLives lives_;
   FirstModel first_model_;
+  Checkpointing checkpointing_;
+  Resumption resumption_;
   PhaseOrders orders_;
   PlanAdoption plans_;
   ContractPulls contracts_;

@@ -22,13 +22,18 @@
 
 namespace dfl::runtime {
 
+// What a node sends in place of its model, as a member does that is hostile;
+// null: the model. Nothing in a daemon sets it: tests and the simulator do.
+using Forge = std::function<SnapshotPtr(const SnapshotPtr& model)>;
+
 struct OwnState {
   // `phase_changed` and `at_boundary`: see Phases and Boundary. All must
   // outlive it.
   OwnState(NodeId node, ports::Loop& loop, ports::EventSink& events,
            Actor& actor, std::function<void()> phase_changed,
-           std::function<void()> at_boundary)
+           std::function<void()> at_boundary, Forge forged = nullptr)
       : self(std::move(node)),
+        forge(std::move(forged)),
         run(self),
         phases(loop, events, progress, std::move(phase_changed)),
         boundary(loop, std::move(at_boundary)),
@@ -44,6 +49,10 @@ struct OwnState {
     return model.Share(boundary.here(), algorithm.step(),
                        algorithm.pace().steps);
   }
+  // What neighbours are sent for `snapshot`.
+  SnapshotPtr Sent(SnapshotPtr snapshot) const {
+    return forge ? forge(snapshot) : snapshot;
+  }
   // Passes over the node's rows.
   double Epochs() const { return progress.epochs().At(algorithm.pace().steps); }
   void LeaveBoundary() {
@@ -52,12 +61,15 @@ struct OwnState {
   }
 
   const NodeId self;
+  const Forge forge;
   RunInForce run;
   Progress progress;
   Phases phases;
   Boundary boundary;
   bool diverged = false;  // the model has blown up: nobody is given it
-  FlatModel model;        // before the algorithm, which holds views of it
+  // It stands still at a boundary until it ends, and a checkpoint says so.
+  bool suspended = false;
+  FlatModel model;  // before the algorithm, which holds views of it
   AlgorithmDriver algorithm;
 };
 

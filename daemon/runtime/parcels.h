@@ -42,7 +42,8 @@ class Parcels {
 
   // 0: no mass was given or taken yet.
   uint64_t epoch() const { return epoch_; }
-  // Forgets what is out: it is void. epoch >= the present one.
+  // Forgets what is out: it is void. epoch >= the present one, but for a node
+  // that goes back to a checkpoint.
   void Enter(uint64_t epoch);
 
   // Sends until it is taken.

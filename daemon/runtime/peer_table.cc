@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -158,7 +161,7 @@ PeerTable::Ahead PeerTable::FurthestRounds(const NodeId& self, int64_t own,
                                            int64_t exchange) const {
   const bool varies = core::TopologyVaries(run_.plan().topology);
   Ahead ahead{own, own};
-  int64_t furthest = own;
+  std::vector<int64_t> said;
   for (const auto& [id, peer] : peers_) {
     const int64_t step = peer.state.step;
     if (step <= exchange || !TakesPart(id, peer)) continue;
@@ -168,11 +171,19 @@ PeerTable::Ahead PeerTable::FurthestRounds(const NodeId& self, int64_t own,
                  : run_.IsNeighbour(id))) {
       continue;
     }
-    ahead.by_two = std::max(ahead.by_two, std::min(furthest, step));
-    furthest = std::max(furthest, step);
+    said.push_back(step);
     if (peer.whole_step > exchange) {
       ahead.by_one = std::max(ahead.by_one, peer.whole_step);
     }
+  }
+  // At least one of them is honest.
+  const core::AggregationSpec& spec = run_.plan().aggregation;
+  const auto needed = static_cast<size_t>(
+      spec.robust() ? std::max<int64_t>(2, spec.hostile + 1) : 2);
+  if (said.size() >= needed) {
+    std::nth_element(said.begin(), said.begin() + (needed - 1), said.end(),
+                     std::greater<>());
+    ahead.by_several = std::max(own, said[needed - 1]);
   }
   return ahead;
 }

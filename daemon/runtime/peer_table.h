@@ -36,7 +36,7 @@ class PeerTable {
     bool agrees = false;     // as of the last comparison
     bool active = false;     // takes part, as the algorithm was last told
     bool silent = false;     // no round waits for it (guards/silence.h)
-    bool held = false;       // it takes no part: MassExchange::OnRestarted
+    bool held = false;       // it takes no part: MassExchange::OnPeerUp
     int64_t whole_step = 0;  // of the newest model or mass that came
     int64_t models_sent = 0;
     int64_t models_received = 0;
@@ -114,8 +114,8 @@ class PeerTable {
   // Rounds that peers have reached which should have waited for us in an
   // earlier one. Each is the round `own` of the question when there is none.
   struct Ahead {
-    int64_t by_two = 0;  // two peers are there
-    int64_t by_one = 0;  // something of that round came from one, whole
+    int64_t by_several = 0;  // as many peers are there as are believed
+    int64_t by_one = 0;      // something of that round came from one, whole
   };
   // Asked in round `own`, whose next exchange is in round `exchange`.
   Ahead FurthestRounds(const NodeId& self, int64_t own, int64_t exchange) const;

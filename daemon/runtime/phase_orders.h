@@ -22,6 +22,7 @@
 #include "daemon/runtime/first_model.h"
 #include "daemon/runtime/joining.h"
 #include "daemon/runtime/own_state.h"
+#include "daemon/runtime/resumption.h"
 
 namespace dfl::runtime {
 
@@ -29,12 +30,14 @@ class PhaseOrders {
  public:
   // All must outlive it.
   PhaseOrders(OwnState& own, const Evaluations& evaluations, Joining& joining,
-              AlgorithmLives& lives, FirstModel& first_model)
+              AlgorithmLives& lives, FirstModel& first_model,
+              Resumption& resumption)
       : own_(own),
         evaluations_(evaluations),
         joining_(joining),
         lives_(lives),
-        first_model_(first_model) {}
+        first_model_(first_model),
+        resumption_(resumption) {}
 
   // As Node's.
   absl::Status Start();
@@ -62,6 +65,7 @@ class PhaseOrders {
   Joining& joining_;
   AlgorithmLives& lives_;
   FirstModel& first_model_;
+  Resumption& resumption_;
   bool waits_ = false;  // it is to train once it takes part
 };
 
@@ -104,7 +108,10 @@ inline absl::Status PhaseOrders::Start() {
         "there is no run plan yet; apply one first: dflctl plan apply FILE");
   }
   if (first_model_.Unbound()) return CannotTrain();
-  if (own_.model.initialised()) {  // an imported model
+  if (!own_.model.initialised()) (void)resumption_.TakeUp();
+  if (own_.algorithm.get()) {  // of a checkpoint
+    resumption_.Begin();
+  } else if (own_.model.initialised()) {  // an imported model
     lives_.Restart(0);
     first_model_.Train("started from the imported model");
   } else {

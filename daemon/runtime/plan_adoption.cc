@@ -55,6 +55,7 @@ void PlanAdoption::Adopt() {
   RunInForce& run = own_.run;
   const core::RunPlan* before = run.plan_or_null();
   const bool new_run = BeginsRun(next);
+  const bool same_name = before && before->run_id == next.plan->run_id;
   const bool new_algorithm =
       !own_.algorithm.get() ||
       before->algorithm.name != next.plan->algorithm.name;
@@ -65,7 +66,7 @@ void PlanAdoption::Adopt() {
   peers_.CompareAll();
   exchange_.mass().SetCode();
   if (new_run) {
-    BeginRun(std::move(next.trainer));
+    BeginRun(std::move(next.trainer), same_name);
   } else if (own_.algorithm.get()) {
     if (new_algorithm) {
       lives_.GoOn();
@@ -92,10 +93,11 @@ bool PlanAdoption::BeginsRun(const Pending& next) const {
   return next.trainer || !before || before->run_id != next.plan->run_id;
 }
 
-void PlanAdoption::BeginRun(std::unique_ptr<ports::Trainer> trainer) {
+void PlanAdoption::BeginRun(std::unique_ptr<ports::Trainer> trainer,
+                            bool again) {
   joining_.End();
   lives_.End();
-  exchange_.BeginRun();
+  exchange_.BeginRun(again);
   peers_.ForgetWhole();
   own_.model.SetInitialised(false);
   joining_.ForgetStart();

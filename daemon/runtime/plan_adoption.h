@@ -64,7 +64,8 @@ class PlanAdoption {
   absl::Status Keep(core::DerivedPlan plan,
                     std::unique_ptr<ports::Trainer> trainer, bool only_view);
   bool BeginsRun(const Pending& next) const;
-  void BeginRun(std::unique_ptr<ports::Trainer> trainer);
+  // `again`: the run had begun before.
+  void BeginRun(std::unique_ptr<ports::Trainer> trainer, bool again);
 
   OwnState& own_;
   PeerTable& peers_;

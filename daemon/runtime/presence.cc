@@ -6,13 +6,13 @@
 namespace dfl::runtime {
 
 Presence::Presence(OwnState& own, PeerTable& peers, Links& links,
-                   std::function<uint64_t()> tracker_epoch)
+                   TellMass tell_mass)
     : own_(own),
       peers_(peers),
       links_(links),
-      tracker_epoch_(std::move(tracker_epoch)) {}
+      tell_mass_(std::move(tell_mass)) {}
 
-ports::StateFrame Presence::State() const {
+ports::StateFrame Presence::State(const NodeId& peer) const {
   const RunInForce& run = own_.run;
   ports::StateFrame state;
   if (run.has_plan()) {
@@ -23,22 +23,23 @@ ports::StateFrame Presence::State() const {
   state.contract = run.contract_digest();
   state.step = own_.algorithm.step();
   state.phase = own_.phases.now();
-  state.tracker_epoch = tracker_epoch_();
+  tell_mass_(state, peer);
   return state;
 }
 
-void Presence::TellTo(const NodeId& peer) { (void)links_.Send(peer, State()); }
+void Presence::TellTo(const NodeId& peer) {
+  (void)links_.Send(peer, State(peer));
+}
 
 void Presence::Probe(const NodeId& peer) {
-  ports::StateFrame state = State();
+  ports::StateFrame state = State(peer);
   state.wants_answer = true;
   (void)links_.Send(peer, std::move(state));
 }
 
 void Presence::Tell() {
-  const ports::StateFrame state = State();
   for (const auto& [peer, link] : links_.peers()) {
-    if (link.link != 0) (void)links_.Send(peer, state);
+    if (link.link != 0) TellTo(peer);
   }
 }
 

@@ -5,7 +5,6 @@
 #ifndef DFL_RUNTIME_PRESENCE_H_
 #define DFL_RUNTIME_PRESENCE_H_
 
-#include <cstdint>
 #include <functional>
 
 #include "daemon/base/ids.h"
@@ -18,17 +17,19 @@ namespace dfl::runtime {
 
 class Presence {
  public:
-  // `tracker_epoch`: of the mass that this node gives; 0: it gives none. All
-  // must outlive it.
-  Presence(OwnState& own, PeerTable& peers, Links& links,
-           std::function<uint64_t()> tracker_epoch);
+  // Adds to a state for `to` what is to be said of mass.
+  using TellMass = std::function<void(ports::StateFrame&, const NodeId& to)>;
 
-  // What this node says of itself now.
-  ports::StateFrame State() const;
-  // Says it to `peer`; to all that are linked.
+  // All must outlive it.
+  Presence(OwnState& own, PeerTable& peers, Links& links, TellMass tell_mass);
+
+  // What this node says of itself now to `peer`.
+  ports::StateFrame State(const NodeId& peer) const;
+  // Says it to `peer`.
   void TellTo(const NodeId& peer);
   // And wants to hear the state of `peer`.
   void Probe(const NodeId& peer);
+  // Says it to all that are linked.
   void Tell();
 
   // Tells the algorithm when it has changed whether `peer` takes part.
@@ -46,7 +47,7 @@ class Presence {
   OwnState& own_;
   PeerTable& peers_;
   Links& links_;
-  const std::function<uint64_t()> tracker_epoch_;
+  const TellMass tell_mass_;
 };
 
 }  // namespace dfl::runtime

@@ -32,7 +32,7 @@ void PushExchange::Do(const core::Push& action) {
   SnapshotPtr snapshot;
   for (const NodeId& peer : action.peers) {
     if (!peers_.TakesPart(peer)) continue;
-    if (!snapshot) snapshot = TakeSnapshot(action.values);
+    if (!snapshot) snapshot = own_.Sent(TakeSnapshot(action.values));
     Outgoing outgoing =
         OutgoingModel(own_.model, peers_, peer, ports::TransferKind::kPush,
                       codec.format, codec.rate, snapshot);

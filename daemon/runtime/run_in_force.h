@@ -49,6 +49,9 @@ class RunInForce {
   const std::optional<core::DataContract>& contract() const {
     return contract_;
   }
+  const core::DataContract* contract_or_null() const {
+    return contract_ ? &*contract_ : nullptr;
+  }
   // All 0 without a contract.
   const core::ContractDigest& contract_digest() const { return digest_; }
 

@@ -106,7 +106,11 @@ struct NodeStatus {
   // Why the node learns alone although its plan gives it neighbours; "": it
   // does not.
   std::string alone;
-  std::string last_error;         // of training; "" when fine
+  std::string last_error;  // of training; "" when fine
+  // Steps behind the last checkpoint that was written; 0: none was. And why the
+  // last one is not; "": it is.
+  int64_t checkpoint_step = 0;
+  std::string checkpoint_error;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 

@@ -12,8 +12,8 @@
 #include "daemon/console/document.h"
 #include "daemon/console/io.h"
 #include "daemon/console/table.h"
-#include "daemon/sim/data_task.h"
 #include "daemon/sim/dflsim.h"
+#include "daemon/sim/tasks/data_task.h"
 
 namespace dfl::sim {
 

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "daemon/console/io.h"
-#include "daemon/sim/data_task.h"
+#include "daemon/sim/tasks/data_task.h"
 
 namespace dfl::sim {
 

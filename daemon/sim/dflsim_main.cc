@@ -7,7 +7,7 @@
 #include "daemon/console/io.h"
 #include "daemon/sim/dflsim.h"
 #ifdef DFL_HAVE_TORCH
-#include "daemon/sim/torch_data_learners.h"
+#include "daemon/sim/tasks/torch_data_learners.h"
 #endif
 
 int main(int argc, char** argv) {

@@ -27,6 +27,11 @@ bool Members::AreContacts(int64_t a, int64_t b) const {
   return std::binary_search(contacts.begin(), contacts.end(), b);
 }
 
+int64_t Members::measured() const {
+  return std::count_if(all_.begin(), all_.end(),
+                       [](const Member& member) { return member.measured(); });
+}
+
 void Members::Count(const Member& member, int64_t sign) {
   if (member.up()) up_ += sign;
   if (member.done()) done_ += sign;

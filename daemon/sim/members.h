@@ -30,8 +30,9 @@ struct Member {
   std::unique_ptr<ports::EventSink> ear;  // hears what its node reports
   runtime::RecordOptions records;         // of its node
   Rng compute{0};
-  double slowness = 1;  // by kSlow events
-  bool left = false;    // for good, unless it joins again
+  double slowness = 1;   // by kSlow events
+  bool hostile = false;  // by the scenario
+  bool left = false;     // for good, unless it joins again
 
   NodeDisk disk;
   size_t version = 0;  // of the plan that it holds: a place in PlanVersions
@@ -50,7 +51,9 @@ struct Member {
 
   bool up() const { return node != nullptr; }
   bool in_run() const;  // has a model
-  bool done() const;    // and will do no more steps
+  // Is in the metrics of models: it has one, and is not hostile.
+  bool measured() const { return in_run() && !hostile; }
+  bool done() const;  // and will do no more steps
 };
 
 class Members {
@@ -81,6 +84,8 @@ class Members {
 
   int64_t up() const { return up_; }
   int64_t in_run() const { return in_run_; }
+  // How many are in the metrics of models.
+  int64_t measured() const;
   int64_t done() const { return done_; }
   // Of those in the run.
   int64_t step_sum() const { return step_sum_; }

@@ -25,6 +25,8 @@ absl::Status MetricsRows::Take(absl::Duration passed) {
       row.lowest_step = std::min(row.lowest_step, member.step);
       row.highest_step = std::max(row.highest_step, member.step);
     }
+  }
+  if (members_.measured() > 0) {
     DFL_RETURN_IF_ERROR(models_.Measure(row, nodes_));
   }
   const int64_t counted = members_.in_run() > 0 ? Counted() : 0;

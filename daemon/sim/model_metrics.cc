@@ -54,11 +54,11 @@ ModelMetrics::Mean ModelMetrics::MeanModel() const {
             std::vector<float>(b)};
   std::vector<double> buffers(b, 0.0);
   for (const Member& member : members_) {
-    if (!member.in_run()) continue;
+    if (!member.measured()) continue;
     AddTo(mean.exact, member.node->parameters());
     AddTo(buffers, member.node->buffers());
   }
-  const auto count = static_cast<double>(members_.in_run());
+  const auto count = static_cast<double>(members_.measured());
   for (size_t l = 0; l < n; ++l) {
     mean.exact[l] /= count;
     mean.parameters[l] = static_cast<float>(mean.exact[l]);
@@ -92,7 +92,7 @@ absl::Status ModelMetrics::MeasureNodes(const Mean& mean, MetricsRow& row,
   nodes.clear();
   for (int64_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
-    if (!member.in_run()) continue;
+    if (!member.measured()) continue;
     const absl::Span<const float> w = member.node->parameters();
     DFL_ASSIGN_OR_RETURN(const Score own,
                          task_.ScoreForNode(i, {w, member.node->buffers()}));
@@ -105,7 +105,7 @@ absl::Status ModelMetrics::MeasureNodes(const Mean& mean, MetricsRow& row,
       row.consensus_error += (w[l] - mean.exact[l]) * (w[l] - mean.exact[l]);
     }
   }
-  const auto count = static_cast<double>(members_.in_run());
+  const auto count = static_cast<double>(members_.measured());
   row.mean_loss /= count;
   row.consensus_error /= count;
   if (task_.classifies()) row.accuracy = accuracies / count;
@@ -119,7 +119,7 @@ std::optional<double> ModelMetrics::Drift() const {
   std::map<NodeId, const core::MassRounds*> nodes;
   uint64_t in_force = 0;
   for (const Member& member : members_) {
-    if (member.in_run()) {
+    if (member.measured()) {
       in_force = std::max(in_force, member.disk.version_in_force());
     }
   }
@@ -127,7 +127,7 @@ std::optional<double> ModelMetrics::Drift() const {
   const std::string& algorithm = versions_.Numbered(in_force).algorithm->name;
   uint64_t newest = 0;
   for (const Member& member : members_) {
-    if (!member.in_run()) continue;
+    if (!member.measured()) continue;
     const auto* rounds =
         dynamic_cast<const core::MassRounds*>(member.node->algorithm());
     if (rounds == nullptr ||
@@ -163,7 +163,7 @@ absl::StatusOr<std::optional<double>> ModelMetrics::GradientError() {
   std::vector<double> off(static_cast<size_t>(task_.parameters()), 0.0);
   for (int64_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
-    if (!member.in_run()) continue;
+    if (!member.measured()) continue;
     const uint64_t in_force = member.disk.version_in_force();
     if (in_force == 0) return std::nullopt;
     FlatVector estimate = AuxiliaryAt(
@@ -177,7 +177,7 @@ absl::StatusOr<std::optional<double>> ModelMetrics::GradientError() {
     AddTo(off, estimate);
   }
   double error = 0;
-  const auto count = static_cast<double>(members_.in_run());
+  const auto count = static_cast<double>(members_.measured());
   for (const double value : off) error += (value / count) * (value / count);
   return error;
 }
@@ -205,16 +205,16 @@ std::optional<double> ModelMetrics::AuxiliaryConsensusError(
     absl::string_view symbol) const {
   std::vector<double> mean(static_cast<size_t>(task_.parameters()), 0.0);
   for (const Member& member : members_) {
-    if (!member.in_run()) continue;
+    if (!member.measured()) continue;
     const FlatVector vector = AuxiliaryAt(member, symbol);
     if (vector.empty()) return std::nullopt;
     AddTo(mean, vector);
   }
-  const auto count = static_cast<double>(members_.in_run());
+  const auto count = static_cast<double>(members_.measured());
   for (double& value : mean) value /= count;
   double error = 0;
   for (const Member& member : members_) {
-    if (!member.in_run()) continue;
+    if (!member.measured()) continue;
     const FlatVector vector = AuxiliaryAt(member, symbol);
     for (size_t l = 0; l < mean.size(); ++l) {
       error += (vector[l] - mean[l]) * (vector[l] - mean[l]);

@@ -15,7 +15,7 @@
 #include "daemon/sim/metrics.h"
 #include "daemon/sim/plan_versions.h"
 #include "daemon/sim/simulation_result.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 
 namespace dfl::sim {
 

@@ -19,6 +19,7 @@ std::optional<uint64_t> NodeDisk::Begin(const std::string& name) {
     keeper_ = std::make_unique<runtime::RunKeeper>(files_, kCodec, name);
     return keeper_->Begin();
   };
+  checkpoints_ = std::make_unique<store::CheckpointFiles>(files_);
   absl::StatusOr<runtime::RunKeeper::Begun> begun = begin();
   if (!begun.ok()) {
     files_.Empty();

@@ -2,8 +2,8 @@
 //
 // It is dfld's keeper (runtime/run_keeper.h) in dfld's form
 // (store/node_state.h): a start reads the state, counts itself and takes up the
-// plan that is there; a plan is on disk before it is taken. Nothing is written
-// while a node trains.
+// plan that is there; a plan is on disk before it is taken. While a node trains
+// its checkpoints are written, where the scenario wants them.
 #ifndef DFL_SIM_NODE_DISK_H_
 #define DFL_SIM_NODE_DISK_H_
 
@@ -15,6 +15,7 @@
 #include "daemon/runtime/keeper/run_keeper.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/simports/sim_files.h"
+#include "daemon/store/checkpoint_files.h"
 
 namespace dfl::sim {
 
@@ -40,6 +41,8 @@ class NodeDisk {
 
   // For the book of records.
   ports::Files& files() { return files_; }
+  // Of this start. Only after Begin.
+  runtime::CheckpointStore& checkpoints() { return *checkpoints_; }
 
   // One more or one fewer event with that fault is under way. Whether it has
   // room again.
@@ -51,8 +54,10 @@ class NodeDisk {
   int64_t& faults(DiskFault fault) { return faults_[static_cast<int>(fault)]; }
 
   simports::SimFiles files_;
-  std::unique_ptr<runtime::RunKeeper> keeper_;  // of this start
-  int64_t faults_[3] = {0, 0, 0};               // under way, by DiskFault
+  // Of this start.
+  std::unique_ptr<runtime::RunKeeper> keeper_;
+  std::unique_ptr<store::CheckpointFiles> checkpoints_;
+  int64_t faults_[3] = {0, 0, 0};  // under way, by DiskFault
   int64_t writes_failed_ = 0;
 };
 

@@ -92,6 +92,15 @@ absl::Status Processes::Boot(int64_t i) {
   runtime::NodeOptions options;
   options.self = member.self;
   options.incarnation = transport.incarnation;
+  if (scenario_.checkpoints) {
+    options.checkpoints.store = &member.disk.checkpoints();
+    options.checkpoints.worker = member.loop.get();
+  }
+  if (member.hostile) {
+    options.forge = MakeForge(
+        scenario_.hostile,
+        DeriveSeed(DeriveSeed(versions_.first().seed, name), "forge"));
+  }
   absl::StatusOr<std::unique_ptr<ports::Learner>> learner =
       task_.MakeLearner(i, transport.incarnation);
   if (!learner.ok()) {
@@ -136,6 +145,7 @@ absl::Status Processes::Boot(int64_t i) {
   if (member.follower != nullptr) {
     member.follower->Follow(given->document, given->plan);
   }
+  (void)member.node->TakeUpCheckpoint(ports::Phase::kIdle);
   DFL_CHECK(member.node->Start().ok());
   return absl::OkStatus();
 }

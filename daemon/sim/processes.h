@@ -13,7 +13,7 @@
 #include "daemon/sim/members.h"
 #include "daemon/sim/plan_versions.h"
 #include "daemon/sim/scenario.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
 

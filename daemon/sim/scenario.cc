@@ -50,11 +50,19 @@ class NetworkReader {
   std::vector<core::MemberSpec> Members() {
     section_ =
         yaml_.Section(root_, "", kNetwork,
-                      {"nodes", "membership", "problem", "links", "paths",
-                       "compute", "events", "plans", "metrics_every", "metrics",
-                       "settled_below", "limit"});
+                      {"nodes", "membership", "checkpoints", "problem", "links",
+                       "paths", "compute", "hostile", "events", "plans",
+                       "metrics_every", "metrics", "settled_below", "limit"});
     if (section_ == nullptr) return {};
     ReadMembership();
+    yaml_.Scalar(
+        *section_, kNetwork, "checkpoints",
+        [](absl::string_view text) -> std::optional<bool> {
+          if (text == "yes") return true;
+          if (text == "no") return false;
+          return std::nullopt;
+        },
+        "yes or no", scenario_.checkpoints);
     const YamlNode* nodes = section_->Find("nodes");
     if (nodes == nullptr) return {};
     const std::string path = "network.nodes";
@@ -107,6 +115,7 @@ class NetworkReader {
     }
     ReadPaths();
     ReadCompute();
+    ReadHostile();
     written_ = ReadEvents(*section_, *reader_);
     yaml_.Scalar(
         *section_, kNetwork, "plans",
@@ -231,6 +240,38 @@ class NetworkReader {
       double factor = 1;
       reader_->AboveZero(*factors, key, item.key, factor);
       if (place >= 0) scenario_.compute.factor[place] = factor;
+    }
+  }
+
+  void ReadHostile() {
+    const YamlNode* section = yaml_.Section(*section_, kNetwork, "hostile",
+                                            {"nodes", "attack", "factor"});
+    if (section == nullptr) return;
+    const std::string path = "network.hostile";
+    HostileSpec& hostile = scenario_.hostile;
+    yaml_.List(*section, path, "nodes", "names",
+               [&](const YamlNode& node, const std::string& own) {
+                 const int64_t place = reader_->Member(node, own);
+                 if (place >= 0) hostile.nodes.push_back(place);
+               });
+    std::sort(hostile.nodes.begin(), hostile.nodes.end());
+    if (hostile.nodes.size() >= reader_->names().size()) {
+      yaml_.Add(section->key_line, YamlReader::Join(path, "nodes"),
+                "every node is hostile; allowed: at least one that is not");
+    }
+    yaml_.Scalar(*section, path, "attack", ParseAttack, AttackNames(),
+                 hostile.attack);
+    double factor = 0;
+    if (section->Find("factor") != nullptr) {
+      reader_->AboveZero(*section, path, "factor", factor);
+      hostile.factor = factor;
+    }
+    const bool labels = scenario_.problem.kind == ProblemSpec::Kind::kSoftmax ||
+                        scenario_.problem.kind == ProblemSpec::Kind::kData;
+    if (hostile.attack == Attack::kLabels && !labels) {
+      yaml_.Add(section->key_line, YamlReader::Join(path, "attack"),
+                "labels needs a problem that has some; allowed: "
+                "network.problem.kind softmax or data");
     }
   }
 

@@ -10,6 +10,7 @@
 //     paths:                   # single links, both directions
 //       - {between: [a, b], delay: 80ms}
 //     compute: {time: 10ms, extra: 0s, factor: {c: 4}}
+//     hostile: {nodes: [d], attack: sign-flip, factor: 1}  # hostile.h
 //     events:                  # network_event.h
 //       - {at: 2s, crash: a, for: 3s}
 //     plans: given             # or gossip: a change is given to one node
@@ -38,6 +39,7 @@
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/member_frames.h"
+#include "daemon/sim/hostile.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/problem_spec.h"
 #include "daemon/simports/sim_network.h"
@@ -75,6 +77,9 @@ struct Scenario {
   // How patient the nodes' membership is; nullopt: it is switched off, and all
   // know all members from the start.
   std::optional<ports::Pace> membership;
+  // Nodes keep checkpoints on their disks, as often as the plan says.
+  bool checkpoints = false;
+  HostileSpec hostile;
   std::vector<NetworkEvent> events;  // as written
   // A plan that changes is given to one node as a record, which the nodes pass
   // on; else each node is given it at a moment of its own.

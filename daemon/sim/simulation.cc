@@ -10,7 +10,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/config/values.h"
 #include "daemon/core/graph/topology.h"
-#include "daemon/sim/analytic_task.h"
+#include "daemon/sim/tasks/analytic_task.h"
 
 namespace dfl::sim {
 namespace {
@@ -25,10 +25,14 @@ constexpr absl::Duration kGoodbye = absl::Milliseconds(200);
 // All that differs between a problem made from a seed and data from files.
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(
     const Scenario& scenario, const OpenDataLearners& learners) {
-  if (scenario.problem.kind == ProblemSpec::Kind::kData) {
-    return MakeDataTask(scenario.problem, scenario.plan, learners);
+  std::vector<int64_t> flipped;
+  if (scenario.hostile.attack == Attack::kLabels) {
+    flipped = scenario.hostile.nodes;
   }
-  return MakeAnalyticTask(scenario.problem, scenario.plan);
+  if (scenario.problem.kind == ProblemSpec::Kind::kData) {
+    return MakeDataTask(scenario.problem, scenario.plan, learners, flipped);
+  }
+  return MakeAnalyticTask(scenario.problem, scenario.plan, flipped);
 }
 
 int64_t CountEdges(const core::AnyGraph& graph) {
@@ -95,6 +99,7 @@ Simulation::Simulation(Scenario scenario, std::unique_ptr<Task> task,
             ModelMetrics(scenario_.metrics, *task_, members_, versions_)) {
   for (int64_t i = 0; i < size(); ++i) {
     members_[i].ear = std::make_unique<Ear>(*this, i);
+    members_[i].hostile = scenario_.hostile.Has(i);
     members_[i].contacts = versions_.contacts()[static_cast<size_t>(i)];
   }
   faults_ = std::make_unique<LinkFaults>(scenario_, members_, network_);

@@ -22,7 +22,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "daemon/ports/events.h"
-#include "daemon/sim/data_task.h"
 #include "daemon/sim/link_faults.h"
 #include "daemon/sim/members.h"
 #include "daemon/sim/metrics_rows.h"
@@ -31,7 +30,8 @@
 #include "daemon/sim/processes.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation_result.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/data_task.h"
+#include "daemon/sim/tasks/task.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
 

@@ -11,7 +11,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithms/spod_gt.h"
 #include "daemon/sim/metrics.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 
 namespace dfl::sim {
 

@@ -9,6 +9,7 @@
 #include "daemon/base/distributions.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/sha256.h"
+#include "daemon/base/status_macros.h"
 
 namespace dfl::simports {
 namespace {
@@ -149,6 +150,19 @@ absl::StatusOr<ports::GradientResult> AnalyticLearner::Gradient(
   return absl::DataLossError(absl::StrCat(
       finite_loss ? "the gradient" : "the loss",
       " is not finite; the step is too large or the model broken"));
+}
+
+std::optional<ports::BatchPosition> AnalyticLearner::position() const {
+  const data::BatchSampler::State state = sampler_.state();
+  return ports::BatchPosition{state.seed, state.rows, state.pass,
+                              state.position};
+}
+
+absl::Status AnalyticLearner::GoTo(const ports::BatchPosition& position) {
+  DFL_RETURN_IF_ERROR(sampler_.Restore(
+      {position.seed, position.rows, position.pass, position.row}));
+  batch_is_good_ = false;  // none was drawn since: there is none to repeat
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ports::Predictions> AnalyticLearner::Predict(

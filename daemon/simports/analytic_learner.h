@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,8 @@ class AnalyticLearner : public ports::Learner {
       const ports::PredictRequest& request) override;
   // Errors: FAILED_PRECONDITION without a test problem.
   absl::StatusOr<ports::Evaluation> Evaluate(int64_t max_rows) override;
+  std::optional<ports::BatchPosition> position() const override;
+  absl::Status GoTo(const ports::BatchPosition& position) override;
 
  private:
   const AnalyticLearnerOptions options_;

@@ -371,6 +371,10 @@ SoftmaxSet SoftmaxExample(const SoftmaxSpec& spec) {
     const std::vector<double> shares = LabelShares(spec, rng);
     LabelledRows rows =
         DrawRows(spec, spec.rows_per_node, centres, shares, rng);
+    if (std::find(spec.flipped.begin(), spec.flipped.end(), node) !=
+        spec.flipped.end()) {
+      for (int64_t& label : rows.labels) label = spec.classes - 1 - label;
+    }
     set.nodes.push_back(std::make_unique<Softmax>(
         std::move(rows.x), std::move(rows.labels), spec.classes));
   }

@@ -143,6 +143,7 @@ struct SoftmaxSpec {
   int64_t test_rows = 500;     // >= 1
   double skew = 0;             // Dirichlet concentration, >= 0; 0: no skew
   uint64_t seed = 1;
+  std::vector<int64_t> flipped;  // nodes whose labels y are C - 1 - y
 };
 
 struct SoftmaxSet {

@@ -112,6 +112,21 @@ absl::Status SimFiles::Remove(const std::string& name) {
   return absl::OkStatus();
 }
 
+absl::Status SimFiles::Rename(const std::string& from, const std::string& to) {
+  CheckName(from);
+  CheckName(to);
+  DFL_RETURN_IF_ERROR(failure_);
+  const auto found = contents_.find(from);
+  if (found == contents_.end()) {
+    return absl::NotFoundError(absl::StrCat("no file \"", from, "\""));
+  }
+  std::string content = std::move(found->second);
+  contents_.erase(found);
+  contents_[to] = std::move(content);
+  if (!lies_) durable_ = contents_;
+  return absl::OkStatus();
+}
+
 void SimFiles::Crash(Rng& rng) {
   std::set<std::string> names;
   for (const auto& [name, content] : contents_) names.insert(name);

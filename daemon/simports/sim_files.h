@@ -27,6 +27,7 @@ class SimFiles final : public ports::Files {
   absl::StatusOr<std::unique_ptr<ports::FileWriter>> Replace(
       const std::string& name) override;
   absl::Status Remove(const std::string& name) override;
+  absl::Status Rename(const std::string& from, const std::string& to) override;
 
   // Room for all contents together, old and new one of a file that is being
   // replaced included; < 0: no limit.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,6 +43,12 @@ class SimTrainer final : public ports::Trainer {
   absl::Status Bind(absl::Span<float> parameters, absl::Span<float> gradient,
                     absl::Span<float> buffers) override;
   absl::Status Initialise(uint64_t seed) override;
+  std::optional<ports::BatchPosition> position() const override {
+    return learner_.position();
+  }
+  absl::Status GoTo(const ports::BatchPosition& position) override {
+    return learner_.GoTo(position);
+  }
   void Gradient(
       const ports::GradientRequest& request,
       std::function<void(absl::StatusOr<ports::GradientResult>)> done) override;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -229,6 +230,15 @@ absl::Status DiskFiles::Remove(const std::string& name) {
   if (unlinkat(folder_fd_, name.c_str(), 0) != 0) {
     if (errno == ENOENT) return absl::OkStatus();
     return FileError(PathOf(name), "remove");
+  }
+  return SyncFolder();
+}
+
+absl::Status DiskFiles::Rename(const std::string& from, const std::string& to) {
+  DFL_RETURN_IF_ERROR(CheckName(from));
+  DFL_RETURN_IF_ERROR(CheckName(to));
+  if (renameat(folder_fd_, from.c_str(), folder_fd_, to.c_str()) != 0) {
+    return FileError(PathOf(from), "rename");
   }
   return SyncFolder();
 }

@@ -36,6 +36,7 @@ class DiskFiles final : public ports::Files {
   absl::StatusOr<std::unique_ptr<ports::FileWriter>> Replace(
       const std::string& name) override;
   absl::Status Remove(const std::string& name) override;
+  absl::Status Rename(const std::string& from, const std::string& to) override;
 
   const std::string& folder() const { return folder_; }
 

@@ -27,6 +27,7 @@ LEVELS = {
     "ports": 2, "codec": 2, "data": 2, "tls": 2,
     # The rooms of daemon/runtime.
     "guards": 2.5, "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
+    "checkpoints": 2.8,
     "contracts": 2.6, "membership": 2.7,
     "runtime": 3, "following": 3.1, "config": 3, "simports": 3,
     "proto": 3, "net": 3.5,
@@ -50,7 +51,7 @@ LIBRARIES = {
 
 DETERMINISTIC = {"base", "contract", "graph", "vector", "algorithm", "mass",
                  "rounds", "algorithms", "plan", "codec", "guards", "keeper",
-                 "links", "transfers", "gossip", "contracts",
+                 "links", "transfers", "gossip", "contracts", "checkpoints",
                  "runtime", "following", "membership", "sim",
                  "simports"}
 FORBIDDEN = [

@@ -55,6 +55,16 @@ TEST_P(FilesContract, WritesReadsReplacesAndRemoves) {
   EXPECT_EQ(files().Open("a").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_P(FilesContract, RenamesInPlaceOfWhatIsThere) {
+  ASSERT_TRUE(files().WriteAtomically("a", "1").ok());
+  ASSERT_TRUE(files().WriteAtomically("b", "2").ok());
+  ASSERT_TRUE(files().Rename("a", "b").ok());
+  EXPECT_EQ(*files().Read("b"), "1");
+  EXPECT_EQ(files().Open("a").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(files().Rename("a", "b").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(*files().Read("b"), "1");
+}
+
 TEST_P(FilesContract, ReadsAnyRange) {
   ASSERT_TRUE(files().WriteAtomically("a", "0123456789").ok());
   const auto reader = MustOpen("a");

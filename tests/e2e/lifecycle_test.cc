@@ -384,11 +384,11 @@ TEST_F(Lifecycle, StoppedByHandItStaysStopped) {
   ASSERT_TRUE(Reaches(daemon, 5));
   ASSERT_TRUE(daemon.client().Train(client::TrainAction::kStop).ok());
   ASSERT_TRUE(Enters(daemon, client::Phase::kStopped));
+  const int64_t step = daemon.Status().step;
   ASSERT_EQ(daemon.Stop()->code, 0);
   ASSERT_TRUE(daemon.Start()) << daemon.log();
-  EXPECT_THAT(daemon.Status().phase,
-              AnyOf(client::Phase::kIdle, client::Phase::kStopped));
-  EXPECT_EQ(daemon.Status().step, 0);
+  EXPECT_EQ(daemon.Status().phase, client::Phase::kStopped);
+  EXPECT_EQ(daemon.Status().step, step) << "with its model";
   EXPECT_EQ(daemon.Status().plan_version, 1);
 }
 

@@ -33,6 +33,7 @@ topology: {kind: complete}
 codec: {coordinates: random, values: int8}
 evaluation: {every_steps: 0}
 deadline: {exchange: 2s}
+checkpoint: {interval: 0s}
 )";
 
 class FourDaemons : public testing::Test {

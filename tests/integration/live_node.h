@@ -21,7 +21,7 @@
 #include "daemon/runtime/linked_node.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 #include "gtest/gtest.h"
 
 namespace dfl::testing_support {

@@ -66,7 +66,7 @@ class Faults : public testing::TestWithParam<std::string> {
                 uint64_t seed);
   // `most` schedules, unless the environment says how many.
   void PlayAll(int64_t most);
-  std::string membership_;  // CampaignNetwork's
+  CampaignNetwork network_;  // what of it is not drawn
   Worst worst_;
   int64_t failed_ = 0;  // schedules
 };
@@ -81,10 +81,11 @@ struct Calm {
 };
 
 Calm DrawCalm(const core::AlgorithmInfo& info, const Drawing& drawing,
-              const std::string& membership, Rng& rng) {
+              const CampaignNetwork& fixed, Rng& rng) {
   Calm calm;
   calm.network = DrawNetwork(rng, info);
-  calm.network.membership = membership;
+  calm.network.membership = fixed.membership;
+  calm.network.checkpoints = fixed.checkpoints;
   const Optimum optimum = FindOptimum(MakeProblems(calm.network));
   EXPECT_LT(optimum.gradient, 1e-5) << "f* is not exact";
   calm.least_loss = optimum.loss;
@@ -103,13 +104,13 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
                       uint64_t seed) {
   const int failures = FailuresSoFar();
   Rng rng(DeriveSeed(seed, info.name));
-  Calm drawn = DrawCalm(info, drawing, membership_, rng);
+  Calm drawn = DrawCalm(info, drawing, network_, rng);
   for (int64_t i = 1;
        !ConvergedFrom(kConverged, drawn.outcome, drawn.least_loss) &&
        i < kMostDraws;
        ++i) {
     ++worst_.redrawn;
-    drawn = DrawCalm(info, drawing, membership_, rng);
+    drawn = DrawCalm(info, drawing, network_, rng);
   }
   const CampaignNetwork& network = drawn.network;
   const Outcome& calm = drawn.outcome;
@@ -153,7 +154,8 @@ void Faults::PlaySeed(const core::AlgorithmInfo& info, const Drawing& drawing,
   if (FailuresSoFar() > failures) {
     ++failed_;
     const std::string name = absl::StrReplaceAll(
-        absl::StrCat("fault-", membership_, info.name, "-", seed),
+        absl::StrCat("fault-", network_.membership,
+                     network_.checkpoints ? "kept-" : "", info.name, "-", seed),
         {{"+", "plus"}});
     std::cout << "replay: DFL_CAMPAIGN_SEED=" << seed
               << " DFL_CAMPAIGN_RUNS=1, or dflsim run "
@@ -189,7 +191,13 @@ TEST_P(Faults, EveryAlgorithmLivesThroughThem) { PlayAll(3); }
 
 // The same bars where nodes have to find out who is there, and who is not.
 TEST_P(Faults, EveryAlgorithmLivesThroughThemWithMembership) {
-  membership_ = "lan";
+  network_.membership = "lan";
+  PlayAll(1);
+}
+
+// And where those that crash go on from their checkpoints.
+TEST_P(Faults, EveryAlgorithmLivesThroughThemWithCheckpoints) {
+  network_.checkpoints = true;
   PlayAll(1);
 }
 

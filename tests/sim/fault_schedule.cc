@@ -322,8 +322,13 @@ std::string ScenarioText(const CampaignNetwork& network,
       "seed: ", network.seed, "\nbatch_size: ", network.batch,
       "\nalgorithm: ", algorithm, "\ntopology: ", network.graph,
       "\ncodec: ", network.codec, "\nstop: ", network.stop,
-      "\ndeadline: {exchange: ", Millis(network.deadline),
-      "}\nnetwork:\n  nodes: [",
+      "\ndeadline: {exchange: ", Millis(network.deadline), "}\n",
+      // About that many steps are lost with a crash.
+      network.checkpoints
+          ? absl::StrCat("checkpoint: {interval: ",
+                         Millis(10 * (network.gradient + network.extra)), "}\n")
+          : "",
+      "network:\n  nodes: [",
       [&] {
         std::vector<std::string> names;
         for (int64_t i = 0; i < network.nodes; ++i) {
@@ -336,6 +341,7 @@ std::string ScenarioText(const CampaignNetwork& network,
           ? ""
           : absl::StrCat("  membership: ", network.membership, "\n"),
       network.plans_by_gossip ? "  plans: gossip\n" : "",
+      network.checkpoints ? "  checkpoints: yes\n" : "",
       "  problem: {kind: ", network.problem,
       network.problem == "softmax"
           ? absl::StrCat(", classes: ", network.classes)

@@ -21,6 +21,7 @@ namespace dfl::sim {
 struct CampaignNetwork {
   std::string membership = {};   // its pace; "": all are known from the start
   bool plans_by_gossip = false;  // a change is given to one node
+  bool checkpoints = false;      // nodes go on from them after a crash
   uint64_t seed = 1;
   int64_t nodes = 4;
   int64_t n = 2;

@@ -23,9 +23,9 @@
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/core/contract/data_contract.h"
-#include "daemon/sim/analytic_task.h"
 #include "daemon/sim/scenario.h"
 #include "daemon/sim/simulation.h"
+#include "daemon/sim/tasks/analytic_task.h"
 
 namespace dfl {
 namespace {
@@ -69,6 +69,12 @@ class GatedLearner final : public ports::Learner {
   }
   absl::Status Initialise(uint64_t seed) override {
     return learner_->Initialise(seed);
+  }
+  std::optional<ports::BatchPosition> position() const override {
+    return learner_->position();
+  }
+  absl::Status GoTo(const ports::BatchPosition& position) override {
+    return learner_->GoTo(position);
   }
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {

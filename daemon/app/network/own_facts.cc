@@ -44,6 +44,9 @@ ports::MemberFacts OwnFacts::Tell(ports::MemberFacts facts, const Now& now) {
     facts.condition = Condition::kDegraded;
     facts.reason = ReasonFrom(status.last_error.empty() ? status.phase_reason
                                                         : status.last_error);
+  } else if (!status.checkpoint_error.empty()) {
+    facts.condition = Condition::kDegraded;
+    facts.reason = ReasonFrom(status.checkpoint_error);
   } else if (status.phase == Phase::kJoining) {
     facts.condition = Condition::kJoining;
   } else {

@@ -45,6 +45,7 @@
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/algorithm_state.h"
 #include "daemon/core/algorithm/decisions.h"
+#include "daemon/core/algorithm/edge_books.h"
 #include "daemon/core/algorithm/node_plan.h"
 #include "daemon/core/algorithm/pace.h"
 #include "daemon/core/vector/message_format.h"
@@ -360,6 +361,9 @@ class Algorithm {
 
   // What Delivered::taken says to `from`; 0 where no mass is given.
   virtual double MassTaken(const NodeId& /*from*/) const { return 0; }
+  // The books of the edge to `peer`, in the present epoch; all 0 where no mass
+  // is given.
+  virtual EdgeBooks BooksWith(const NodeId& /*peer*/) const { return {}; }
 
   // The length of a parcel of mass; `n` parameters.
   virtual int64_t MassLength(int64_t n) const { return n; }

@@ -119,6 +119,9 @@ struct AlgorithmInfo {
   // The steps at which the proximal point of ProxKnobs() is taken; a plan needs
   // each to pass CheckProx. Null: none.
   std::vector<double> (*prox_steps)(const Knobs& knobs) = nullptr;
+  // True: what it receives are models, all of one meaning, which it averages
+  // with its own, so a plan may name a rule for that (AggregationSpec).
+  bool mixes_models = false;
   // True: the parameters may move while a gradient is under way, so it is
   // computed at a copy of them, taken when ComputeGradient is carried out.
   bool computes_on_copy = false;

@@ -23,44 +23,76 @@ constexpr size_t kChecksumBytes = sizeof(uint32_t);
 
 // ---------------------------------------------------------------- writing ----
 
-template <typename T>
-void Append(T number, std::string* bytes) {
-  char raw[sizeof(T)];
-  std::memcpy(raw, &number, sizeof(T));
-  bytes->append(raw, sizeof(T));
-}
+// Hands bytes on, piece by piece, and counts and checks them.
+class Out {
+ public:
+  explicit Out(const StateSink& sink) : sink_(sink) {}
 
-void AppendText(absl::string_view text, std::string* bytes) {
-  Append(static_cast<uint32_t>(text.size()), bytes);
-  bytes->append(text.data(), text.size());
-}
+  void Append(absl::string_view piece) {
+    length_ += piece.size();
+    if (!sink_) return;  // it only counts
+    checksum_ = ExtendCrc32c(checksum_, piece);
+    sink_(piece);
+  }
+  template <typename T>
+  void Number(T number) {
+    char raw[sizeof(T)];
+    std::memcpy(raw, &number, sizeof(T));
+    Append(absl::string_view(raw, sizeof(T)));
+  }
+  void Text(absl::string_view text) {
+    Number(static_cast<uint32_t>(text.size()));
+    Append(text);
+  }
+  template <typename V>
+  void Entries(const V& entries) {
+    if (entries.empty()) return;
+    Append(absl::string_view(reinterpret_cast<const char*>(entries.data()),
+                             entries.size() * sizeof(entries[0])));
+  }
 
-template <typename V>
-void AppendEntries(const V& entries, std::string* bytes) {
-  if (entries.empty()) return;
-  bytes->append(reinterpret_cast<const char*>(entries.data()),
-                entries.size() * sizeof(entries[0]));
-}
+  uint64_t length() const { return length_; }
+  uint32_t checksum() const { return checksum_; }
+
+ private:
+  const StateSink& sink_;
+  uint64_t length_ = 0;
+  uint32_t checksum_ = Crc32c("");
+};
 
 struct Writer {
-  std::string* bytes;
+  Out& out;
 
-  void operator()(int64_t number) { Append(number, bytes); }
-  void operator()(double number) { Append(number, bytes); }
-  void operator()(const std::string& text) { AppendText(text, bytes); }
+  void operator()(int64_t number) { out.Number(number); }
+  void operator()(double number) { out.Number(number); }
+  void operator()(const std::string& text) { out.Text(text); }
   void operator()(const FlatVector& vector) {
-    Append(static_cast<uint64_t>(vector.size()), bytes);
-    AppendEntries(vector, bytes);
+    out.Number(static_cast<uint64_t>(vector.size()));
+    out.Entries(vector);
   }
   void operator()(const std::vector<double>& list) {
-    Append(static_cast<uint32_t>(list.size()), bytes);
-    AppendEntries(list, bytes);
+    out.Number(static_cast<uint32_t>(list.size()));
+    out.Entries(list);
   }
   void operator()(const std::vector<std::string>& list) {
-    Append(static_cast<uint32_t>(list.size()), bytes);
-    for (const std::string& text : list) AppendText(text, bytes);
+    out.Number(static_cast<uint32_t>(list.size()));
+    for (const std::string& text : list) out.Text(text);
   }
 };
+
+// All but the checksum.
+void Write(const AlgorithmState& state, uint64_t length, Out& out) {
+  out.Append(kMagic);
+  out.Number(state.version);
+  out.Number(length);
+  out.Text(state.algorithm);
+  out.Number(static_cast<uint32_t>(state.fields.size()));
+  for (const auto& [name, value] : state.fields) {
+    out.Text(name);
+    out.Number(static_cast<uint8_t>(value.index()));
+    std::visit(Writer{out}, value);
+  }
+}
 
 // ---------------------------------------------------------------- reading ----
 
@@ -170,20 +202,25 @@ absl::Status CheckWhole(absl::string_view bytes) {
 
 }  // namespace
 
+uint64_t SerializedLength(const AlgorithmState& state) {
+  const StateSink nothing;
+  Out count(nothing);
+  Write(state, 0, count);
+  return count.length() + kChecksumBytes;
+}
+
+void SerializeState(const AlgorithmState& state, const StateSink& sink) {
+  Out out(sink);
+  Write(state, SerializedLength(state), out);
+  out.Number(out.checksum());
+}
+
 std::string SerializeState(const AlgorithmState& state) {
-  std::string bytes(kMagic);
-  Append(state.version, &bytes);
-  Append(uint64_t{0}, &bytes);
-  AppendText(state.algorithm, &bytes);
-  Append(static_cast<uint32_t>(state.fields.size()), &bytes);
-  for (const auto& [name, value] : state.fields) {
-    AppendText(name, &bytes);
-    Append(static_cast<uint8_t>(value.index()), &bytes);
-    std::visit(Writer{&bytes}, value);
-  }
-  const auto length = static_cast<uint64_t>(bytes.size() + kChecksumBytes);
-  std::memcpy(bytes.data() + kLengthAt, &length, sizeof(length));
-  Append(Crc32c(bytes), &bytes);
+  std::string bytes;
+  bytes.reserve(SerializedLength(state));
+  SerializeState(state, [&bytes](absl::string_view piece) {
+    bytes.append(piece.data(), piece.size());
+  });
   return bytes;
 }
 

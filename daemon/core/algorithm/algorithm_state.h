@@ -15,6 +15,7 @@
 #define DFL_CORE_ALGORITHM_ALGORITHM_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <variant>
@@ -49,6 +50,12 @@ struct AlgorithmState {
 
 // Texts and lists have fewer than 2^32 entries.
 std::string SerializeState(const AlgorithmState& state);
+
+// The same bytes, piece by piece and without a copy of the vectors; and how
+// many they are.
+using StateSink = std::function<void(absl::string_view)>;
+void SerializeState(const AlgorithmState& state, const StateSink& sink);
+uint64_t SerializedLength(const AlgorithmState& state);
 
 // Reads a state from `bytes`, which need not be trusted: no more is allocated
 // than they hold, and a torn or changed state is an error.

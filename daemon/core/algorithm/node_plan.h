@@ -14,6 +14,7 @@
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
 #include "daemon/core/algorithm/optimizer_spec.h"
+#include "daemon/core/vector/aggregation.h"
 
 namespace dfl::core {
 
@@ -64,6 +65,9 @@ struct NodePlan {
   std::shared_ptr<const AlgorithmFacts> facts;
   // What local steps do with gradients, where the algorithm leaves it open.
   OptimizerSpec optimizer;
+  // How models are mixed, where the algorithm mixes models
+  // (AlgorithmInfo::mixes_models).
+  AggregationSpec aggregation;
   absl::Duration exchange_deadline = absl::Seconds(2);
 };
 

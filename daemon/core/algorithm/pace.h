@@ -29,28 +29,40 @@ struct Pace {
 // Counts epochs while the steps of one may change (another batch size).
 class EpochCount {
  public:
+  // For checkpoints.
+  struct State {
+    int64_t per_pass = 0;  // 0: nothing was counted yet
+    double before = 0;     // epochs at step `from`
+    int64_t from = 0;
+    int64_t counted = 0;
+
+    friend bool operator==(const State& a, const State& b) {
+      return a.per_pass == b.per_pass && a.before == b.before &&
+             a.from == b.from && a.counted == b.counted;
+    }
+  };
+  const State& state() const { return state_; }
+  void SetState(const State& state) { state_ = state; }
+
   // `steps` are done; those since the last call were taken with `per_pass` >= 1
   // steps an epoch.
   void Count(int64_t steps, int64_t per_pass) {
-    if (per_pass != per_pass_) {
-      before_ = At(counted_);
-      from_ = counted_;
-      per_pass_ = per_pass;
+    if (per_pass != state_.per_pass) {
+      state_.before = At(state_.counted);
+      state_.from = state_.counted;
+      state_.per_pass = per_pass;
     }
-    counted_ = steps;
+    state_.counted = steps;
   }
   // The epochs that `steps` come to.
   double At(int64_t steps) const {
-    if (per_pass_ == 0) return 0;
-    return before_ +
-           static_cast<double>(steps - from_) / static_cast<double>(per_pass_);
+    if (state_.per_pass == 0) return 0;
+    return state_.before + static_cast<double>(steps - state_.from) /
+                               static_cast<double>(state_.per_pass);
   }
 
  private:
-  int64_t per_pass_ = 0;  // 0: nothing was counted yet
-  double before_ = 0;     // epochs at step from_
-  int64_t from_ = 0;
-  int64_t counted_ = 0;
+  State state_;
 };
 
 // `each` times `count`, rounded down; at most 2^53, so that what a peer says

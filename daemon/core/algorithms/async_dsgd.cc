@@ -201,16 +201,19 @@ void AsyncDsgd::Mix(Actions& actions) {
     const double theirs = said.size() == kScalars ? said[kDegree] : 0;
     arrival.weight = settings_.xi / (1 + std::max(own, theirs));
   }
-  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  MixModels(arrivals, vectors().parameters, settings_.xi);
   phase_ = Phase::kBoundary;
   EndRound(actions);
 }
 
 std::map<std::string, double> AsyncDsgd::Gauges() const {
-  return {{"dropped_late", static_cast<double>(barrier().dropped())},
-          {"q", OwnQ()},
-          {"staleness", static_cast<double>(staleness_)},
-          {"step_size", StepSize()}};
+  std::map<std::string, double> gauges = {
+      {"dropped_late", static_cast<double>(barrier().dropped())},
+      {"q", OwnQ()},
+      {"staleness", static_cast<double>(staleness_)},
+      {"step_size", StepSize()}};
+  AddMixGauges(gauges);
+  return gauges;
 }
 
 // ---- catalogue entry ----
@@ -251,6 +254,7 @@ AlgorithmInfo ClockedInfo(bool discard_late) {
       .exchange = Exchange::kPush,
       .lock_step = true,
       .steps_of = [](const Knobs& /*knobs*/) { return StepsOf::kChance; },
+      .mixes_models = true,
       .computes_on_copy = true,
       .extra_vectors = 1,
       .edge = PushCost(),
@@ -335,6 +339,7 @@ AlgorithmInfo SyncDsgdInfo() {
           },
           .exchange = Exchange::kPush,
           .lock_step = true,
+          .mixes_models = true,
           .edge = PushCost(),
           .cost =
               "One gradient per round; to each neighbour 4 n bytes as fp32 and "

@@ -70,7 +70,7 @@ Decefl::Next Decefl::AfterGradient() {
 void Decefl::Mix(std::vector<PushBarrier::Arrival> arrivals) {
   const NodeVectors& v = vectors();
   if (!local_form_) {
-    MixArrivals(arrivals, v.parameters, v.buffers);
+    MixModels(arrivals, v.parameters);
     if (KeepsMix()) start_.assign(v.parameters.begin(), v.parameters.end());
     AddScaled(static_cast<float>(-StepSize()), v.gradient, v.parameters);
     return;
@@ -80,7 +80,7 @@ void Decefl::Mix(std::vector<PushBarrier::Arrival> arrivals) {
   for (size_t l = 0; l < start_.size(); ++l) {
     v.parameters[l] = mu * (v.parameters[l] - start_[l]);
   }
-  MixArrivals(arrivals, absl::MakeSpan(start_), v.buffers);
+  MixModels(arrivals, absl::MakeSpan(start_));
   AddScaled(1.0F, start_, v.parameters);
 }
 
@@ -146,6 +146,7 @@ AlgorithmInfo DeceflInfo() {
                                                  : StepsOf::kAll;
           },
       .mixes_without_data = true,
+      .mixes_models = true,
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =

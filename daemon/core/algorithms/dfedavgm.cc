@@ -64,6 +64,7 @@ AlgorithmInfo DfedavgmInfo() {
       .create = Create<Dfedavgm>,
       .exchange = Exchange::kPush,
       .lock_step = true,
+      .mixes_models = true,
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =

@@ -60,6 +60,7 @@ AlgorithmInfo DfedsamInfo() {
       .create = Create<Dfedsam>,
       .exchange = Exchange::kPush,
       .lock_step = true,
+      .mixes_models = true,
       .extra_vectors = 1,
       .edge = PushCost(),
       .cost =

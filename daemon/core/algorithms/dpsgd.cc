@@ -10,7 +10,7 @@ Dpsgd::Dpsgd(AlgorithmContext context)
     : PushRounds(std::move(context)), eta_(plan().knobs.Number("eta")) {}
 
 void Dpsgd::Mix(std::vector<PushBarrier::Arrival> arrivals) {
-  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  MixModels(arrivals, vectors().parameters);
   AddScaled(static_cast<float>(-StepSize()), vectors().gradient,
             vectors().parameters);
 }
@@ -29,6 +29,7 @@ AlgorithmInfo DpsgdInfo() {
       .exchange = Exchange::kPush,
       .lock_step = true,
       .mixes_without_data = true,
+      .mixes_models = true,
       .edge = PushCost(),
       .cost =
           "One gradient per round; to each neighbour 4 n bytes as fp32 and "

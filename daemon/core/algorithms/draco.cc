@@ -80,6 +80,7 @@ void Draco::Handle(Event event, Actions& actions) {
 
 void Draco::Start(int64_t step, Actions& actions) {
   step_ = step;
+  heard_ = false;
   at_boundary_ = true;
   WaitToSend(actions);
   WaitForPeriod(actions);
@@ -287,7 +288,8 @@ void Draco::HearUnification(PushArrived push, Actions& actions) {
   const double said = push.model.scalars[kNumber];
   if (settings_.period == 0 || !(said >= 1 && said <= kLastPeriod)) return;
   const auto period = static_cast<int64_t>(said);
-  // A joiner may be far behind; after that nobody gets that far ahead.
+  // One that has just started may be far behind, also where it is a hub and has
+  // led by its own count since. After that nobody gets that far ahead.
   const int64_t believed = std::max(period_, unified_) + kPeriodsAhead;
   if (period < unified_ && push.from == HubOf(period)) {
     // A hub that has lost count, since it restarted: nobody would hear it until
@@ -299,7 +301,8 @@ void Draco::HearUnification(PushArrived push, Actions& actions) {
                     true});
     return;
   }
-  if (period <= unified_ || (unified_ > 0 && period > believed)) return;
+  if (period <= unified_ || (heard_ && period > believed)) return;
+  heard_ = true;
   unified_ = period;
   if (period > period_) {
     BeginPeriod(period);

@@ -132,6 +132,7 @@ class Draco : public Algorithm {
   // Unification.
   int64_t period_ = 0;       // M
   int64_t unified_ = 0;      // the newest M of a unification; 0: none yet
+  bool heard_ = false;       // of one of another node, since it started
   bool leads_ = false;       // at StepBegins
   Unification unification_;  // at StepBegins
 };

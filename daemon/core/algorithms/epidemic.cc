@@ -57,7 +57,7 @@ void Epidemic::Mix(std::vector<PushBarrier::Arrival> arrivals) {
   for (PushBarrier::Arrival& arrival : arrivals) {
     arrival.weight = 1.0 / static_cast<double>(arrivals.size() + 1);
   }
-  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  MixModels(arrivals, vectors().parameters);
 }
 
 // ---- catalogue entry ----
@@ -89,6 +89,7 @@ AlgorithmInfo EpidemicInfo() {
       .exchange = Exchange::kPush,
       .lock_step = true,
       .complete_graph = true,
+      .mixes_models = true,
       .edge = PushCost(),
       .heard_at_once = MostSenders,
       .cost =

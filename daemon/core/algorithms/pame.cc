@@ -116,17 +116,36 @@ void Pame::MixIfReady(Actions& actions) {
 void Pame::Mix(Actions& actions) {
   const std::vector<AnswerArrived> answers = exchange_.End(actions);
   if (!answers.empty()) {
-    std::vector<RemoteVector*> messages;
-    messages.reserve(answers.size());
-    for (const AnswerArrived& answer : answers) {
-      messages.push_back(answer.model.parameters.get());
-    }
     mixed_ = true;
-    PartialMean(messages, vectors_.parameters);
-    MixBuffers(answers);
+    if (plan_.aggregation.robust()) {
+      MixByRule(answers);
+    } else {
+      MixByMean(answers);
+    }
     m_ = static_cast<int64_t>(answers.size());
   }
   BeginGradient(actions);
+}
+
+void Pame::MixByMean(const std::vector<AnswerArrived>& answers) {
+  std::vector<RemoteVector*> messages;
+  messages.reserve(answers.size());
+  for (const AnswerArrived& answer : answers) {
+    messages.push_back(answer.model.parameters.get());
+  }
+  PartialMean(messages, vectors_.parameters);
+  MixBuffers(answers);
+}
+
+void Pame::MixByRule(const std::vector<AnswerArrived>& answers) {
+  const double weight = 1 / static_cast<double>(answers.size());
+  std::vector<ModelMixer::Model> models;
+  models.reserve(answers.size());
+  for (const AnswerArrived& answer : answers) {
+    models.push_back({&answer.model, weight});
+  }
+  mixer_.Mix(plan_.aggregation, models, 1, vectors_.parameters,
+             vectors_.buffers);
 }
 
 // Module buffers: the mean of own and received, by differences.
@@ -176,10 +195,13 @@ void Pame::On(PlanChanged event) {
 }
 
 std::map<std::string, double> Pame::Gauges() const {
-  return {{"kappa", static_cast<double>(kappa_)},
-          {"m", static_cast<double>(m_)},
-          {"sigma", sigma_},
-          {"step_size", 1 / (sigma_ * static_cast<double>(m_))}};
+  std::map<std::string, double> gauges = {
+      {"kappa", static_cast<double>(kappa_)},
+      {"m", static_cast<double>(m_)},
+      {"sigma", sigma_},
+      {"step_size", 1 / (sigma_ * static_cast<double>(m_))}};
+  mixer_.AddGauges(gauges);
+  return gauges;
 }
 
 // ---- catalogue entry ----
@@ -323,6 +345,7 @@ AlgorithmInfo PameInfo() {
       .first_step = FirstStep,
       .exchange = Exchange::kPull,
       .round_is_iteration = false,
+      .mixes_models = true,
       .why_not_topk = "its theory needs uniformly random coordinates",
       .edge = {.sent = 1, .waiting = 1},
       .message_rate = [](const Knobs& knobs) { return knobs.Number("p"); },

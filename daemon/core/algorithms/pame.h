@@ -20,6 +20,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
 #include "daemon/core/algorithm/knobs.h"
+#include "daemon/core/rounds/model_mixer.h"
 #include "daemon/core/rounds/pull_round.h"
 
 namespace dfl::core {
@@ -71,6 +72,10 @@ class Pame : public Algorithm {
   void MixIfReady(Actions& actions);
   void Mix(Actions& actions);
   void BeginGradient(Actions& actions);
+  // The partial mean, or the plan's aggregation rule in its place, in which
+  // the node's own values count too.
+  void MixByMean(const std::vector<AnswerArrived>& answers);
+  void MixByRule(const std::vector<AnswerArrived>& answers);
   void MixBuffers(const std::vector<AnswerArrived>& answers);
 
   NodePlan plan_;
@@ -83,6 +88,7 @@ class Pame : public Algorithm {
   double sigma_ = 0;
   int64_t m_ = 1;
   PullRound exchange_;
+  ModelMixer mixer_;
   int64_t asked_for_ = 0;  // the step that mixes what exchange_ brings
   bool mixed_ = false;     // parameters hold v, not w^k
 };

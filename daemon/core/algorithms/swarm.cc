@@ -60,6 +60,7 @@ AlgorithmInfo SwarmInfo() {
       "A round has two hops, so it waits up to twice deadline.exchange. When "
       "its leader is down, nobody mixes in that round.";
   info.create = Create<Swarm>;
+  info.mixes_models = false;  // but for the leader's, which nobody checks
   info.dense_only = true;
   info.why_dense = "the leader's whole model replaces the others'";
   info.cost =

@@ -22,6 +22,51 @@ double ScalarOf(const RemoteModel& model) {
   return model.scalars.empty() ? 0 : model.scalars.front();
 }
 
+// The action that sends `parcel`; `give` says how it is written.
+core::Give GiveOf(const NodeId& to, const MassParcel& parcel,
+                  core::Give give = {}) {
+  give.to = to;
+  give.sequence = parcel.sequence;
+  give.round = parcel.round;
+  give.mass = parcel.mass;
+  give.nonzeros = static_cast<int64_t>(
+      give.mass->size() -
+      std::count(give.mass->begin(), give.mass->end(), 0.0F));
+  if (parcel.scalar != 0) give.scalars = {parcel.scalar};
+  give.steps = parcel.steps;
+  return give;
+}
+
+void VisitParcel(StateFields& fields, const std::string& name, size_t n,
+                 size_t length, MassParcel& parcel) {
+  fields.Name(name + "/sequence", parcel.sequence);
+  fields.Count(name + "/round", parcel.round);
+  fields.Vector(name + "/mass", parcel.mass, length);
+  fields.Number(name + "/scalar", parcel.scalar);
+  fields.Flag(name + "/due", parcel.due);
+  // Steps: their bits, and the increments with the steps behind them.
+  const auto values = static_cast<int64_t>(length);
+  const auto vectors = static_cast<int>(length / n);
+  const int64_t blocks = vectors * StepCount(static_cast<int64_t>(n));
+  int64_t bits = 1;
+  MassLedger::Share all;
+  if (const MassLedger::Steps& of = parcel.steps) {
+    bits = of->bits;
+    FlatVector both(of->values);
+    both.insert(both.end(), of->steps.begin(), of->steps.end());
+    all = std::make_shared<const FlatVector>(std::move(both));
+  }
+  fields.Count(name + "/bits", bits, 1, kMostStepBits);
+  fields.Vector(name + "/steps", all, static_cast<size_t>(values + blocks));
+  if (parcel.steps || !all) return;
+  const auto middle = all->begin() + values;
+  auto read = std::make_shared<StepCodes>(static_cast<int>(bits), vectors,
+                                          static_cast<int64_t>(n));
+  read->values.assign(all->begin(), middle);
+  read->steps.assign(middle, all->end());
+  parcel.steps = std::move(read);
+}
+
 }  // namespace
 
 double Probe(absl::Span<const float> v) {
@@ -60,7 +105,7 @@ void MassLedger::Add(Share& sum, const Share& mass) const {
 
 void MassLedger::Give(const NodeId& to, int64_t round, const Share& mass,
                       double scalar, const Steps& steps) {
-  Parcel& pending = giving_[to].pending;
+  MassParcel& pending = giving_[to].pending;
   pending.steps = pending.mass ? nullptr : steps;
   Add(pending.mass, mass);
   pending.scalar += scalar;
@@ -71,7 +116,7 @@ void MassLedger::Give(const NodeId& to, int64_t round, const Share& mass,
 void MassLedger::Write(const NodeId& to, Giving& giving,
                        core::Give& give) const {
   if (code_ == nullptr || merge_ != Merge::kSum) return;
-  Parcel& out = giving.out;
+  MassParcel& out = giving.out;
   std::optional<MassCode::Written> written =
       code_->Write(to, out.sequence, *out.mass);
   if (!written) return;
@@ -87,7 +132,7 @@ void MassLedger::Write(const NodeId& to, Giving& giving,
 void MassLedger::Send(Actions& actions) {
   for (auto& [to, giving] : giving_) {
     if (giving.out.mass || !giving.pending.due) continue;
-    giving.out = std::exchange(giving.pending, Parcel());
+    giving.out = std::exchange(giving.pending, MassParcel());
     giving.out.sequence = ++giving.last_sequence;
     if (const Steps& steps = giving.out.steps) {
       giving.out.mass = Share(steps, &steps->values);
@@ -104,20 +149,6 @@ void MassLedger::SendAgain(Actions& actions) const {
   }
 }
 
-core::Give MassLedger::GiveOf(const NodeId& to, const Parcel& parcel,
-                              core::Give give) {
-  give.to = to;
-  give.sequence = parcel.sequence;
-  give.round = parcel.round;
-  give.mass = parcel.mass;
-  give.nonzeros = static_cast<int64_t>(
-      give.mass->size() -
-      std::count(give.mass->begin(), give.mass->end(), 0.0F));
-  if (parcel.scalar != 0) give.scalars = {parcel.scalar};
-  give.steps = parcel.steps;
-  return give;
-}
-
 void MassLedger::OnDelivered(const Delivered& delivered) {
   const auto it = giving_.find(delivered.to);
   if (it == giving_.end()) return;
@@ -125,7 +156,7 @@ void MassLedger::OnDelivered(const Delivered& delivered) {
   if (!giving.out.mass || giving.out.sequence != delivered.sequence) return;
   giving.given += Probe(*giving.out.mass);
   giving.confirmed = delivered.taken;
-  giving.out = Parcel();
+  giving.out = MassParcel();
 }
 
 bool MassLedger::Owes(const NodeId& to) const {
@@ -208,43 +239,16 @@ void MassLedger::Reset() {
   taking_.clear();
 }
 
-void MassLedger::VisitParcel(StateFields& fields, const std::string& name,
-                             size_t n, size_t length, Parcel& parcel) {
-  fields.Name(name + "/sequence", parcel.sequence);
-  fields.Count(name + "/round", parcel.round);
-  fields.Vector(name + "/mass", parcel.mass, length);
-  fields.Number(name + "/scalar", parcel.scalar);
-  fields.Flag(name + "/due", parcel.due);
-  // Steps: their bits, and the increments with the steps behind them.
-  const auto values = static_cast<int64_t>(length);
-  const auto vectors = static_cast<int>(length / n);
-  const int64_t blocks = vectors * StepCount(static_cast<int64_t>(n));
-  int64_t bits = 1;
-  Share all;
-  if (const Steps& of = parcel.steps) {
-    bits = of->bits;
-    FlatVector both(of->values);
-    both.insert(both.end(), of->steps.begin(), of->steps.end());
-    all = std::make_shared<const FlatVector>(std::move(both));
-  }
-  fields.Count(name + "/bits", bits, 1, kMostStepBits);
-  fields.Vector(name + "/steps", all, static_cast<size_t>(values + blocks));
-  if (parcel.steps || !all) return;
-  const auto middle = all->begin() + values;
-  auto read = std::make_shared<StepCodes>(static_cast<int>(bits), vectors,
-                                          static_cast<int64_t>(n));
-  read->values.assign(all->begin(), middle);
-  read->steps.assign(middle, all->end());
-  parcel.steps = std::move(read);
-}
-
 void MassLedger::VisitState(StateFields& fields, size_t n, size_t length) {
-  const auto parcel = [&](const char* name, Parcel& of) {
+  const auto parcel = [&](const char* name, MassParcel& of) {
     VisitParcel(fields, name, n, length, of);
   };
   fields.ByNode("giving", giving_, [&](Giving& giving) {
     fields.Name("sequence", giving.last_sequence);
     parcel("out", giving.out);
+    if (const Steps& steps = giving.out.steps) {
+      giving.out.mass = Share(steps, &steps->values);  // as Send made it
+    }
     parcel("pending", giving.pending);
     fields.Number("given", giving.given);
     fields.Number("confirmed", giving.confirmed);
@@ -276,7 +280,7 @@ double MassLedger::Imbalance() const {
 double MassLedger::AddUnsettled(absl::Span<float> vector) const {
   double scalars = 0;
   for (const auto& [to, giving] : giving_) {
-    for (const Parcel* parcel : {&giving.out, &giving.pending}) {
+    for (const MassParcel* parcel : {&giving.out, &giving.pending}) {
       if (!parcel->mass) continue;
       AddScaled(1.0F, *parcel->mass, vector);
       scalars += parcel->scalar;
@@ -312,6 +316,25 @@ std::vector<MassLedger::OutParcel> MassLedger::out() const {
 uint64_t MassLedger::last_taken(const NodeId& from) const {
   const auto it = taking_.find(from);
   return it == taking_.end() ? 0 : it->second.last_sequence;
+}
+
+EdgeBooks MassLedger::BooksWith(const NodeId& peer) const {
+  EdgeBooks books;
+  if (const auto it = giving_.find(peer); it != giving_.end()) {
+    const Giving& giving = it->second;
+    books.delivered = giving.last_sequence;
+    books.given = giving.given;
+    if (giving.out.mass) {
+      books.out = giving.out.sequence;
+      books.delivered = books.out - 1;
+      books.given_out = Probe(*giving.out.mass);
+    }
+  }
+  if (const auto it = taking_.find(peer); it != taking_.end()) {
+    books.taken_sequence = it->second.last_sequence;
+    books.taken = it->second.taken;
+  }
+  return books;
 }
 
 }  // namespace dfl::core

@@ -45,6 +45,7 @@
 #include "daemon/base/ids.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/algorithm_info.h"
+#include "daemon/core/algorithm/edge_books.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
@@ -69,6 +70,16 @@ class MassCode {
   // same bytes. Nullopt: the parcel is sent exactly, in fp32.
   virtual std::optional<Written> Write(const NodeId& to, uint64_t sequence,
                                        absl::Span<const float> mass) const = 0;
+};
+
+// A parcel at its giver.
+struct MassParcel {
+  uint64_t sequence = 0;
+  int64_t round = 0;
+  std::shared_ptr<const FlatVector> mass;
+  double scalar = 0;
+  std::shared_ptr<const StepCodes> steps;  // not null: `mass` is theirs
+  bool due = false;  // something was given since the last one
 };
 
 class MassLedger {
@@ -158,20 +169,14 @@ class MassLedger {
   std::vector<OutParcel> out() const;
   // The number of the newest parcel that was taken from `from`; 0: none.
   uint64_t last_taken(const NodeId& from) const;
+  // What this end knows of the edge to `peer`.
+  EdgeBooks BooksWith(const NodeId& peer) const;
 
  private:
-  struct Parcel {
-    uint64_t sequence = 0;
-    int64_t round = 0;
-    Share mass;
-    double scalar = 0;
-    Steps steps;       // not null: `mass` is theirs, once it is out
-    bool due = false;  // pending: something was given since the last parcel
-  };
   struct Giving {
     uint64_t last_sequence = 0;
-    Parcel out;            // mass null: nothing is out
-    Parcel pending;        // mass null: nothing waits
+    MassParcel out;        // mass null: nothing is out
+    MassParcel pending;    // mass null: nothing waits
     double given = 0;      // probe, of all delivered
     double confirmed = 0;  // the taker's, of the same
   };
@@ -189,11 +194,6 @@ class MassLedger {
   void Add(Share& sum, const Share& mass) const;
   // Writes the parcel that is out to `to`. Its remainder becomes pending.
   void Write(const NodeId& to, Giving& giving, core::Give& give) const;
-  // The action that sends `parcel`; `give` says how it is written.
-  static core::Give GiveOf(const NodeId& to, const Parcel& parcel,
-                           core::Give give = {});
-  static void VisitParcel(StateFields& fields, const std::string& name,
-                          size_t n, size_t length, Parcel& parcel);
 
   const Merge merge_;
   const MassCode* const code_;

@@ -17,6 +17,7 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/mixing.h"
+#include "daemon/core/plan/check_aggregation.h"
 #include "daemon/core/plan/check_data.h"
 #include "daemon/core/plan/check_optimizer.h"
 #include "daemon/core/plan/participants.h"
@@ -535,6 +536,7 @@ absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
     DFL_RETURN_IF_ERROR(CheckTopology(plan, **algorithm, graph, catalogue));
   }
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
+  DFL_RETURN_IF_ERROR(CheckAggregation(plan, **algorithm, graph));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan, **algorithm));
   return Found{*algorithm, std::move(graph)};
 }

@@ -123,6 +123,7 @@ absl::StatusOr<NodePlan> NodePlanOf(const RunPlan& plan, const Round& round,
   out.algorithm = round.algorithm;
   out.facts = round.facts;
   out.optimizer = plan.optimizer;
+  out.aggregation = plan.aggregation;
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }
@@ -140,6 +141,7 @@ absl::StatusOr<NodePlan> WatcherPlan(const RunPlan& plan,
   out.takes_part = false;
   out.algorithm = &algorithm;
   out.optimizer = plan.optimizer;
+  out.aggregation = plan.aggregation;
   out.exchange_deadline = plan.deadline.exchange;
   return out;
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/core/graph/graph.h"
 #include "daemon/core/graph/topology.h"
+#include "daemon/core/plan/check_aggregation.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_topology.h"
 
@@ -196,6 +197,10 @@ std::vector<std::string> PlanWarnings(const CheckedPlan& checked) {
       NetworkOf(plan, algorithm, *checked.graph);
   if (!network.ok()) return warnings;
   if (algorithm.lock_step) WarnOfEnds(plan, algorithm, *network, warnings);
+  for (std::string& text :
+       AggregationWarnings(plan, algorithm, *checked.graph)) {
+    warnings.push_back(std::move(text));
+  }
   if (algorithm.warnings == nullptr) return warnings;
   for (std::string& text : algorithm.warnings(*network, *window)) {
     warnings.push_back(std::move(text));

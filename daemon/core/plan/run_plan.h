@@ -20,6 +20,7 @@
 #include "daemon/core/contract/data_section.h"
 #include "daemon/core/graph/topology.h"
 #include "daemon/core/plan/member_spec.h"
+#include "daemon/core/vector/aggregation.h"
 #include "daemon/core/vector/message_format.h"
 
 namespace dfl::core {
@@ -107,6 +108,13 @@ struct DeadlineSpec {
   }
 };
 
+// How often nodes keep what they need to go on after a restart: about this long
+// lies between two checkpoints, at steps that all nodes have in common
+// (runtime/checkpoints/checkpoint_clock.h). 0: never.
+struct CheckpointSpec {
+  absl::Duration interval = absl::Seconds(30);
+};
+
 // What one node does differently.
 struct NodeOverrides {
   KnobValues knobs;
@@ -129,11 +137,13 @@ struct RunPlan {
   int64_t batch_size = 32;
   AlgorithmSpec algorithm;
   OptimizerSpec optimizer;
+  AggregationSpec aggregation;
   TopologySpec topology;
   CodecSpec codec;
   EvaluationSpec evaluation;
   StopRule stop;
   DeadlineSpec deadline;
+  CheckpointSpec checkpoint;
   std::map<NodeId, NodeOverrides> nodes;
 };
 

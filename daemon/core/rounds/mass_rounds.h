@@ -33,6 +33,9 @@ class MassRounds : public PushAlgorithm {
   double MassTaken(const NodeId& from) const final {
     return ledger_.taken(from);
   }
+  EdgeBooks BooksWith(const NodeId& peer) const final {
+    return ledger_.BooksWith(peer);
+  }
   // dropped_late, step_size, mass_imbalance, mass_repeats and the subclass's.
   std::map<std::string, double> Gauges() const final;
   const MassLedger& ledger() const { return ledger_; }

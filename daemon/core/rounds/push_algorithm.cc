@@ -68,6 +68,20 @@ void PushAlgorithm::VisitState(StateFields& fields) {
   barrier_.VisitState(fields);
 }
 
+void PushAlgorithm::MixModels(absl::Span<const PushBarrier::Arrival> arrivals,
+                              absl::Span<float> parameters, double share) {
+  if (!plan_.aggregation.robust()) {
+    MixArrivals(arrivals, parameters, vectors_.buffers);
+    return;
+  }
+  std::vector<ModelMixer::Model> models;
+  models.reserve(arrivals.size());
+  for (const PushBarrier::Arrival& arrival : arrivals) {
+    models.push_back({&arrival.model, arrival.weight});
+  }
+  mixer_.Mix(plan_.aggregation, models, share, parameters, vectors_.buffers);
+}
+
 void PushAlgorithm::EndRound(Actions& actions) {
   if (IsRound()) CountRound();
   ++round_;

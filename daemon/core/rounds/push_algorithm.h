@@ -6,10 +6,13 @@
 #define DFL_CORE_ROUNDS_PUSH_ALGORITHM_H_
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/rounds/model_mixer.h"
 #include "daemon/core/rounds/push_barrier.h"
 
 namespace dfl::core {
@@ -50,6 +53,16 @@ class PushAlgorithm : public Algorithm {
   virtual bool IsRound() const { return true; }
   void EndRound(Actions& actions);
 
+  // Mixes the models of `arrivals` into `parameters` [n] and the module
+  // buffers, by their weights or by the plan's aggregation rule, which goes
+  // `share` of the way.
+  void MixModels(absl::Span<const PushBarrier::Arrival> arrivals,
+                 absl::Span<float> parameters, double share = 1);
+  // What that rule did the last time.
+  void AddMixGauges(std::map<std::string, double>& gauges) const {
+    mixer_.AddGauges(gauges);
+  }
+
   const NodePlan& plan() const { return plan_; }
   // The steps of an epoch, >= 1.
   int64_t batches_per_pass() const { return batches_per_pass_; }
@@ -64,6 +77,7 @@ class PushAlgorithm : public Algorithm {
   std::vector<Neighbour> NodePlan::* heard_;
   const NodeVectors vectors_;
   PushBarrier barrier_;
+  ModelMixer mixer_;
   int64_t max_lag_ = 0;
   int64_t batches_per_pass_;
   int64_t round_ = 0;

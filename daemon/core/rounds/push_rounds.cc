@@ -76,7 +76,7 @@ void PushRounds::MixIfComplete(Actions& actions) {
 }
 
 void PushRounds::Mix(std::vector<PushBarrier::Arrival> arrivals) {
-  MixArrivals(arrivals, vectors().parameters, vectors().buffers);
+  MixModels(arrivals, vectors().parameters);
 }
 
 void PushRounds::EndWait(Actions& actions) {
@@ -109,6 +109,7 @@ std::map<std::string, double> PushRounds::Gauges() const {
   std::map<std::string, double> gauges = {
       {"dropped_late", static_cast<double>(barrier().dropped())},
       {"step_size", StepSize()}};
+  AddMixGauges(gauges);
   AddGauges(gauges);
   return gauges;
 }

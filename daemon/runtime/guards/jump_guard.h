@@ -1,7 +1,8 @@
 // How far a node jumps on the word of one neighbour.
 //
 // A node that hears of a later round jumps there (docs/rounds.md). Two
-// neighbours that say so are believed. One alone is believed only
+// neighbours that say so are believed; where the plan's aggregation reckons
+// with f hostile ones, f + 1 and at least two. One alone is believed only
 //   - when something of that round has come from it, whole;
 //   - for at most kMost rounds, and kEach more for every round that the node
 //     takes itself;
@@ -53,19 +54,19 @@ class JumpGuard {
     back_ = now;
   }
 
-  // The round to go on with from `own`: `by_two` and `by_one` are the furthest
-  // that two neighbours, and one, have reached, >= `own`; `last` is where the
-  // run ends, 0: nowhere.
-  int64_t Jump(int64_t own, int64_t by_two, int64_t by_one, int64_t last,
+  // The round to go on with from `own`: `by_several` and `by_one` are the
+  // furthest that enough neighbours, and one, have reached, >= `own`; `last` is
+  // where the run ends, 0: nowhere.
+  int64_t Jump(int64_t own, int64_t by_several, int64_t by_one, int64_t last,
                absl::Time now) {
     if (last > 0) {
-      by_two = std::min(by_two, last);
+      by_several = std::min(by_several, last);
       by_one = std::min(by_one, last - 1);
     }
     if (now > back_ + kKept) apart_ = 0;
     by_one = std::min(by_one, own + left_ + apart_);
-    if (by_one <= std::max(own, by_two)) return std::max(own, by_two);
-    const int64_t taken = by_one - std::max(own, by_two);
+    if (by_one <= std::max(own, by_several)) return std::max(own, by_several);
+    const int64_t taken = by_one - std::max(own, by_several);
     const int64_t of_apart = std::min(taken, apart_);
     apart_ -= of_apart;
     left_ -= taken - of_apart;

@@ -157,6 +157,9 @@ class SlowDisk final : public ports::Files {
   absl::Status Remove(const std::string& name) override {
     return disk_.Remove(name);
   }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    return disk_.Rename(from, to);
+  }
 
  private:
   ports::Files& disk_;

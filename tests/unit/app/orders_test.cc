@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -158,6 +159,29 @@ TEST_F(OrdersTest, OfTwoPlansOfOneVersionTheLargerHashHolds) {
   ASSERT_TRUE(other.Put(b).ok());
   EXPECT_NE(other.Put(a).ok(), second.ok());
   EXPECT_TRUE(HoldsPlan(winner));
+}
+
+// While the node takes a plan from a person, the same plan comes from a
+// neighbour, whose record may be the one that counts.
+TEST_F(OrdersTest, APlanThatANeighbourHasJustBeenGivenTooIsNoConflict) {
+  const std::string a = Plan(1);
+  const std::string b = Sign(RecordKind::kPlan, "", 1, PlanText(1, "run-1"));
+  ASSERT_NE(a, b);
+  for (const auto& [given, passed_on] : {std::pair(a, b), std::pair(b, a)}) {
+    stage_.reset();
+    disk_ = simports::SimFiles();
+    records_disk_ = simports::SimFiles();
+    BackendStage& stage = Start();
+    bool passed = false;
+    learners_.on_build = [&, &record = passed_on] {
+      if (std::exchange(passed, true)) return;
+      EXPECT_TRUE(stage.Put(record).ok());
+    };
+    const auto applied = stage.ApplySigned(given);
+    EXPECT_TRUE(applied.ok()) << applied.status();
+    EXPECT_TRUE(passed);
+    learners_.on_build = nullptr;
+  }
 }
 
 TEST_F(OrdersTest, APhaseIsObeyedInItsRunAndByWhomItConcerns) {

@@ -218,7 +218,7 @@ TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
                   // Only mass_imbalance is a reason for a note.
                   "gauges", "steps_per_second", "training_seconds",
                   "longest_step_gap_seconds", "dense_bytes_sent", "models_sent",
-                  "models_received", "missed", "rejected"});
+                  "models_received", "missed", "rejected", "checkpoint_step"});
   pb::DaemonStatus with_peer = Telling();
   pb::PeerStatus& peer = *with_peer.mutable_node()->add_peers();
   peer.set_neighbour(true);

@@ -94,6 +94,12 @@ deadline:
   exchange: 4s
   floor: 1s
   ceiling: 9s
+checkpoint:
+  interval: 7s
+aggregation:
+  rule: centred-clipping
+  hostile: 2
+  radius: 0.5
 nodes:
   a: {knobs: {nu: 0.25}}
 )";

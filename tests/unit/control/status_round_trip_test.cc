@@ -45,6 +45,8 @@ TEST(StatusRoundTrip, WritesEveryFieldOfTheContract) {
   status.node.phase_reason = "because";
   status.node.last_error = "broken";
   status.node.alone = "nobody answers";
+  status.node.checkpoint_step = 128;
+  status.node.checkpoint_error = "no space left";
   status.node.evaluation.mae = 0.5;
   status.node.evaluation.r2 = 0.25;
   for (runtime::PeerStatus& peer : status.node.peers) peer.mixing = true;

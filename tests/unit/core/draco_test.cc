@@ -304,6 +304,22 @@ TEST(DracoTest, AHubThatRestartedIsToldWhichPeriodItIs) {
   EXPECT_EQ(hub.Last<Push>().scalars, (Vector{1, 21}));
 }
 
+// However long the run has been going: what a hub led by its own count since
+// it started says nothing of that.
+TEST(DracoTest, AHubThatRestartedInALongRunIsUnifiedWithIt) {
+  const std::vector<Neighbour> two = {{Id("a"), 0}, {Id("h"), 0}};
+  const KnobValues knobs = WithKnobs({{"P", 5.0}});
+  Machine hub("draco", knobs, two);
+  hub.Handle(StepBegins{});
+  hub.Handle(TimerFired{kPeriodTimer});  // leads period 1
+  hub.Handle(Unification("a", {7, 8}, 5000));
+  EXPECT_EQ(hub.Gauge("period"), 5000);
+  EXPECT_EQ(hub.parameters, (Floats{7, 8}));
+  hub.Handle(
+      Unification("a", {1, 1}, 7000));  // and from there on within bounds
+  EXPECT_EQ(hub.parameters, (Floats{7, 8}));
+}
+
 TEST(DracoTest, AUnificationThatCameBeforeTheHubsTimerReplacesItsOwn) {
   const KnobValues knobs = WithKnobs({{"P", 5.0}});
   Machine m("draco", knobs, Two());  // the only hub

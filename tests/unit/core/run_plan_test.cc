@@ -55,6 +55,76 @@ TEST(ValidatePlan, TakesTheDefaultsOfEveryAlgorithm) {
   }
 }
 
+// Which algorithms average models is a promise to users: docs/aggregation.md.
+TEST(ValidatePlan, TakesAnAggregationRuleWhereModelsAreAveraged) {
+  std::vector<std::string> taken;
+  for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {
+    RunPlan plan = GoodPlan();
+    plan.algorithm.name = info.name;
+    plan.codec.format.coordinates = Coordinates::kDense;
+    plan.topology.kind = info.star_graph ? "star" : "complete";
+    plan.aggregation.rule = AggregationRule::kTrimmedMean;
+    const absl::Status status = ValidatePlan(plan);
+    if (status.ok()) {
+      taken.push_back(info.name);
+      continue;
+    }
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith("aggregation.rule: \"trimmed-mean\""),
+                      HasSubstr(info.name)));
+  }
+  EXPECT_THAT(taken, testing::UnorderedElementsAre(
+                         "async-dsgd", "barrier-dsgd", "d-psgd", "decefl",
+                         "dfedavgm", "dfedsam", "epidemic", "fedavg", "fedavg+",
+                         "pame", "sync-dsgd"));
+}
+
+TEST(ValidatePlan, CountsTheValuesThatAnAggregationRuleNeeds) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "d-psgd";
+  plan.topology.kind = "complete";
+  plan.aggregation.rule = AggregationRule::kMedian;
+  plan.codec.format.coordinates = Coordinates::kDense;
+  const auto error = [&] { return std::string(ValidatePlan(plan).message()); };
+  EXPECT_EQ(error(), "");
+  plan.aggregation.hostile = 2;  // 5 values, of 4 nodes
+  EXPECT_THAT(error(), AllOf(StartsWith("aggregation.hostile: 2"),
+                             HasSubstr("5 values"), HasSubstr("3 models")));
+  plan.aggregation.hostile = 1;
+  plan.codec.format.coordinates = Coordinates::kRandom;
+  plan.codec.rate = 0.5;
+  EXPECT_THAT(error(), HasSubstr("2.5 on average"));
+  plan.codec.rate = 0.7;
+  EXPECT_EQ(error(), "");
+  plan.topology.kind = "star";
+  EXPECT_THAT(error(), HasSubstr("hears 1 models"));
+  // Where members come and go it is a warning.
+  plan.participants.kind = ParticipantsSpec::Kind::kAll;
+  EXPECT_EQ(error(), "");
+  EXPECT_THAT(PlanWarnings(plan),
+              Contains(AllOf(StartsWith("aggregation.hostile"),
+                             HasSubstr("is not mixed"))));
+}
+
+TEST(ValidatePlan, RefusesAggregationSettingsWithoutMeaning) {
+  RunPlan plan = GoodPlan();
+  plan.algorithm.name = "d-psgd";
+  plan.topology.kind = "complete";
+  plan.aggregation.radius = 1;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              HasSubstr("since aggregation.rule is mean"));
+  plan.aggregation.rule = AggregationRule::kCentredClipping;
+  plan.codec.format.coordinates = Coordinates::kDense;
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  plan.aggregation.radius = -1;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("aggregation.radius: -1"));
+  plan.aggregation.radius = 0;
+  plan.aggregation.hostile = 0;
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              StartsWith("aggregation.hostile: 0"));
+}
+
 TEST(ValidatePlan, TakesLossyMassWhereTheoryAllowsItAndElseSaysWhyNot) {
   std::vector<std::string> taken;
   for (const AlgorithmInfo& info : BuiltInCatalogue().entries()) {

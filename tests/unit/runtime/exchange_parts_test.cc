@@ -2,6 +2,7 @@
 // may come in at all.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -289,17 +290,66 @@ TEST(MassExchange, AHigherEpochOfAnyPeerIsFollowed) {
   EXPECT_EQ(p.exchange.mass().EpochToTell(), 5U) << "c is not in the run";
 }
 
-TEST(MassExchange, APartnerWithoutItsMemoryEndsTheEpoch) {
-  NodeParts p("k-gt");
-  p.own.model.SetInitialised(true);
-  p.lives.Restart(0);
-  p.SayState(p.b, Phase::kTraining, 0, 1);
-  p.exchange.mass().OnRestarted(p.kB);
-  EXPECT_EQ(p.exchange.mass().EpochToTell(), 1U) << "nothing was exchanged";
-  p.exchange.mass().Do(Parcel(p.kB, 1));
-  p.exchange.mass().OnRestarted(p.kB);
-  EXPECT_EQ(p.exchange.mass().EpochToTell(), 2U);
-  EXPECT_EQ(p.exchange.mass().parcels().out(), 0);
+// k-gt on node a, which trains and has given b a parcel; b has started again.
+class Restarted : public testing::Test {
+ protected:
+  Restarted() : p("k-gt") {
+    p.own.model.SetInitialised(true);
+    p.lives.Restart(0);
+    p.own.phases.Set(Phase::kTraining, "");
+    p.SayState(p.b, Phase::kTraining, 0, 1);
+    mass().OnPeerUp(p.kB, true);
+    EXPECT_EQ(mass().EpochToTell(), 1U) << "nothing was exchanged";
+    mass().Do(Parcel(p.kB, 1));
+    mass().OnPeerUp(p.kB, true);
+    EXPECT_EQ(mass().EpochToTell(), 1U) << "what it has is not known";
+  }
+  MassExchange& mass() { return p.exchange.mass(); }
+  void Say(Phase phase, uint64_t epoch, std::optional<core::EdgeBooks> books) {
+    ports::StateFrame state = p.StateOf(phase, 0, epoch);
+    state.books = books;
+    ASSERT_TRUE(p.b.Send(state).ok());
+    p.Pass();
+    mass().OnState(p.kB, p.peers.all().at(p.kB).state);
+  }
+
+  NodeParts p;
+};
+
+TEST_F(Restarted, APartnerWithoutItsMemoryEndsTheEpoch) {
+  Say(Phase::kJoining, 1, core::EdgeBooks{.delivered = 7});
+  EXPECT_EQ(mass().EpochToTell(), 1U) << "it may still take another model";
+  Say(Phase::kTraining, 1, core::EdgeBooks{.delivered = 7});
+  EXPECT_EQ(mass().EpochToTell(), 2U);
+  EXPECT_EQ(mass().parcels().out(), 0);
+}
+
+TEST_F(Restarted, APartnerWhoseBooksAgreeGoesOn) {
+  ports::TransferBegin begin = Begin(ports::TransferKind::kMass);
+  begin.tracker_epoch = 1;
+  ASSERT_TRUE(p.b.Send(begin).ok());
+  p.Pass();
+  ASSERT_EQ(p.b.Heard<ports::TransferCancel>().size(), 1U) << "not yet";
+  Say(Phase::kTraining, 1, core::EdgeBooks());
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+  EXPECT_EQ(mass().parcels().out(), 1);
+}
+
+TEST_F(Restarted, APartnerThatSaysNothingHasLostItsMemory) {
+  Say(Phase::kTraining, 1, std::nullopt);
+  p.Pass(absl::Seconds(9));
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+  p.Pass(absl::Seconds(2));
+  EXPECT_EQ(mass().EpochToTell(), 2U);
+}
+
+// To read its data and its checkpoint may take a while.
+TEST_F(Restarted, APartnerThatIsStillStartingHasAMinute) {
+  Say(Phase::kIdle, 0, std::nullopt);
+  p.Pass(absl::Seconds(50));
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+  p.Pass(absl::Seconds(20));
+  EXPECT_EQ(mass().EpochToTell(), 2U);
 }
 
 TEST(MassExchange, MassOfAnOlderEpochIsRefusedAndItsSenderTold) {
@@ -381,6 +431,18 @@ TEST(Exchange, ANewRunDropsWhatIsUnderWay) {
   p.exchange.BeginRun();
   EXPECT_EQ(p.exchange.transfers().outbound(), 0);
   EXPECT_EQ(p.exchange.mass().parcels().epoch(), 0U);
+}
+
+// A plan that changes the model, and another that changes it back: a neighbour
+// that missed both must not take new parcels for repeats.
+TEST(Exchange, ARunThatBeginsAgainDoesSoInAHigherEpoch) {
+  NodeParts p("k-gt");
+  p.own.model.SetInitialised(true);
+  p.lives.Restart(0);
+  const uint64_t before = p.exchange.mass().parcels().epoch();
+  ASSERT_GT(before, 0U);
+  p.exchange.BeginRun(/*again=*/true);
+  EXPECT_EQ(p.exchange.mass().parcels().epoch(), before + 1);
 }
 
 }  // namespace

@@ -429,7 +429,8 @@ TEST_F(JoiningTest, ItWaitsForNobodyElse) {
   Say(kA, 0, Phase::kIdle);
   EXPECT_TRUE(waits());
   own_step_ = 1;
-  EXPECT_FALSE(waits());  // not the first round
+  EXPECT_FALSE(joining_->AwaitsOthers());  // not the first round
+  EXPECT_TRUE(waits());  // but of one that goes on from a checkpoint
   own_step_ = 0;
   a_.Hang();
   PassABit();

@@ -68,12 +68,19 @@ TEST(MemoryNeed, OfPushedModels) {
           // Two snapshots, and one of them encoded and in the transport.
           Pair("for 4 neighbours: messages sent", 4 * 4 * kModel),
           // Two that wait and one that comes in, which is in the transport too.
-          Pair("for 4 neighbours: messages received", 4 * 4 * kModel)));
+          Pair("for 4 neighbours: messages received", 4 * 4 * kModel),
+          // The model once more, and the gradient.
+          Pair("checkpoint", kModel + 4000)));
   EXPECT_EQ(need.parts.front().what, "program and libraries");
 }
 
 TEST(MemoryNeed, OfANodeByItself) {
-  EXPECT_THAT(Parts(Need(Plan("local"))),
+  core::RunPlan plan = Plan("local");
+  EXPECT_THAT(Parts(Need(plan)),
+              ElementsAre(Pair("checkpoint", kModel + 4000),
+                          Pair("model and gradient", kModel + 4000)));
+  plan.checkpoint.interval = absl::ZeroDuration();
+  EXPECT_THAT(Parts(Need(plan)),
               ElementsAre(Pair("model and gradient", kModel + 4000)));
 }
 
@@ -94,6 +101,8 @@ TEST(MemoryNeed, OfMassAndReplicas) {
   EXPECT_EQ(parts.at("vectors of beer"), 5 * 4000);
   EXPECT_EQ(parts.at("for 4 neighbours: vectors"),
             4 * 4000 * (edge.given + edge.taken));
+  EXPECT_EQ(parts.at("checkpoint"),
+            kModel + 6 * 4000 + 4 * 4000 * (edge.given + edge.taken));
   // A parcel of two vectors on its way, and one coming in.
   EXPECT_EQ(parts.at("for 4 neighbours: messages sent"), 4 * 2 * 8000);
   EXPECT_EQ(parts.at("for 4 neighbours: messages received"), 4 * 2 * 8000);

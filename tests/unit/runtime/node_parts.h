@@ -83,7 +83,9 @@ class NodeParts
             [this] { ++boundary_visits; }),
         peers(own.run, [this](const NodeId& p) { return links.IsUp(p); }),
         presence(own, peers, links,
-                 [this] { return exchange.mass().EpochToTell(); }),
+                 [this](ports::StateFrame& state, const NodeId& to) {
+                   exchange.mass().Tell(state, to);
+                 }),
         exchange({}, own, peers, presence, links, loop, loop, log, first),
         training(own, loop, log, absl::Seconds(1)),
         evaluations(own, training, loop, log),
@@ -139,8 +141,8 @@ class NodeParts
     return *keeper;
   }
   // `peer` says that it is in our run with our model.
-  void SayState(RawPeer& peer, ports::Phase phase = ports::Phase::kTraining,
-                int64_t step = 0, uint64_t tracker_epoch = 0) {
+  ports::StateFrame StateOf(ports::Phase phase, int64_t step,
+                            uint64_t tracker_epoch) {
     ports::StateFrame state;
     state.run_id = "run";
     state.algorithm = own.run.plan().algorithm.name;
@@ -149,11 +151,17 @@ class NodeParts
     state.step = step;
     state.phase = phase;
     state.tracker_epoch = tracker_epoch;
-    DFL_CHECK(peer.Send(state).ok());
+    return state;
+  }
+  void SayState(RawPeer& peer, ports::Phase phase = ports::Phase::kTraining,
+                int64_t step = 0, uint64_t tracker_epoch = 0) {
+    DFL_CHECK(peer.Send(StateOf(phase, step, tracker_epoch)).ok());
     Pass();
   }
   // Long enough for messages.
-  void Pass() { scheduler.RunFor(absl::Milliseconds(100)); }
+  void Pass(absl::Duration time = absl::Milliseconds(100)) {
+    scheduler.RunFor(time);
+  }
 
   template <typename E>
   std::vector<const E*> Events() const {

@@ -20,12 +20,22 @@ const NodeId kPeer("n1");
 
 class PeerTableTest : public testing::Test {
  protected:
-  void Adopt(const std::string& run_id, const std::string& algorithm) {
+  // `hostile` > 0: so many members may be, of five in place of three.
+  void Adopt(const std::string& run_id, const std::string& algorithm,
+             int64_t hostile = 0) {
     core::RunPlan plan;
     plan.version = 1;
     plan.run_id = run_id;
     for (const char* name : {"n0", "n1", "n2"}) {
       plan.members.push_back(core::MemberSpec{.node = NodeId(name)});
+    }
+    if (hostile > 0) {
+      plan.aggregation.rule = core::AggregationRule::kMedian;
+      plan.aggregation.hostile = hostile;
+      plan.topology.kind = "complete";
+      for (const char* name : {"n3", "n4"}) {
+        plan.members.push_back(core::MemberSpec{.node = NodeId(name)});
+      }
     }
     plan.model.kind = "linear";
     plan.model.classes = 0;
@@ -137,8 +147,8 @@ TEST_F(PeerTableTest, TellsWhatTwoPeersSayAndWhatCameWhole) {
   const auto by_one = [&](int64_t exchange = 10) {
     return table_.FurthestRounds(kSelf, 10, exchange).by_one;
   };
-  const auto by_two = [&] {
-    return table_.FurthestRounds(kSelf, 10, 10).by_two;
+  const auto by_several = [&] {
+    return table_.FurthestRounds(kSelf, 10, 10).by_several;
   };
   EXPECT_EQ(by_one(), 10);
   table_.OnState(kPeer, State(Phase::kTraining, 12));
@@ -148,11 +158,23 @@ TEST_F(PeerTableTest, TellsWhatTwoPeersSayAndWhatCameWhole) {
   EXPECT_EQ(by_one(12), 10);  // it may yet wait
   table_.HearStep(kPeer, 5000);
   EXPECT_EQ(by_one(), 12);
-  EXPECT_EQ(by_two(), 10);
+  EXPECT_EQ(by_several(), 10);
   table_.OnState(NodeId("n2"), State(Phase::kTraining, 4000));
-  EXPECT_EQ(by_two(), 4000);
+  EXPECT_EQ(by_several(), 4000);
   table_.ForgetWhole();
   EXPECT_EQ(by_one(), 10);
+}
+
+TEST_F(PeerTableTest, WhereTwoMayBeHostileAThirdMustSaySo) {
+  Adopt("run", "decefl", 2);
+  linked_.insert(NodeId("n3"));
+  for (const auto& [peer, step] :
+       {std::pair("n1", 4000), std::pair("n2", 5000)}) {
+    table_.OnState(NodeId(peer), State(Phase::kTraining, step));
+  }
+  EXPECT_EQ(table_.FurthestRounds(kSelf, 10, 10).by_several, 10);
+  table_.OnState(NodeId("n3"), State(Phase::kTraining, 12));
+  EXPECT_EQ(table_.FurthestRounds(kSelf, 10, 10).by_several, 12);
 }
 
 TEST_F(PeerTableTest, StepsOnlyGrowByHearsayAndAreBounded) {

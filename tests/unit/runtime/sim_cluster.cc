@@ -28,6 +28,7 @@ SimCluster::SimCluster(ClusterOptions options)
       slots_(options_.nodes) {
   for (int64_t i = 0; i < size(); ++i) {
     slots_[i].log = std::make_unique<EventLog>(scheduler_);
+    slots_[i].disk = std::make_unique<simports::SimFiles>();
     Boot(i);
   }
 }
@@ -60,6 +61,11 @@ void SimCluster::Boot(int64_t i) {
   node.incarnation = transport.incarnation;
   node.offences = options_.offences;
   node.transfers = options_.transfers;
+  slot.checkpoints = std::make_unique<store::CheckpointFiles>(*slot.disk);
+  if (options_.disks) {
+    node.checkpoints.store = slot.checkpoints.get();
+    node.checkpoints.worker = slot.loop.get();
+  }
   MembershipOptions membership;
   membership.enabled = options_.membership;
   membership.self = id(i);
@@ -100,6 +106,33 @@ void SimCluster::Restart(int64_t i) {
     const core::RunPlan plan = slots_[i].plan;
     EXPECT_TRUE(SetPlan(i, plan).ok());
   }
+}
+
+void SimCluster::RestartFromDisk(int64_t i) {
+  Restart(i);
+  (void)node(i).TakeUpCheckpoint(ports::Phase::kIdle);
+}
+
+void SimCluster::Shutdown(int64_t i) {
+  bool over = false;
+  node(i).Suspend([&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    over = true;
+  });
+  EXPECT_TRUE(RunUntil([&] { return over; }));
+  Crash(i);
+}
+
+void SimCluster::ShutdownAll() {
+  int64_t over = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    node(i).Suspend([&](const absl::Status& status) {
+      EXPECT_TRUE(status.ok()) << status;
+      ++over;
+    });
+  }
+  EXPECT_TRUE(RunUntil([&] { return over == size(); }));
+  for (int64_t i = 0; i < size(); ++i) Crash(i);
 }
 
 core::RunPlan SimCluster::MakePlan(const std::string& algorithm,

@@ -24,11 +24,13 @@
 #include "daemon/ports/learner.h"
 #include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
+#include "daemon/simports/sim_files.h"
 #include "daemon/simports/sim_loop.h"
 #include "daemon/simports/sim_network.h"
 #include "daemon/simports/sim_scheduler.h"
 #include "daemon/simports/sim_trainer.h"
 #include "daemon/simports/sim_transport.h"
+#include "daemon/store/checkpoint_files.h"
 
 namespace dfl::runtime {
 
@@ -74,6 +76,8 @@ struct ClusterOptions {
   int64_t max_queued_bytes = 4 << 20;
   // Node i dials the nodes below it.
   bool dial = true;
+  // Nodes keep checkpoints, as often as the plan says.
+  bool disks = false;
   // Nodes know each other by membership, and follow it.
   bool membership = false;
   // What node i says of itself, but for its address.
@@ -114,6 +118,12 @@ class SimCluster {
   // given its last plan and dials, but is not started.
   void Crash(int64_t i);
   void Restart(int64_t i);
+  // The same, and it goes on from its checkpoint if it has one.
+  void RestartFromDisk(int64_t i);
+  // Its last checkpoint is written, and then it is off.
+  void Shutdown(int64_t i);
+  void ShutdownAll();
+  simports::SimFiles& disk(int64_t i) { return *slots_[i].disk; }
   bool up(int64_t i) const { return slots_[i].node != nullptr; }
 
   Node& node(int64_t i) { return slots_[i].node->node(); }
@@ -161,6 +171,8 @@ class SimCluster {
     std::unique_ptr<LinkedNode> node;
     std::unique_ptr<PlanFollower> follower;
     simports::SimTrainer* trainer = nullptr;  // of the node's, the last given
+    std::unique_ptr<simports::SimFiles> disk;
+    std::unique_ptr<store::CheckpointFiles> checkpoints;
     uint64_t incarnation = 0;
     bool has_plan = false;
     core::RunPlan plan;

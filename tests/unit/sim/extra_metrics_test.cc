@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/sim/data_task.h"
+#include "daemon/sim/tasks/data_task.h"
 #include "daemon/simports/problems.h"
 #include "tests/unit/sim/fake_data.h"
 #include "tests/unit/sim/play.h"

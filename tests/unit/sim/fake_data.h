@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "daemon/sim/data_task.h"
+#include "daemon/sim/tasks/data_task.h"
 #include "daemon/simports/analytic_learner.h"
 #include "daemon/simports/problems.h"
 #include "tests/unit/sim/scenarios.h"
@@ -36,6 +36,10 @@ class FakeDataLearners : public DataLearners {
                                   std::move(set.test_labels), 3);
   }
   absl::Span<const int64_t> rows() const override { return rows_; }
+  absl::Status FlipLabels(int64_t i) override {
+    flipped_.insert(i);
+    return absl::OkStatus();
+  }
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       int64_t i, const core::ModelSpec& spec, uint64_t data_seed) override {
     if (spec.kind != "svm") {
@@ -54,6 +58,7 @@ class FakeDataLearners : public DataLearners {
   std::vector<int64_t> rows_;
   std::vector<std::shared_ptr<const simports::Problem>> nodes_;
   simports::AnalyticTest test_;
+  std::set<int64_t> flipped_;
 };
 
 inline std::string DataScenario(absl::string_view network = "",

@@ -4,8 +4,8 @@
 //
 // Scores are on test rows, the same for all nodes, or on training rows if there
 // is no test set.
-#ifndef DFL_SIM_DATA_TASK_H_
-#define DFL_SIM_DATA_TASK_H_
+#ifndef DFL_SIM_TASKS_DATA_TASK_H_
+#define DFL_SIM_TASKS_DATA_TASK_H_
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/ports/learner.h"
 #include "daemon/sim/problem_spec.h"
-#include "daemon/sim/task.h"
+#include "daemon/sim/tasks/task.h"
 
 namespace dfl::sim {
 
@@ -28,6 +28,10 @@ class DataLearners {
 
   // Training rows of each node.
   virtual absl::Span<const int64_t> rows() const = 0;
+
+  // From here on the labels y of node `i`'s training rows are classes - 1 - y.
+  // Errors: INVALID_ARGUMENT for a regression.
+  virtual absl::Status FlipLabels(int64_t i) = 0;
 
   // Makes a learner for `spec` on node `i`'s rows. `data_seed` is the seed of
   // its mini-batches. The learner may outlive this object.
@@ -43,12 +47,13 @@ using OpenDataLearners =
     std::function<absl::StatusOr<std::unique_ptr<DataLearners>>(
         const config::DataSettings& settings)>;
 
-// `problem` is kData; the nodes are the plan's members.
+// `problem` is kData; the nodes are the plan's members. `flipped` of them, by
+// place, learn flipped labels.
 // Errors: as `open` and DataLearners::Build; UNIMPLEMENTED when `open` is null.
 absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
     const ProblemSpec& problem, const core::RunPlan& plan,
-    const OpenDataLearners& open);
+    const OpenDataLearners& open, absl::Span<const int64_t> flipped = {});
 
 }  // namespace dfl::sim
 
-#endif  // DFL_SIM_DATA_TASK_H_
+#endif  // DFL_SIM_TASKS_DATA_TASK_H_

@@ -1,12 +1,12 @@
 // DataLearners on LibTorch, on one thread. Linked by the program, not the room.
-#ifndef DFL_SIM_TORCH_DATA_LEARNERS_H_
-#define DFL_SIM_TORCH_DATA_LEARNERS_H_
+#ifndef DFL_SIM_TASKS_TORCH_DATA_LEARNERS_H_
+#define DFL_SIM_TASKS_TORCH_DATA_LEARNERS_H_
 
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "daemon/config/node_settings.h"
-#include "daemon/sim/data_task.h"
+#include "daemon/sim/tasks/data_task.h"
 
 namespace dfl::sim {
 
@@ -16,4 +16,4 @@ absl::StatusOr<std::unique_ptr<DataLearners>> OpenTorchDataLearners(
 
 }  // namespace dfl::sim
 
-#endif  // DFL_SIM_TORCH_DATA_LEARNERS_H_
+#endif  // DFL_SIM_TASKS_TORCH_DATA_LEARNERS_H_

@@ -4,8 +4,8 @@
 //
 // Implementations: analytic_task.h (generated problems) and data_task.h (files
 // and the plan's model).
-#ifndef DFL_SIM_TASK_H_
-#define DFL_SIM_TASK_H_
+#ifndef DFL_SIM_TASKS_TASK_H_
+#define DFL_SIM_TASKS_TASK_H_
 
 #include <cstdint>
 #include <memory>
@@ -64,4 +64,4 @@ class Task {
 
 }  // namespace dfl::sim
 
-#endif  // DFL_SIM_TASK_H_
+#endif  // DFL_SIM_TASKS_TASK_H_

@@ -1,4 +1,4 @@
-#include "daemon/sim/data_task.h"
+#include "daemon/sim/tasks/data_task.h"
 
 #include <algorithm>
 #include <map>
@@ -162,7 +162,7 @@ class DataTask final : public Task {
 
 absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
     const ProblemSpec& problem, const core::RunPlan& plan,
-    const OpenDataLearners& open) {
+    const OpenDataLearners& open, absl::Span<const int64_t> flipped) {
   if (!open) {
     return absl::UnimplementedError(absl::StrCat(
         kProblemPath,
@@ -171,6 +171,9 @@ absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
   }
   DFL_ASSIGN_OR_RETURN(std::unique_ptr<DataLearners> learners,
                        open(problem.data));
+  for (const int64_t i : flipped) {
+    DFL_RETURN_IF_ERROR(learners->FlipLabels(i));
+  }
   auto task = std::make_unique<DataTask>(problem, plan, std::move(learners));
   const bool own_scales =
       problem.data.standardise.per != config::StandardiseSettings::Per::kNone;

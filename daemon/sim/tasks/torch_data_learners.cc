@@ -1,11 +1,13 @@
-#include "daemon/sim/torch_data_learners.h"
+#include "daemon/sim/tasks/torch_data_learners.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/config/node_data.h"
+#include "daemon/data/dataset.h"
 #include "daemon/learner/torch_learner.h"
 
 namespace dfl::sim {
@@ -22,6 +24,20 @@ class TorchDataLearners final : public DataLearners {
 
   absl::Span<const int64_t> rows() const override { return rows_; }
 
+  absl::Status FlipLabels(int64_t i) override {
+    data::DatasetView& train = nodes_[static_cast<size_t>(i)].train;
+    if (train.dataset().is_regression()) {
+      return absl::InvalidArgumentError(
+          "network.hostile.attack: labels needs data that have labels, and "
+          "these have targets");
+    }
+    data::Dataset::Answers answers = train.dataset().answers();
+    for (int64_t& label : answers.labels) label = answers.classes - 1 - label;
+    train = train.On(std::make_shared<const data::Dataset>(
+        train.dataset().With(std::move(answers), train.dataset().columns())));
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       int64_t i, const core::ModelSpec& spec, uint64_t data_seed) override {
     const config::NodeData& node = nodes_[static_cast<size_t>(i)];
@@ -34,7 +50,7 @@ class TorchDataLearners final : public DataLearners {
   }
 
  private:
-  const std::vector<config::NodeData> nodes_;  // views of one data set
+  std::vector<config::NodeData> nodes_;  // views of one data set
   std::vector<int64_t> rows_;
 };
 

@@ -1,4 +1,4 @@
-#include "daemon/sim/analytic_task.h"
+#include "daemon/sim/tasks/analytic_task.h"
 
 #include <string>
 #include <utility>
@@ -95,7 +95,8 @@ class AnalyticTask final : public Task {
 }  // namespace
 
 std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
-                                       const core::RunPlan& plan) {
+                                       const core::RunPlan& plan,
+                                       absl::Span<const int64_t> flipped) {
   DFL_CHECK(problem.kind != ProblemSpec::Kind::kData);
   const auto count = static_cast<int64_t>(plan.members.size());
   const uint64_t seed =
@@ -111,6 +112,7 @@ std::unique_ptr<Task> MakeAnalyticTask(const ProblemSpec& problem,
     spec.test_rows = problem.test_rows;
     spec.skew = problem.skew;
     spec.seed = seed;
+    spec.flipped.assign(flipped.begin(), flipped.end());
     simports::SoftmaxSet set = simports::SoftmaxExample(spec);
     for (auto& node : set.nodes) nodes.push_back(std::move(node));
     test = simports::SoftmaxTest(std::move(set.test),
