@@ -423,6 +423,17 @@ absl::Status CheckEvaluationAndStop(const RunPlan& plan,
   return absl::OkStatus();
 }
 
+absl::Status CheckCheckpoints(const CheckpointSpec& spec) {
+  if (spec.keep >= CheckpointSpec::kLeastKept &&
+      spec.keep <= CheckpointSpec::kMostKept) {
+    return absl::OkStatus();
+  }
+  return Bad("checkpoint.keep", absl::StrCat(spec.keep),
+             absl::StrCat("an integer from ", CheckpointSpec::kLeastKept,
+                          " to ", CheckpointSpec::kMostKept,
+                          ", how many checkpoints a node's disk holds"));
+}
+
 // Names of the algorithms that run on directed graphs; "" when there is none.
 std::string DirectedAlgorithms(const Catalogue& catalogue) {
   std::vector<std::string> names;
@@ -538,6 +549,7 @@ absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckAggregation(plan, **algorithm, graph));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan, **algorithm));
+  DFL_RETURN_IF_ERROR(CheckCheckpoints(plan.checkpoint));
   return Found{*algorithm, std::move(graph)};
 }
 

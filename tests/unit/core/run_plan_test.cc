@@ -399,7 +399,11 @@ INSTANTIATE_TEST_SUITE_P(
                   p.deadline.ceiling = absl::Seconds(3);
                 }},
         BadPlan{"deadline.floor: -1s", "at most the ceiling (10s)",
-                [](RunPlan& p) { p.deadline.floor = -absl::Seconds(1); }}));
+                [](RunPlan& p) { p.deadline.floor = -absl::Seconds(1); }},
+        BadPlan{"checkpoint.keep: 1", "an integer from 2 to 16",
+                [](RunPlan& p) { p.checkpoint.keep = 1; }},
+        BadPlan{"checkpoint.keep: 17", "an integer from 2 to 16",
+                [](RunPlan& p) { p.checkpoint.keep = 17; }}));
 
 TEST(ValidatePlan, TakesADeadlineThatItsBoundsLeaveNoRoom) {
   RunPlan plan = GoodPlan();
