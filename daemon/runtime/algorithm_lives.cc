@@ -66,7 +66,8 @@ void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace,
   Introduce();
 }
 
-absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint) {
+absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint,
+                                    uint64_t before) {
   const CheckpointHead& head = checkpoint.head;
   MakeRoom();
   Make(head.step);
@@ -78,6 +79,7 @@ absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint) {
   own_.progress.epochs().SetState(head.epochs);
   own_.progress.epochs().Count(own_.algorithm.pace().steps,
                                training_.BatchesPerPass());
+  if (before > 0) exchange_.mass().BeginAbove(before);
   Introduce();
   return absl::OkStatus();
 }

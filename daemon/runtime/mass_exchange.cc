@@ -184,6 +184,10 @@ void MassExchange::GoOn(uint64_t epoch, const std::set<NodeId>& partners) {
   }
 }
 
+void MassExchange::BeginAbove(uint64_t epoch) {
+  if (Gives()) Enter(std::max(epoch, parcels_.epoch()) + 1);
+}
+
 void MassExchange::OnPeerUp(const NodeId& peer, bool restarted) {
   if ((restarted && parcels_.partners().count(peer) > 0) || doubts_.Of(peer)) {
     Doubt(peer);

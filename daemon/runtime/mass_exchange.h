@@ -95,6 +95,11 @@ class MassExchange : private Doubts::Listener {
   // After a restart with all that was known of `epoch`: mass was exchanged in
   // it with `partners`, each of which is held until its books were compared.
   void GoOn(uint64_t epoch, const std::set<NodeId>& partners);
+  // The node has gone back to a state in the midst of its life, of which its
+  // neighbours know nothing: what they hold of it agrees with nothing here,
+  // whatever the books say. All trackers begin anew, in an epoch above `epoch`
+  // and the present one.
+  void BeginAbove(uint64_t epoch);
   // With whom mass was exchanged in this epoch.
   const std::set<NodeId>& Partners() const { return parcels_.partners(); }
   // A plan is in force: sets the code, and ends the epoch when somebody that

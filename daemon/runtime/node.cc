@@ -46,6 +46,8 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       resumption_(options_.checkpoints, checkpointing_, own_, peers_, links,
                   exchange_, presence_, training_, joining_, lives_,
                   first_model_, loop, events),
+      restoration_(own_, checkpointing_, resumption_, evaluations_, training_,
+                   exchange_, presence_, links),
       orders_(own_, evaluations_, joining_, lives_, first_model_, resumption_),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
@@ -79,9 +81,7 @@ bool Node::TakeUpCheckpoint(ports::Phase phase) {
     own_.phases.Set(phase, "as it was before the restart");
   }
   // Their books are to be compared with what is known again.
-  for (const auto& [peer, link] : links_.peers()) {
-    if (link.link != 0) presence_.Probe(peer);
-  }
+  restoration_.ProbePeers();
   return true;
 }
 

@@ -52,6 +52,7 @@
 #include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
+#include "daemon/runtime/restoration.h"
 #include "daemon/runtime/resumption.h"
 #include "daemon/runtime/status.h"
 #include "daemon/runtime/together.h"
@@ -121,8 +122,19 @@ class Node : public LinkObserver,
   // then trains from there. Returns whether there was one.
   bool TakeUpCheckpoint(ports::Phase phase);
   // As Checkpointing's.
+  void SaveCheckpoint(Checkpointing::SaveDone done) {
+    checkpointing_.Save(std::move(done));
+  }
   void Suspend(std::function<void(absl::Status)> done) {
     checkpointing_.Suspend(std::move(done));
+  }
+  // As Restoration's.
+  absl::StatusOr<RestoreTarget> MayRestore() const {
+    return restoration_.MayRestore();
+  }
+  void Restore(std::shared_ptr<const RestoreOrder> order,
+               std::function<void(absl::Status)> done) {
+    restoration_.Restore(std::move(order), std::move(done));
   }
 
   // Calls `done` once with a copy of the model, at a boundary.
@@ -244,6 +256,7 @@ class Node : public LinkObserver,
   FirstModel first_model_;
   Checkpointing checkpointing_;
   Resumption resumption_;
+  Restoration restoration_;
   PhaseOrders orders_;
   PlanAdoption plans_;
   ContractPulls contracts_;

@@ -1,4 +1,4 @@
-#include "daemon/store/checkpoint_files.h"
+#include "daemon/store/checkpoint_format.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,13 +18,10 @@ using runtime::Checkpoint;
 using runtime::CheckpointHead;
 
 constexpr absl::string_view kMagic = "DFLCKPT\n";
-constexpr uint32_t kFormatVersion = 1;
 constexpr int64_t kPrefixBytes = 16;  // magic, version, length of the head
 constexpr int64_t kChecksumBytes = 4;
 constexpr uint32_t kMaxHeadBytes = 16U << 20;
 constexpr size_t kPieceBytes = size_t{1} << 20;
-
-std::string NameOf(int slot) { return absl::StrCat("checkpoint.", slot); }
 
 std::string Raw(uint32_t number) {
   std::string bytes(sizeof(number), '\0');
@@ -86,6 +83,7 @@ v1::CheckpointHead ToProto(uint64_t generation, const Checkpoint& checkpoint) {
   epochs.set_before(head.epochs.before);
   epochs.set_from(head.epochs.from);
   epochs.set_counted(head.epochs.counted);
+  out.set_written_unix_nanos(absl::ToUnixNanos(head.written));
   out.set_parameter_count(checkpoint.model->parameters.size());
   out.set_buffer_count(checkpoint.model->buffers.size());
   out.set_algorithm_bytes(core::SerializedLength(checkpoint.algorithm));
@@ -126,6 +124,7 @@ absl::StatusOr<CheckpointHead> FromProto(const v1::CheckpointHead& in) {
   }
   head.epochs = {in.epochs().per_pass(), in.epochs().before(),
                  in.epochs().from(), in.epochs().counted()};
+  head.written = absl::FromUnixNanos(in.written_unix_nanos());
   if (head.step < 0 || head.gradients < 0 || head.pace.steps < 0 ||
       head.pace.rounds < 0 || head.idle < 0) {
     return absl::DataLossError("a count in its head is negative");
@@ -133,68 +132,99 @@ absl::StatusOr<CheckpointHead> FromProto(const v1::CheckpointHead& in) {
   return head;
 }
 
+// `start` is the first kPrefixBytes of a file of `total` bytes. Returns how
+// many bytes lie before the vectors.
+absl::StatusOr<size_t> StartLength(absl::string_view start, int64_t total) {
+  if (start.substr(0, kMagic.size()) != kMagic) {
+    return absl::DataLossError("it is no checkpoint of dfld's");
+  }
+  const uint32_t version = NumberAt(start, kMagic.size());
+  if (version > kCheckpointFormat) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("it has format ", version, " and this dfld knows ",
+                     kCheckpointFormat, "; a newer dfld can read it"));
+  }
+  const uint32_t length = NumberAt(start, kMagic.size() + 4);
+  if (version == 0 || length > kMaxHeadBytes ||
+      total < kPrefixBytes + length + kChecksumBytes) {
+    return absl::DataLossError("it is torn");
+  }
+  if (version < kOldestCheckpointFormat) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "it has format ", version, " and this dfld reads ",
+        kOldestCheckpointFormat, " to ", kCheckpointFormat,
+        "; a dfld between the two can read it and write a newer one"));
+  }
+  return static_cast<size_t>(kPrefixBytes + length + kChecksumBytes);
+}
+
+// `start` is all that lies before the vectors.
+absl::StatusOr<v1::CheckpointHead> ParseHead(absl::string_view start,
+                                             int64_t total) {
+  const absl::string_view checked =
+      start.substr(0, start.size() - kChecksumBytes);
+  if (Crc32c(checked) != NumberAt(start, checked.size())) {
+    return absl::DataLossError("the checksum of its head is wrong");
+  }
+  const absl::string_view bytes = checked.substr(kPrefixBytes);
+  v1::CheckpointHead head;
+  if (!head.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("its head is none of dfld's");
+  }
+  // Within what the file has, so that the sums below do not overflow.
+  const auto most = static_cast<uint64_t>(total);
+  if (head.parameter_count() > most || head.buffer_count() > most ||
+      head.algorithm_bytes() > most ||
+      start.size() + 8 * head.parameter_count() + 4 * head.buffer_count() +
+              head.algorithm_bytes() + kChecksumBytes !=
+          most) {
+    return absl::DataLossError("it is torn");
+  }
+  return head;
+}
+
+absl::StatusOr<ReadHead> ReadOf(const v1::CheckpointHead& head, int64_t total) {
+  ReadHead read;
+  read.generation = head.generation();
+  DFL_ASSIGN_OR_RETURN(read.head, FromProto(head));
+  read.lengths = {head.parameter_count(), head.buffer_count()};
+  read.bytes = total;
+  return read;
+}
+
+// What stands before the vectors; `head` is serialised.
+std::string StartOf(absl::string_view head) {
+  std::string start =
+      absl::StrCat(kMagic, Raw(kCheckpointFormat),
+                   Raw(static_cast<uint32_t>(head.size())), head);
+  absl::StrAppend(&start, Raw(Crc32c(start)));
+  return start;
+}
+
 // A file that is open, with what its head says.
 struct Opened {
-  std::unique_ptr<ports::FileReader> reader;
   v1::CheckpointHead head;
   int64_t body_at = 0;  // the first byte of the parameters
 };
 
-absl::StatusOr<Opened> OpenCheckpoint(ports::Files& files,
-                                      const std::string& name) {
-  Opened opened;
-  DFL_ASSIGN_OR_RETURN(opened.reader, files.Open(name));
-  ports::FileReader& reader = *opened.reader;
+absl::StatusOr<Opened> OpenCheckpoint(ports::FileReader& reader) {
   if (reader.size() == 0) return absl::DataLossError("it is empty");
   if (reader.size() < kPrefixBytes) return absl::DataLossError("it is torn");
   std::string start(kPrefixBytes, '\0');
   DFL_RETURN_IF_ERROR(reader.Read(0, absl::MakeSpan(&start[0], start.size())));
-  if (absl::string_view(start).substr(0, kMagic.size()) != kMagic) {
-    return absl::DataLossError("it is no checkpoint of dfld's");
-  }
-  const uint32_t version = NumberAt(start, kMagic.size());
-  if (version > kFormatVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("it has format ", version, " and this dfld knows ",
-                     kFormatVersion, "; a newer dfld can read it"));
-  }
-  const uint32_t length = NumberAt(start, kMagic.size() + 4);
-  if (version == 0 || length > kMaxHeadBytes ||
-      reader.size() < kPrefixBytes + length + kChecksumBytes) {
-    return absl::DataLossError("it is torn");
-  }
-  std::string head(length + kChecksumBytes, '\0');
-  DFL_RETURN_IF_ERROR(
-      reader.Read(kPrefixBytes, absl::MakeSpan(&head[0], head.size())));
-  const absl::string_view bytes = absl::string_view(head).substr(0, length);
-  if (ExtendCrc32c(Crc32c(start), bytes) != NumberAt(head, length)) {
-    return absl::DataLossError("the checksum of its head is wrong");
-  }
-  if (!opened.head.ParseFromArray(bytes.data(),
-                                  static_cast<int>(bytes.size()))) {
-    return absl::DataLossError("its head is none of dfld's");
-  }
-  opened.body_at = kPrefixBytes + length + kChecksumBytes;
-  // Within what the file has, so that the sums below do not overflow.
-  const auto most = static_cast<uint64_t>(reader.size());
-  if (opened.head.parameter_count() > most ||
-      opened.head.buffer_count() > most ||
-      opened.head.algorithm_bytes() > most ||
-      static_cast<uint64_t>(opened.body_at) +
-              8 * opened.head.parameter_count() +
-              4 * opened.head.buffer_count() + opened.head.algorithm_bytes() +
-              kChecksumBytes !=
-          most) {
-    return absl::DataLossError("it is torn");
-  }
+  DFL_ASSIGN_OR_RETURN(const size_t length, StartLength(start, reader.size()));
+  start.resize(length);
+  DFL_RETURN_IF_ERROR(reader.Read(0, absl::MakeSpan(&start[0], start.size())));
+  Opened opened;
+  DFL_ASSIGN_OR_RETURN(opened.head, ParseHead(start, reader.size()));
+  opened.body_at = static_cast<int64_t>(length);
   return opened;
 }
 
 // Reads the body from its beginning, in pieces.
 class Body {
  public:
-  explicit Body(const Opened& opened)
-      : reader_(*opened.reader), at_(opened.body_at) {}
+  Body(ports::FileReader& reader, int64_t at) : reader_(reader), at_(at) {}
 
   absl::Status Fill(absl::Span<char> out) {
     while (!out.empty()) {
@@ -213,6 +243,15 @@ class Body {
     return Fill(absl::MakeSpan(reinterpret_cast<char*>(out.data()),
                                out.size() * sizeof(float)));
   }
+  // Passes over `count` bytes.
+  absl::Status Skip(uint64_t count) {
+    std::string piece(std::min<uint64_t>(count, kPieceBytes), '\0');
+    for (; count > 0; count -= piece.size()) {
+      piece.resize(std::min<uint64_t>(count, piece.size()));
+      DFL_RETURN_IF_ERROR(Fill(absl::MakeSpan(&piece[0], piece.size())));
+    }
+    return absl::OkStatus();
+  }
   absl::Status Check() {
     char raw[kChecksumBytes];
     DFL_RETURN_IF_ERROR(reader_.Read(at_, absl::MakeSpan(raw)));
@@ -230,9 +269,11 @@ class Body {
 
 }  // namespace
 
-absl::Status WriteCheckpoint(ports::Files& files, const std::string& name,
-                             uint64_t generation, const Checkpoint& checkpoint,
-                             const std::atomic<bool>& stop) {
+absl::StatusOr<ReadHead> WriteCheckpoint(ports::Files& files,
+                                         const std::string& name,
+                                         uint64_t generation,
+                                         const Checkpoint& checkpoint,
+                                         const std::atomic<bool>& stop) {
   DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::FileWriter> writer,
                        files.Replace(name));
   std::string head;
@@ -240,14 +281,17 @@ absl::Status WriteCheckpoint(ports::Files& files, const std::string& name,
       head.size() > kMaxHeadBytes) {
     return absl::InternalError("the head of a checkpoint is too long");
   }
-  std::string start =
-      absl::StrCat(kMagic, Raw(kFormatVersion),
-                   Raw(static_cast<uint32_t>(head.size())), head);
+  const std::string start = StartOf(head);
   DFL_RETURN_IF_ERROR(writer->Append(start));
-  DFL_RETURN_IF_ERROR(writer->Append(Raw(Crc32c(start))));
+  ReadHead written{
+      generation,
+      checkpoint.head,
+      {checkpoint.model->parameters.size(), checkpoint.model->buffers.size()},
+      static_cast<int64_t>(start.size()) + kChecksumBytes};
   uint32_t checksum = Crc32c("");
   absl::Status status;
   const auto append = [&](absl::string_view bytes) {
+    written.bytes += static_cast<int64_t>(bytes.size());
     while (status.ok() && !bytes.empty()) {
       if (stop.load()) {
         status = absl::CancelledError("its writing was stopped");
@@ -265,27 +309,29 @@ absl::Status WriteCheckpoint(ports::Files& files, const std::string& name,
   core::SerializeState(checkpoint.algorithm, append);
   DFL_RETURN_IF_ERROR(status);
   DFL_RETURN_IF_ERROR(writer->Append(Raw(checksum)));
-  return writer->Commit();
+  DFL_RETURN_IF_ERROR(writer->Commit());
+  return written;
 }
 
 absl::StatusOr<ReadHead> ReadCheckpointHead(ports::Files& files,
                                             const std::string& name) {
-  DFL_ASSIGN_OR_RETURN(const Opened opened, OpenCheckpoint(files, name));
-  ReadHead read;
-  read.generation = opened.head.generation();
-  DFL_ASSIGN_OR_RETURN(read.head, FromProto(opened.head));
-  return read;
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<ports::FileReader> reader,
+                       files.Open(name));
+  DFL_ASSIGN_OR_RETURN(const Opened opened, OpenCheckpoint(*reader));
+  return ReadOf(opened.head, reader->size());
 }
 
 absl::StatusOr<Checkpoint> ReadCheckpoint(ports::Files& files,
                                           const std::string& name) {
-  DFL_ASSIGN_OR_RETURN(const Opened opened, OpenCheckpoint(files, name));
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<ports::FileReader> reader,
+                       files.Open(name));
+  DFL_ASSIGN_OR_RETURN(const Opened opened, OpenCheckpoint(*reader));
   Checkpoint checkpoint;
   DFL_ASSIGN_OR_RETURN(checkpoint.head, FromProto(opened.head));
   auto model = std::make_shared<runtime::Snapshot>();
   model->step = checkpoint.head.step;
   model->steps = checkpoint.head.pace.steps;
-  Body body(opened);
+  Body body(*reader, opened.body_at);
   const uint64_t n = opened.head.parameter_count();
   DFL_RETURN_IF_ERROR(body.FillVector(n, model->parameters));
   DFL_RETURN_IF_ERROR(body.FillVector(n, checkpoint.gradient));
@@ -299,120 +345,28 @@ absl::StatusOr<Checkpoint> ReadCheckpoint(ports::Files& files,
   return checkpoint;
 }
 
-// ---------------------------------------------------------- two generations --
-
-namespace {
-
-// It will never be read, rather than not now.
-bool IsUnusable(const absl::Status& status) {
-  return absl::IsDataLoss(status) || absl::IsFailedPrecondition(status) ||
-         absl::IsInvalidArgument(status);
+absl::Status CheckWhole(ports::FileReader& reader) {
+  DFL_ASSIGN_OR_RETURN(const Opened opened, OpenCheckpoint(reader));
+  Body body(reader, opened.body_at);
+  DFL_RETURN_IF_ERROR(body.Skip(
+      static_cast<uint64_t>(reader.size() - opened.body_at - kChecksumBytes)));
+  return body.Check();
 }
 
-}  // namespace
-
-void CheckpointFiles::SetAside(int slot, const absl::Status& why,
-                               std::vector<std::string>& notes) {
-  const std::string name = NameOf(slot);
-  heads_[static_cast<size_t>(slot)].reset();
-  const absl::Status moved = files_.Rename(name, name + ".aside");
-  notes.push_back(absl::StrCat(
-      name, " cannot be used: ", why.message(),
-      moved.ok() ? absl::StrCat("; it is kept as ", name, ".aside") : ""));
-}
-
-void CheckpointFiles::Look(std::vector<std::string>& notes) {
-  if (looked_) return;
-  looked_ = true;
-  for (size_t slot = 0; slot < 2; ++slot) {
-    if (heads_[slot]) continue;
-    const std::string name = NameOf(static_cast<int>(slot));
-    absl::StatusOr<ReadHead> read = ReadCheckpointHead(files_, name);
-    unread_[slot] = false;
-    if (read.ok()) {
-      heads_[slot] = *std::move(read);
-    } else if (IsUnusable(read.status())) {
-      SetAside(static_cast<int>(slot), read.status(), notes);
-    } else if (!absl::IsNotFound(read.status())) {
-      notes.push_back(
-          absl::StrCat(name, " cannot be read: ", read.status().message()));
-      unread_[slot] = true;
-      looked_ = false;
-    }
-  }
-}
-
-size_t CheckpointFiles::NextSlot(const CheckpointHead& head) const {
-  const auto age = [](const std::optional<ReadHead>& read) {
-    return read ? read->generation : 0;
-  };
-  const size_t newest = age(heads_[0]) > age(heads_[1]) ? 0 : 1;
-  if (heads_[newest] && heads_[newest]->head.run_id == head.run_id &&
-      heads_[newest]->head.step == head.step) {
-    return newest;
-  }
-  if (unread_[0] != unread_[1]) return unread_[0] ? 1 : 0;
-  return 1 - newest;
-}
-
-absl::Status CheckpointFiles::Write(const Checkpoint& checkpoint) {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<std::string> notes;  // told by List
-  Look(notes);
-  const size_t slot = NextSlot(checkpoint.head);
-  uint64_t generation = 1;
-  for (const auto& head : heads_) {
-    if (head) generation = std::max(generation, head->generation + 1);
-  }
-  DFL_RETURN_IF_ERROR(WriteCheckpoint(files_, NameOf(static_cast<int>(slot)),
-                                      generation, checkpoint, stop_));
-  heads_[slot] = ReadHead{generation, checkpoint.head};
-  unread_[slot] = false;
-  return absl::OkStatus();
-}
-
-std::vector<CheckpointHead> CheckpointFiles::List(
-    std::vector<std::string>& notes) {
-  const absl::MutexLock lock(&mutex_);
-  Look(notes);
-  std::vector<const ReadHead*> there;
-  for (const auto& head : heads_) {
-    if (head) there.push_back(&*head);
-  }
-  std::sort(there.begin(), there.end(),
-            [](const ReadHead* a, const ReadHead* b) {
-              return a->generation > b->generation;
-            });
-  std::vector<CheckpointHead> heads;
-  heads.reserve(there.size());
-  for (const ReadHead* read : there) heads.push_back(read->head);
-  return heads;
-}
-
-absl::StatusOr<Checkpoint> CheckpointFiles::Read(const std::string& run_id,
-                                                 int64_t step) {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<std::string> notes;
-  Look(notes);
-  int found = -1;
-  for (int slot = 0; slot < 2; ++slot) {
-    const auto& head = heads_[static_cast<size_t>(slot)];
-    if (!head || head->head.run_id != run_id || head->head.step != step) {
-      continue;
-    }
-    if (found < 0 ||
-        head->generation > heads_[static_cast<size_t>(found)]->generation) {
-      found = slot;
-    }
-  }
-  if (found < 0) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no checkpoint of step ", step));
-  }
-  absl::StatusOr<Checkpoint> read = ReadCheckpoint(files_, NameOf(found));
-  if (read.ok() || !IsUnusable(read.status())) return read;
-  SetAside(found, read.status(), notes);
-  return absl::Status(read.status().code(), notes.back());
+absl::StatusOr<std::optional<CheckpointStart>> ParseStart(
+    absl::string_view bytes, int64_t total_bytes, uint64_t generation) {
+  if (total_bytes < kPrefixBytes) return absl::DataLossError("it is torn");
+  if (bytes.size() < kPrefixBytes) return std::nullopt;
+  DFL_ASSIGN_OR_RETURN(const size_t length, StartLength(bytes, total_bytes));
+  if (bytes.size() < length) return std::nullopt;
+  DFL_ASSIGN_OR_RETURN(v1::CheckpointHead head,
+                       ParseHead(bytes.substr(0, length), total_bytes));
+  CheckpointStart start;
+  DFL_ASSIGN_OR_RETURN(start.read, ReadOf(head, total_bytes));
+  start.length = length;
+  head.set_generation(generation);
+  start.renumbered = StartOf(head.SerializeAsString());
+  return start;
 }
 
 }  // namespace dfl::store

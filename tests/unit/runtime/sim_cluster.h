@@ -124,6 +124,9 @@ class SimCluster {
   void Shutdown(int64_t i);
   void ShutdownAll();
   simports::SimFiles& disk(int64_t i) { return *slots_[i].disk; }
+  store::CheckpointFiles& checkpoints(int64_t i) {
+    return *slots_[i].checkpoints;
+  }
   bool up(int64_t i) const { return slots_[i].node != nullptr; }
 
   Node& node(int64_t i) { return slots_[i].node->node(); }
