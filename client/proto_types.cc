@@ -351,6 +351,34 @@ EventList FromProto(const pb::ListEventsResponse& in) {
   return out;
 }
 
+CheckpointInfo FromProto(const pb::CheckpointInfo& in) {
+  CheckpointInfo out;
+  out.file = in.file();
+  out.bytes = in.bytes();
+  out.unix_nanos = in.written_unix_nanos();
+  out.node = in.node();
+  out.run_id = in.run_id();
+  out.plan_version = in.plan_version();
+  out.algorithm = in.algorithm();
+  out.iteration = in.iteration();
+  out.steps = in.steps();
+  out.rounds = in.rounds();
+  out.tracker_epoch = in.tracker_epoch();
+  return out;
+}
+
+CheckpointList FromProto(const pb::ListCheckpointsResponse& in) {
+  CheckpointList out;
+  out.node = in.node();
+  for (const pb::CheckpointInfo& info : in.checkpoints()) {
+    out.checkpoints.push_back(FromProto(info));
+  }
+  for (const pb::AsideCheckpoint& aside : in.aside()) {
+    out.aside.push_back({aside.file(), aside.bytes(), aside.reason()});
+  }
+  return out;
+}
+
 void ToProto(const MemberSelection& selection, pb::MemberSelection& out) {
   out.mutable_nodes()->Add(selection.nodes.begin(), selection.nodes.end());
   out.mutable_labels()->Add(selection.labels.begin(), selection.labels.end());

@@ -40,6 +40,8 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
              learners, keeper_, log, options_.steps, [this] { OnPlanSet(); }),
       addresses_(options_.peers, loop, node, keeper_, options_.names),
       models_(loop, node, learners, plans_),
+      checkpoints_(loop, node, plans_, options_.checkpoints,
+                   options_.checkpoint_worker, [this] { Publish(); }),
       members_(options_.self, loop, options_.membership,
                [this] { return Status(); }),
       training_(loop, node, keeper_, log, [this] { Publish(); }),
@@ -63,6 +65,7 @@ ControlBackend::~ControlBackend() {
   loop_.RunAndWait([this] {
     if (options_.orders != nullptr) options_.orders->Disconnect();
     models_.End();
+    checkpoints_.End();
   });
 }
 

@@ -21,6 +21,7 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/models/checkpoint_transfers.h"
 #include "daemon/app/models/model_transfers.h"
 #include "daemon/app/models/publisher.h"
 #include "daemon/app/network/plan_archive.h"
@@ -56,6 +57,9 @@ struct BackendOptions {
   // For past plans; null: they are kept in memory alone. It outlives the
   // backend.
   ports::Files* files = nullptr;
+  // Null: the node keeps none. Else they outlive the backend.
+  store::CheckpointFiles* checkpoints = nullptr;
+  ports::Worker* checkpoint_worker = nullptr;
   PlanLimits limits;
   PlanSteps steps;
   config::PublishSettings publish;
@@ -137,6 +141,7 @@ class ControlBackend final : public control::Backend {
       const control::ImportRequest& request) override {
     return models_.BeginImport(request);
   }
+  control::Checkpoints& checkpoints() override { return checkpoints_; }
 
  private:
   // The node has been given a plan, or refused one. On the loop.
@@ -159,6 +164,7 @@ class ControlBackend final : public control::Backend {
   PlanTaker plans_;
   AddressBook addresses_;
   ModelTransfers models_;
+  CheckpointTransfers checkpoints_;
   MembersView members_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
   TrainOrders training_;

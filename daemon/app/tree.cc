@@ -182,6 +182,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
       std::make_unique<Worker>(tree.loop, "dfld-keep", kCheckpointNiceness);
   node.checkpoints.store = tree.checkpoints.get();
   node.checkpoints.worker = tree.checkpoint_worker.get();
+  node.checkpoints.wall_clock = [] { return absl::Now(); };
   absl::StatusOr<std::string> note = std::string();
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
@@ -208,6 +209,8 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.security = tree.security.get();
   backend.orders = tree.orders.get();
   backend.files = tree.files.get();
+  backend.checkpoints = tree.checkpoints.get();
+  backend.checkpoint_worker = tree.checkpoint_worker.get();
   backend.cluster = settings.cluster;
   backend.membership = &tree.node->membership();
   backend.follower = tree.follower.get();

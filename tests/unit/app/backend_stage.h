@@ -22,6 +22,7 @@
 #include "daemon/runtime/linked_node.h"
 #include "daemon/simports/analytic_learner.h"
 #include "daemon/simports/sim_files.h"
+#include "daemon/store/checkpoint_files.h"
 #include "daemon/store/node_state.h"
 #include "gtest/gtest.h"
 
@@ -176,15 +177,19 @@ class BackendStage {
   // thread writes all else.
   // `gossips`: membership is on, and plans follow the members that SayMember
   // brings.
+  // `checkpoints_disk`: the node keeps checkpoints there, for it has a thread
+  // of its own that writes them; null: it keeps none.
   BackendStage(ports::Files& disk, FakeLearners& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
                simports::SimFiles* records_disk = nullptr,
-               bool insecure_records = false, bool gossips = false)
+               bool insecure_records = false, bool gossips = false,
+               simports::SimFiles* checkpoints_disk = nullptr)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(log_),
-        worker_(loop_, "test-encode") {
+        worker_(loop_, "test-encode"),
+        checkpoint_worker_(loop_, "test-keep") {
     runtime::RunKeeper keeper(disk, codec_, "anna");
     EXPECT_TRUE(keeper.Begin().ok());
     runtime::NodeOptions node;
@@ -204,6 +209,12 @@ class BackendStage {
                                          loop_, events_, [] {});
       records = {&orders_->judge(), records_disk, orders_.get()};
       options.orders = orders_.get();
+    }
+    if (checkpoints_disk != nullptr) {
+      checkpoints_ =
+          std::make_unique<store::CheckpointFiles>(*checkpoints_disk);
+      node.checkpoints.store = options.checkpoints = checkpoints_.get();
+      node.checkpoints.worker = options.checkpoint_worker = &checkpoint_worker_;
     }
     runtime::MembershipOptions membership;
     membership.enabled = gossips;
@@ -233,6 +244,7 @@ class BackendStage {
       node_.reset();
     });
     worker_.Stop();
+    checkpoint_worker_.Stop();
     loop_.Stop();
   }
 
@@ -324,6 +336,35 @@ class BackendStage {
     return Wait<control::ImportResult>(
         [&](auto done) { (*sink)->Commit(std::move(done)); });
   }
+  absl::StatusOr<control::CheckpointList> Checkpoints() {
+    return Wait<control::CheckpointList>(
+        [&](auto done) { backend_->checkpoints().List(std::move(done)); });
+  }
+  absl::StatusOr<control::CheckpointInfo> SaveCheckpoint(
+      control::Begin begin = nullptr) {
+    return Wait<control::CheckpointInfo>([&](auto done) {
+      backend_->checkpoints().Save(begin, std::move(done));
+    });
+  }
+  // The bytes of the newest one.
+  absl::StatusOr<std::string> ExportCheckpoint() {
+    auto source = Wait<std::unique_ptr<control::CheckpointSource>>(
+        [&](auto done) { backend_->checkpoints().Open(std::move(done)); });
+    if (!source.ok()) return source.status();
+    return (*source)->Read(0, (*source)->total_bytes());
+  }
+  absl::StatusOr<control::RestoreResult> RestoreCheckpoint(
+      const std::string& bytes, bool other_version = false) {
+    auto sink = Wait<std::unique_ptr<control::CheckpointSink>>([&](auto done) {
+      backend_->checkpoints().Restore(
+          {static_cast<int64_t>(bytes.size()), other_version}, std::move(done));
+    });
+    if (!sink.ok()) return sink.status();
+    const absl::Status taken = (*sink)->Append(bytes);
+    if (!taken.ok()) return taken;
+    return Wait<control::RestoreResult>(
+        [&](auto done) { (*sink)->Commit(std::move(done)); });
+  }
   // The node's status as it is now.
   runtime::NodeStatus Status() {
     loop_.RunAndWait([&] { backend_->Publish(); });
@@ -348,6 +389,8 @@ class BackendStage {
   EventLoop loop_;
   EventHub events_;
   Worker worker_;
+  std::unique_ptr<store::CheckpointFiles> checkpoints_;
+  Worker checkpoint_worker_;
   DeafTransport transport_;
   std::unique_ptr<Security> security_;
   std::unique_ptr<Orders> orders_;
