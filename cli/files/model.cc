@@ -1,14 +1,6 @@
 // dflctl model export|import.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <functional>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,13 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/files/transfer.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/algorithm/knobs.h"
 
 namespace dfl::cli {
 namespace {
-
-constexpr char kStdout[] = "-";
 
 struct ExportCommand {
   std::string file;
@@ -33,30 +24,6 @@ struct ExportCommand {
 struct ImportCommand {
   std::string file;
   client::ImportOptions options;
-};
-
-// A line on a terminal's stderr that is drawn over and over, then wiped.
-class ProgressLine {
- public:
-  explicit ProgressLine(Context& context) : context_(context) {}
-  ~ProgressLine() {
-    if (drawn_ >= 0) context_.io().err << "\r\x1b[K" << std::flush;
-  }
-
-  void Draw(int64_t done, int64_t total) {
-    if (!context_.io().err_is_terminal || total <= 0) return;
-    const int percent = static_cast<int>(done * 100 / total);
-    if (percent == drawn_) return;
-    drawn_ = percent;
-    const double share = static_cast<double>(done) / static_cast<double>(total);
-    context_.io().err << "\r\x1b[K" << ProgressBar(share, 40) << "  "
-                      << HumanBytes(done) << " of " << HumanBytes(total)
-                      << std::flush;
-  }
-
- private:
-  Context& context_;
-  int drawn_ = -1;
 };
 
 // By --format, else by the file's name.
@@ -76,64 +43,24 @@ const char* Name(client::ModelFormat format) {
                                                      : "safetensors";
 }
 
-// -, or another name of it such as /dev/stdout, though it be a plain file: what
-// there is to say goes elsewhere.
-bool IsStdout(const std::string& path) {
-  if (path == kStdout) return true;
-  struct stat there{};
-  struct stat out{};
-  return stat(path.c_str(), &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
-         there.st_dev == out.st_dev && there.st_ino == out.st_ino &&
-         (NamesDescriptor(path) ||
-          (!S_ISREG(out.st_mode) && !S_ISCHR(out.st_mode)));
-}
-
-// Writes the model to `append`.
-absl::StatusOr<client::ExportResult> ExportTo(
-    Context& context, client::ControlClient& daemon, client::ModelFormat format,
-    const std::function<absl::Status(absl::string_view)>& append) {
-  ProgressLine progress(context);
-  int64_t done = 0;
-  return daemon.ExportModel(format, [&](absl::string_view data, int64_t total) {
-    done += static_cast<int64_t>(data.size());
-    progress.Draw(done, total);
-    return append(data);
-  });
-}
-
-absl::StatusOr<client::ExportResult> ExportToStdout(
-    Context& context, client::ControlClient& daemon,
-    client::ModelFormat format) {
-  std::ostream& out = context.io().out;
-  if (context.io().out_is_terminal) {
-    return absl::InvalidArgumentError(
-        "-: stdout is a terminal, and a model is no text; send it to a file or "
-        "a pipe");
-  }
-  return ExportTo(context, daemon, format, [&out](absl::string_view data) {
-    out.write(data.data(), static_cast<std::streamsize>(data.size()));
-    out.flush();
-    return out.good() ? absl::OkStatus()
-                      : absl::UnavailableError("-: stdout takes no more");
-  });
-}
-
-// Sets `description` to the file that has the description; "": none.
-absl::StatusOr<client::ExportResult> ExportToFile(Context& context,
-                                                  client::ControlClient& daemon,
-                                                  client::ModelFormat format,
-                                                  const std::string& path,
-                                                  std::string& description) {
-  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                       OutputFile::Open(path));
+// Writes the model to `path`. Sets `description` to the file that has its
+// description; "": none.
+absl::StatusOr<client::ExportResult> ExportTo(Context& context,
+                                              client::ControlClient& daemon,
+                                              client::ModelFormat format,
+                                              const std::string& path,
+                                              std::string& description) {
+  DFL_ASSIGN_OR_RETURN(const std::unique_ptr<FileOut> out,
+                       FileOut::Open(context, path, "a model"));
   DFL_ASSIGN_OR_RETURN(
       const client::ExportResult result,
-      ExportTo(context, daemon, format,
-               [&file](absl::string_view data) { return file->Append(data); }));
+      daemon.ExportModel(format, [&](absl::string_view data, int64_t total) {
+        return out->Append(data, total);
+      }));
   // A TorchScript file has no place for it. What it describes comes first.
   const bool beside =
-      format == client::ModelFormat::kTorchScript && file->atomic();
-  DFL_RETURN_IF_ERROR(file->Commit());
+      format == client::ModelFormat::kTorchScript && out->atomic();
+  DFL_RETURN_IF_ERROR(out->Commit());
   if (!beside) return result;
   description = absl::StrCat(path, ".json");
   DFL_RETURN_IF_ERROR(
@@ -146,10 +73,12 @@ ExitCode Export(Context& context, const ExportCommand& command) {
   if (!format.ok()) return context.Usage(format.status());
   const absl::StatusOr<client::ControlClient*> daemon = context.OneTarget();
   if (!daemon.ok()) return context.Usage(daemon.status());
-  if (IsStdout(command.file)) {
-    const absl::StatusOr<client::ExportResult> result =
-        ExportToStdout(context, **daemon, *format);
-    if (!result.ok()) return context.Fail(result.status());
+  const bool to_stdout = IsStdout(command.file);
+  std::string description;
+  const absl::StatusOr<client::ExportResult> result =
+      ExportTo(context, **daemon, *format, command.file, description);
+  if (!result.ok()) return context.Fail(result.status());
+  if (to_stdout) {
     context.Say(absl::StrCat(
         HumanBytes(result->total_bytes), ", the model of step ", result->step,
         *format == client::ModelFormat::kTorchScript
@@ -158,10 +87,6 @@ ExitCode Export(Context& context, const ExportCommand& command) {
             : ""));
     return kOk;
   }
-  std::string description;
-  const absl::StatusOr<client::ExportResult> result =
-      ExportToFile(context, **daemon, *format, command.file, description);
-  if (!result.ok()) return context.Fail(result.status());
   Json json{{"target", (*daemon)->target()},
             {"file", command.file},
             {"format", Name(*format)},
@@ -179,54 +104,6 @@ ExitCode Export(Context& context, const ExportCommand& command) {
   });
   return kOk;
 }
-
-// A file that is read in parts.
-class InputFile {
- public:
-  static absl::StatusOr<std::unique_ptr<InputFile>> Open(
-      const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return Error(path, errno);
-    std::unique_ptr<InputFile> file(new InputFile(path, fd));
-    struct stat info{};
-    if (fstat(fd, &info) != 0) return Error(path, errno);
-    if (!S_ISREG(info.st_mode) || info.st_size == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": is empty or no plain file; give a safetensors file"));
-    }
-    file->size_ = info.st_size;
-    return file;
-  }
-  ~InputFile() { close(fd_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-
-  int64_t size() const { return size_; }
-
-  absl::StatusOr<std::string> Read(int64_t offset, int64_t max_bytes) const {
-    std::string data(static_cast<size_t>(max_bytes), '\0');
-    ssize_t got = 0;
-    do {
-      got = pread(fd_, data.data(), data.size(), offset);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) return Error(path_, errno);
-    data.resize(static_cast<size_t>(got));
-    return data;
-  }
-
- private:
-  InputFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-
-  static absl::Status Error(const std::string& path, int error) {
-    const std::string text = absl::StrCat(path, ": ", std::strerror(error));
-    return error == ENOENT ? absl::NotFoundError(text)
-                           : absl::InternalError(text);
-  }
-
-  const std::string path_;
-  const int fd_;
-  int64_t size_ = 0;
-};
 
 // What the targets say beside success, each once for all that say the same.
 void SayNotes(Context& context,
@@ -251,7 +128,7 @@ void SayNotes(Context& context,
 }
 
 ExitCode Import(Context& context, const ImportCommand& command) {
-  const auto file = InputFile::Open(command.file);
+  const auto file = InputFile::Open(command.file, "a safetensors file");
   if (!file.ok()) return context.Fail(file.status());
   // One after the other: the progress line is one, and so is the disk.
   std::vector<Answer<client::ImportResult>> answers;
