@@ -439,10 +439,10 @@ TEST(Exchange, ARunThatBeginsAgainDoesSoInAHigherEpoch) {
   NodeParts p("k-gt");
   p.own.model.SetInitialised(true);
   p.lives.Restart(0);
-  p.SayState(p.b, Phase::kTraining, 0, 3);
-  ASSERT_EQ(p.exchange.mass().parcels().epoch(), 3U);
+  const uint64_t before = p.exchange.mass().parcels().epoch();
+  ASSERT_GT(before, 0U);
   p.exchange.BeginRun(/*again=*/true);
-  EXPECT_EQ(p.exchange.mass().parcels().epoch(), 4U);
+  EXPECT_EQ(p.exchange.mass().parcels().epoch(), before + 1);
 }
 
 }  // namespace
