@@ -1,4 +1,4 @@
-#include "daemon/discovery/loose_thread.h"
+#include "daemon/threads/loose_thread.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include "absl/synchronization/mutex.h"
 #include "daemon/threads/steady_cond_var.h"
 
-namespace dfl::discovery {
+namespace dfl {
 
 struct LooseThread::Shared {
   absl::Mutex mutex;
@@ -42,4 +42,4 @@ void LooseThread::End(absl::Duration patience) {
   }
 }
 
-}  // namespace dfl::discovery
+}  // namespace dfl

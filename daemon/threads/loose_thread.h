@@ -1,7 +1,8 @@
-// A thread whose end is waited for with a limit: calls of the system's
-// resolver, and of a service on the bus, cannot be broken off. Room-internal.
-#ifndef DFL_DISCOVERY_LOOSE_THREAD_H_
-#define DFL_DISCOVERY_LOOSE_THREAD_H_
+// A thread whose end is waited for with a limit: a call of the system's
+// resolver or of a service on the bus, and a large file that is being read,
+// cannot be broken off.
+#ifndef DFL_THREADS_LOOSE_THREAD_H_
+#define DFL_THREADS_LOOSE_THREAD_H_
 
 #include <functional>
 #include <memory>
@@ -9,7 +10,7 @@
 
 #include "absl/time/time.h"
 
-namespace dfl::discovery {
+namespace dfl {
 
 // Thread-compatible.
 class LooseThread {
@@ -31,6 +32,6 @@ class LooseThread {
   std::thread thread_;
 };
 
-}  // namespace dfl::discovery
+}  // namespace dfl
 
-#endif  // DFL_DISCOVERY_LOOSE_THREAD_H_
+#endif  // DFL_THREADS_LOOSE_THREAD_H_
