@@ -53,6 +53,7 @@ constexpr KindName kKindNames[] = {
     {pb::EVENT_KIND_LEARNS_ALONE, "learns-alone"},
     {pb::EVENT_KIND_MEMBER, "member"},
     {pb::EVENT_KIND_CHECKPOINT, "checkpoint"},
+    {pb::EVENT_KIND_DATA, "data"},
 };
 
 const char* NameOf(pb::EventKind kind) {

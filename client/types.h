@@ -136,6 +136,7 @@ struct NodeStatus {
   std::string last_error;
   int64_t checkpoint_step = 0;  // of the last one written; 0: none was
   std::string checkpoint_error;
+  std::string data_error;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 
