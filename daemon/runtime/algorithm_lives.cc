@@ -22,13 +22,12 @@ void AlgorithmLives::Make(int64_t step) {
   auto decisions = std::make_unique<core::SeededDecisions>(
       DeriveSeed(plan.seed, own_.self.name()),
       DeriveSeed(step, plan.algorithm.name));
-  const int64_t rows = training_.learner().trainer()->data().train_rows;
   core::AlgorithmContext context;
   context.plan = own_.run.node();
   context.vectors = core::NodeVectors{
       own_.model.parameters(), own_.model.gradient(), own_.model.buffers()};
   context.batches_per_pass = training_.BatchesPerPass();
-  context.train_rows = rows;
+  context.train_rows = training_.train_rows();
   context.mass_code = exchange_.mass().code();
   auto made = core::CreateAlgorithm(*own_.run.algorithm(), std::move(context),
                                     *decisions);

@@ -135,9 +135,12 @@ void Node::VisitBoundary() {
   if (!own_.boundary.here() || own_.suspended) return;
   presence_.RefreshLeaving();
   exchange_.mass().CompareBooks();
-  own_.boundary.DoWork();
+  const bool worked = own_.boundary.DoWork();
   if (own_.suspended) return;
   plans_.Adopt();
+  // What an export has just asked of the trainer is done before the next step
+  // is.
+  if (!worked || !own_.phases.Running()) plans_.InstallRenewed();
   orders_.Look();
   together_.Look();
   exchange_.asks().Serve();

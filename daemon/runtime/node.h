@@ -108,6 +108,16 @@ class Node : public LinkObserver,
     return status;
   }
 
+  // The present model on other rows of this node: `trainer` takes the place of
+  // the present one at the next boundary at which no gradient is under way (at
+  // once when not training). Model, algorithm, steps and rounds stay; epochs
+  // count on, by the new rows.
+  // Errors: FAILED_PRECONDITION without a trainer; INVALID_ARGUMENT when
+  // lengths or contract of the model are other ones. Nothing changes.
+  absl::Status RenewTrainer(std::unique_ptr<ports::Trainer> trainer) {
+    return plans_.Renew(std::move(trainer));
+  }
+
   // Orders. One to start or resume that comes while this node takes no part in
   // its plan is carried out once it does.
   // Errors: FAILED_PRECONDITION names the phase and what is possible.

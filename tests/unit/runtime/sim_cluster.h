@@ -113,6 +113,8 @@ class SimCluster {
   void StartAll();
   // Both of the above.
   void Run(const core::RunPlan& plan);
+  // Gives a node that has a plan other rows: a learner on them.
+  absl::Status RenewTrainer(int64_t i, std::unique_ptr<ports::Learner> learner);
 
   // Power off; and on again: a new incarnation with empty memory, which is
   // given its last plan and dials, but is not started.
