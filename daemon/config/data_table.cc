@@ -209,6 +209,11 @@ std::vector<Setting> DataTable() {
       "data.max_bytes",
       [](NodeSettings& s) -> uint64_t& { return s.data.common.max_bytes; },
       4096, "A data set that takes more memory than this is refused."));
+  table.push_back(Interval(
+      "data.watch",
+      [](NodeSettings& s) -> absl::Duration& { return s.data.watch; },
+      "How often a running daemon looks whether its data files have changed, "
+      "to take up new rows within the run; 0s: never."));
   table.push_back(TextList(
       "data.train.paths",
       [](NodeSettings& s) -> std::vector<std::string>& {

@@ -364,6 +364,8 @@ TEST(Scenario, RefusesMistakesOfTheDataWithTheirLine) {
                                   "partition: {count: 3}}")),
               HasSubstr("network.problem.partition.count: follows from the "
                         "nodes"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: data, watch: 30s}")),
+              HasSubstr("network.problem.watch: the files are read once"));
   EXPECT_THAT(ErrorOf(WithProblem("{kind: data, eval_rows: -1}")),
               HasSubstr("network.problem.eval_rows: found \"-1\""));
 }
