@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/app/new_data/new_data.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/version.h"
@@ -56,6 +57,7 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
 }
 
 ControlBackend::~ControlBackend() {
+  if (options_.new_data != nullptr) options_.new_data->Disconnect();
   setup_.Stop();
   std::unique_ptr<Publisher> publisher;
   loop_.RunAndWait([&] { publisher = std::move(publisher_); });
@@ -73,6 +75,7 @@ ControlBackend::~ControlBackend() {
 
 void ControlBackend::Publish() {
   runtime::NodeStatus status = node_.Status();
+  if (options_.new_data) status.data_error = options_.new_data->fault();
   addresses_.Refresh();
   members_.Publish(status);
   if (publisher_ != nullptr) publisher_->Look(status);
@@ -290,9 +293,9 @@ absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
   });
 }
 
-void ControlBackend::ObeyRecords() {
-  if (options_.orders == nullptr) return;
-  options_.orders->Connect(node_, plans_, keeper_, setup_);
+void ControlBackend::Connect() {
+  if (options_.orders) options_.orders->Connect(node_, plans_, keeper_, setup_);
+  if (options_.new_data) options_.new_data->Connect(plans_, setup_);
 }
 
 // --------------------------------------------------------------- training ----

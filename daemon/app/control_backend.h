@@ -39,6 +39,7 @@
 
 namespace dfl::app {
 
+class NewData;
 class Orders;
 class Security;
 
@@ -49,6 +50,8 @@ struct BackendOptions {
   Security* security = nullptr;
   // Null: the node takes no records. It outlives the backend.
   Orders* orders = nullptr;
+  // Null: nobody looks for new data. It outlives the backend.
+  NewData* new_data = nullptr;
   // Null: there is none. It outlives the backend.
   runtime::Membership* membership = nullptr;
   // Null: plans that follow who is there have this node alone. It outlives the
@@ -90,9 +93,9 @@ class ControlBackend final : public control::Backend {
   absl::Status AdoptInitialPlan(const std::string& yaml,
                                 const std::string& file_name, bool start);
 
-  // From here on the network's orders are obeyed, first those that are on
-  // disk. Once, after the two above; not on the loop.
-  void ObeyRecords();
+  // From here on the network's orders are obeyed, first those that are on disk,
+  // and new data are taken up. Once, after the two above; not on the loop.
+  void Connect();
 
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -16,6 +16,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "daemon/app/control_backend.h"
+#include "daemon/app/new_data/new_data.h"
+#include "daemon/app/new_data/renewable_learners.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/runtime/following/plan_follower.h"
@@ -45,9 +47,10 @@ class GatedLearner final : public simports::FakeLearner {
  public:
   // `tensors`: the parameters' lengths, as t0, t1, ...; {}: they are one.
   GatedLearner(int64_t parameters, const std::vector<int64_t>& tensors,
-               std::function<void()> on_gradient)
+               const ports::DataInfo& data, std::function<void()> on_gradient)
       : FakeLearner(parameters, 0),
         model_(FakeLearner::model()),
+        data_(data),
         on_gradient_(std::move(on_gradient)) {
     if (!tensors.empty()) model_.parameters.clear();
     int64_t offset = 0;
@@ -58,6 +61,7 @@ class GatedLearner final : public simports::FakeLearner {
     }
   }
   const ports::ModelInfo& model() const override { return model_; }
+  const ports::DataInfo& data() const override { return data_; }
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
     if (on_gradient_) on_gradient_();
@@ -66,6 +70,7 @@ class GatedLearner final : public simports::FakeLearner {
 
  private:
   ports::ModelInfo model_;
+  const ports::DataInfo data_;
   const std::function<void()> on_gradient_;
 };
 
@@ -81,7 +86,7 @@ class FakeLearners final : public LearnerFactory {
   control::DataReport Report() override {
     control::DataReport report;
     report.format = "csv";
-    report.train_rows = 150;
+    report.train_rows = reported_rows;
     return report;
   }
   std::vector<std::string> Warnings(
@@ -95,7 +100,8 @@ class FakeLearners final : public LearnerFactory {
     if (!failure.ok() && !mended_) return failure;
     ++built;
     built_for = contract;
-    return std::make_unique<GatedLearner>(parameters, tensors, on_gradient);
+    return std::make_unique<GatedLearner>(parameters, tensors, data,
+                                          on_gradient);
   }
   absl::Status ExportTorchScript(
       ports::Learner& /*learner*/, absl::Span<const float> /*parameters*/,
@@ -122,6 +128,8 @@ class FakeLearners final : public LearnerFactory {
   core::DataOffer offer = SampleOffer();
   int64_t parameters = 10;
   std::vector<int64_t> tensors;
+  int64_t reported_rows = 150;
+  ports::DataInfo data{.train_rows = 1, .test_rows = 1};
   int built = 0;
   core::DataContract built_for;
   absl::Status failure;
@@ -168,6 +176,12 @@ class SlowDisk final : public ports::Files {
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// A node that looks for new data.
+struct StageData {
+  NewDataOptions options;
+  RenewableLearners& learners;  // those of the stage
+};
+
 // One start of a daemon on `disk`, between its constructor and its destructor.
 class BackendStage {
  public:
@@ -179,12 +193,14 @@ class BackendStage {
   // brings.
   // `checkpoints_disk`: the node keeps checkpoints there, for it has a thread
   // of its own that writes them; null: it keeps none.
-  BackendStage(ports::Files& disk, FakeLearners& learners,
+  // `data`: null: nobody looks for new data.
+  BackendStage(ports::Files& disk, LearnerFactory& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
                simports::SimFiles* records_disk = nullptr,
                bool insecure_records = false, bool gossips = false,
-               simports::SimFiles* checkpoints_disk = nullptr)
+               simports::SimFiles* checkpoints_disk = nullptr,
+               const StageData* data = nullptr)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(log_),
@@ -233,6 +249,11 @@ class BackendStage {
     });
     options.follower = follower_.get();
     options.membership = &node_->membership();
+    if (data != nullptr) {
+      new_data_ = std::make_unique<NewData>(
+          data->options, data->learners, loop_, &node_->membership(), events_);
+      options.new_data = new_data_.get();
+    }
     backend_ = std::make_unique<ControlBackend>(
         std::move(options), loop_, node_->node(), learners, std::move(keeper),
         events_, log_);
@@ -396,6 +417,7 @@ class BackendStage {
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<runtime::LinkedNode> node_;
   std::unique_ptr<runtime::PlanFollower> follower_;
+  std::unique_ptr<NewData> new_data_;
   std::unique_ptr<ControlBackend> backend_;
 };
 

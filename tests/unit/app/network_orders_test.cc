@@ -84,7 +84,7 @@ class NetworkOrdersTest : public testing::Test {
   BackendStage& Start(bool gossips = false) {
     StartDeaf(gossips);
     (void)stage_->backend().Restore();
-    stage_->backend().ObeyRecords();
+    stage_->backend().Connect();
     return *stage_;
   }
   // What the setup thread was given is done, and the loop knows of it.
@@ -501,6 +501,13 @@ TEST(OwnFacts, ANodeWhoseTrainingFailsIsDegraded) {
   EXPECT_EQ(draining.condition, Condition::kDraining);
   EXPECT_EQ(draining.reason, "a new disk");
   status.phase = Phase::kTraining;
+  // One that trains, but not on its new data.
+  status.data_error = "its new data are not taken up: b.csv: line 3";
+  const ports::MemberFacts stale =
+      facts.Tell(told, {status, {}, std::nullopt, "", plan});
+  EXPECT_EQ(stale.condition, Condition::kDegraded);
+  EXPECT_EQ(stale.reason, status.data_error);
+  status.data_error.clear();
   const ports::MemberFacts well =
       facts.Tell(told, {status, {}, std::nullopt, "", plan});
   EXPECT_EQ(well.condition, Condition::kWell);

@@ -82,7 +82,7 @@ class OrdersTest : public testing::Test {
     stage_ = std::make_unique<BackendStage>(disk_, learners_, BackendOptions(),
                                             &settings_, &records_disk_);
     EXPECT_TRUE(stage_->backend().Restore().ok());
-    stage_->backend().ObeyRecords();
+    stage_->backend().Connect();
     return *stage_;
   }
   bool Becomes(Phase phase) {
