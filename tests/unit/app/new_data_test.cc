@@ -102,7 +102,8 @@ class NewDataTest : public testing::Test {
     data.options.read = [files = files_] { return files->ReadThem(); };
     stage_ = std::make_unique<BackendStage>(
         disk_, learners_, std::move(options), nullptr, &records_disk_,
-        /*insecure_records=*/true, /*gossips=*/true, &data);
+        /*insecure_records=*/true, /*gossips=*/true,
+        /*checkpoints_disk=*/nullptr, &data);
     EXPECT_TRUE(stage_->backend().Restore().ok());
     stage_->backend().Connect();
     return *stage_;
