@@ -216,6 +216,7 @@ TEST_F(NetworkOrdersTest, ANodeThatDrainsHaltsUntilItTakesPartAgain) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("undrain anna"));
   // It drains after a restart, too.
+  FinishSetup();  // the order to train is kept
   Start();
   EXPECT_TRUE(Becomes(Condition::kDraining));
   EXPECT_TRUE(Becomes(Phase::kStopped));
