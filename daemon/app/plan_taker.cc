@@ -117,7 +117,7 @@ PlanTaker::~PlanTaker() {
 }
 
 absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
-                                                  const Source& source,
+                                                  const PlanSource& source,
                                                   uint64_t version) const {
   absl::Status complete;
   const std::shared_ptr<const KeptPlan> known = keeper_.known();
@@ -137,11 +137,11 @@ absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
 }
 
 absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
-    const control::ApplyPlanOptions& options, const Source& source) {
+    const control::ApplyPlanOptions& options, const PlanSource& source) {
   DFL_ASSIGN_OR_RETURN(
       core::CheckedPlan checked,
       Read(options.yaml, source, keeper_.known()->version + 1));
-  const KeptPlan offered = ToKeep(*checked.plan);
+  KeptPlan offered = ToKeep(*checked.plan);
   DFL_ASSIGN_OR_RETURN(
       const RunKeeper::Offer offer,
       keeper_.Do([&](RunKeeper& keeper) -> absl::StatusOr<RunKeeper::Offer> {
@@ -170,7 +170,12 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
                                  prepared.need, learner_.memory_limit()));
     return result;
   }
-  // On disk first: what the node runs survives a crash.
+  // On disk first: what the node runs survives a crash, and can be passed on
+  // afterwards.
+  offered.record = options.record;
+  if (source.make_record != nullptr) {
+    DFL_ASSIGN_OR_RETURN(offered.record, source.make_record(offered));
+  }
   DFL_RETURN_IF_ERROR(
       keeper_.Do([&](RunKeeper& keeper) { return keeper.Accept(offered); }));
   const absl::Status taken = Hand(std::move(prepared));
@@ -215,10 +220,10 @@ absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
 
 absl::Status PlanTaker::TakeUpStored() {
   const std::shared_ptr<const KeptPlan> known = keeper_.known();
-  DFL_ASSIGN_OR_RETURN(
-      core::CheckedPlan checked,
-      Read(known->text, {"the stored plan", Order::kByVersion, 0, ""}, 1));
-  const KeptPlan stored = ToKeep(*checked.plan);
+  DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
+                       Read(known->text, {.name = "the stored plan"}, 1));
+  KeptPlan stored = ToKeep(*checked.plan);
+  stored.record = known->record;
   DFL_ASSIGN_OR_RETURN(PlanAmong among, ResolveAmong(std::move(checked), self_,
                                                      follower_, loop_));
   // It may have come by record.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -55,10 +56,31 @@ struct PlanAmong {
   bool elsewhere = false;
 };
 
+// Makes the record that is to be kept with a plan.
+using MakePlanRecord =
+    std::function<absl::StatusOr<std::string>(const runtime::KeptPlan& plan)>;
+
+// Where a plan stands among the others.
+enum class PlanOrder {
+  kByVersion,  // it must have a higher version than the one that is known
+  kByRecord,   // it is the newest record
+};
+
+// Where a document comes from.
+struct PlanSource {
+  std::string name = {};  // what errors call it
+  PlanOrder order = PlanOrder::kByVersion;
+  uint64_t counter = 0;             // of its record; 0: it came as a document
+  std::string author = {};          // of its record
+  MakePlanRecord make_record = {};  // null: a document is kept without one
+};
+
 // Reading data and building a model take seconds, so Apply and TakeUpStored are
 // called away from the loop, and one at a time.
 class PlanTaker {
  public:
+  using Order = PlanOrder;
+
   // All must outlive it. `on_set` is called on the loop when the node has been
   // given a plan. Null `follower`: nobody else is known to be there.
   PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
@@ -67,27 +89,28 @@ class PlanTaker {
             PlanSteps steps, std::function<void()> on_set);
   ~PlanTaker();
 
-  // Where a plan stands among the others.
-  enum class Order {
-    kByVersion,  // it must have a higher version than the one that is known
-    kByRecord,   // it is the newest record
-  };
-
   // As control::Backend::ApplyPlan; `file_name` is what errors call the
-  // document.
+  // document. The plan is on disk together with its record. Null: it has none.
+  // Errors: those of `make_record` as well.
   absl::StatusOr<control::ApplyPlanResult> Apply(
-      const control::ApplyPlanOptions& options, const std::string& file_name) {
-    return Take(options, {file_name, Order::kByVersion, 0, ""});
+      const control::ApplyPlanOptions& options, const std::string& file_name,
+      MakePlanRecord make_record = nullptr) {
+    return Take(options, {.name = file_name,
+                          .order = Order::kByVersion,
+                          .make_record = std::move(make_record)});
   }
 
-  // The same for the content of a record of that counter, in
-  // `options.yaml`. Nothing is filled in: it must be complete, so that all
+  // The same for the record `options.record` of that counter, whose content is
+  // in `options.yaml`. Nothing is filled in: it must be complete, so that all
   // nodes take the same document.
   // Errors: as Apply; INVALID_ARGUMENT says what is missing.
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
       const control::ApplyPlanOptions& options, uint64_t counter,
       const std::string& author, Order order) {
-    return Take(options, {"the record's plan", order, counter, author});
+    return Take(options, {.name = "the record's plan",
+                          .order = order,
+                          .counter = counter,
+                          .author = author});
   }
 
   // As control::Backend::GetData.
@@ -123,20 +146,12 @@ class PlanTaker {
     runtime::MemoryNeed need;
   };
 
-  // Where a document comes from.
-  struct Source {
-    std::string name;  // what errors call it
-    Order order = Order::kByVersion;
-    uint64_t counter = 0;  // of its record; 0: it came as a document
-    std::string author;    // of its record
-  };
-
   absl::StatusOr<control::ApplyPlanResult> Take(
-      const control::ApplyPlanOptions& options, const Source& source);
+      const control::ApplyPlanOptions& options, const PlanSource& source);
   // The document as a checked plan; what it leaves open is filled in first,
   // unless it came as a record.
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
-                                         const Source& source,
+                                         const PlanSource& source,
                                          uint64_t version) const;
   // Errors: as Derive and NodeLearner::Find. `by_record`: a node that a fixed
   // set does not name watches.

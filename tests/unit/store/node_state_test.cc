@@ -31,7 +31,7 @@ RunState Sample(uint64_t version) {
   state.node = "box-7";
   state.starts = version + 10;
   state.plan = std::make_shared<KeptPlan>(
-      KeptPlan{"members: [box-7]\n", version, "run-1"});
+      KeptPlan{"members: [box-7]\n", version, "run-1", "a record"});
   state.desired_phase = DesiredPhase::kTraining;
   state.added_peers = {"box-8:7000", "[fd00::9]:7000"};
   state.obeyed_order = version + 20;
@@ -78,6 +78,7 @@ TEST(NodeState, ComesBackAsItWasSaved) {
     EXPECT_EQ(loaded.state.plan->text, "members: [box-7]\n");
     EXPECT_EQ(loaded.state.plan->version, 3u);
     EXPECT_EQ(loaded.state.plan->run_id, "run-1");
+    EXPECT_EQ(loaded.state.plan->record, "a record");
     EXPECT_EQ(loaded.state.desired_phase, phase);
     EXPECT_THAT(loaded.state.added_peers,
                 ElementsAre("box-8:7000", "[fd00::9]:7000"));
