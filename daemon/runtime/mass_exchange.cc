@@ -194,6 +194,23 @@ void MassExchange::OnPeerUp(const NodeId& peer, bool restarted) {
   }
 }
 
+// A link that is up tells by itself. The life that it was of is the one that
+// mass was exchanged with.
+void MassExchange::OnMember(const NodeId& peer) {
+  const auto last = links_.peers().find(peer);
+  if (last == links_.peers().end() || last->second.link != 0 ||
+      parcels_.partners().count(peer) == 0 || !IsThere(peer)) {
+    return;
+  }
+  const bool again = members_->MemoryOf(peer) != last->second.incarnation;
+  if (again && !doubts_.Of(peer)) {
+    Doubt(peer, /*heard=*/true);
+  } else if (!again && doubts_.IsHeard(peer)) {
+    doubts_.End(peer);
+    peers_.Hold(peer, held_.count(peer) > 0);
+  }
+}
+
 bool MassExchange::IsDecided(const NodeId& peer) const {
   const auto it = peers_.all().find(peer);
   return it != peers_.all().end() && it->second.known &&
@@ -202,9 +219,9 @@ bool MassExchange::IsDecided(const NodeId& peer) const {
          !MayChangeItsModel(own_.phases.now());
 }
 
-void MassExchange::Doubt(const NodeId& peer) {
+void MassExchange::Doubt(const NodeId& peer, bool heard) {
   peers_.Hold(peer, true);
-  doubts_.Begin(peer);
+  doubts_.Begin(peer, heard);
 }
 
 void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
@@ -278,8 +295,10 @@ void MassExchange::SetCode() {
 
 void MassExchange::DropFormerMembers() {
   for (const NodeId& partner : parcels_.partners()) {
-    // One that is doubted may not have been found yet: Doubts.
-    if (own_.run.IsMember(partner) || doubts_.Of(partner)) continue;
+    // One that is doubted may not have been found yet: Doubts. One that others
+    // have told of was.
+    const bool sought = doubts_.Of(partner) && !doubts_.IsHeard(partner);
+    if (own_.run.IsMember(partner) || sought) continue;
     Enter(parcels_.epoch() + 1);  // what it held is gone with it
     return;
   }

@@ -187,6 +187,7 @@ void Node::OnPeerDown(const NodeId& peer, const absl::Status& /*reason*/) {
   exchange_.transfers().OnPeerDown(peer);
   presence_.Refresh(peer);
   exchange_.asks().OnPeerDown(peer);
+  exchange_.mass().OnMember(peer);
   if (!own_.run.has_plan() || !own_.run.IsMember(peer)) peers_.Forget(peer);
 }
 

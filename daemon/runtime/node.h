@@ -171,6 +171,9 @@ class Node : public LinkObserver,
   PushExchange& pushes() { return exchange_.pushes(); }
   ContractPulls& contracts() { return contracts_; }
 
+  // Is told of members that are not linked.
+  MassExchange& mass() { return exchange_.mass(); }
+
   // Who is told of a peer that may know other members.
   void SetOtherView(std::function<void(const NodeId&)> other_view) {
     exchange_.SetOtherView(std::move(other_view));
