@@ -86,9 +86,22 @@ void MayMake(const std::string& path, int flags) {
 
 }  // namespace
 
+// Each takes the place of the function of that name in the C library.
 extern "C" {
 
-int open(const char* path, int flags, ...) {
+int Open(const char* path, int flags, ...) __asm__("open");
+int OpenAt(int folder, const char* path, int flags, ...) __asm__("openat");
+ssize_t Write(int fd, const void* bytes, size_t size) __asm__("write");
+int Sync(int fd) __asm__("fsync");
+int SyncData(int fd) __asm__("fdatasync");
+int Truncate(int fd, off_t length) __asm__("ftruncate");
+int Rename(const char* from, const char* to) __asm__("rename");
+int RenameAt(int from_folder, const char* from, int to_folder,
+             const char* to) __asm__("renameat");
+int UnlinkAt(int folder, const char* path, int flags) __asm__("unlinkat");
+int Unlink(const char* path) __asm__("unlink");
+
+int Open(const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = ModeOf(flags, arguments);
@@ -98,7 +111,7 @@ int open(const char* path, int flags, ...) {
   return kNext(path, flags, mode);
 }
 
-int openat(int folder, const char* path, int flags, ...) {
+int OpenAt(int folder, const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = ModeOf(flags, arguments);
@@ -109,7 +122,7 @@ int openat(int folder, const char* path, int flags, ...) {
   return kNext(folder, path, flags, mode);
 }
 
-ssize_t write(int fd, const void* bytes, size_t size) {
+ssize_t Write(int fd, const void* bytes, size_t size) {
   static const auto kNext =
       Next<ssize_t (*)(int, const void*, size_t)>("write");
   if (settings().at > 0 && fd > 2 && Counts(PathOf(fd))) {
@@ -122,44 +135,44 @@ ssize_t write(int fd, const void* bytes, size_t size) {
   return kNext(fd, bytes, size);
 }
 
-int fsync(int fd) {
+int Sync(int fd) {
   static const auto kNext = Next<int (*)(int)>("fsync");
   if (settings().at > 0 && Counts(PathOf(fd))) Die();
   return kNext(fd);
 }
 
-int fdatasync(int fd) {
+int SyncData(int fd) {
   static const auto kNext = Next<int (*)(int)>("fdatasync");
   if (settings().at > 0 && Counts(PathOf(fd))) Die();
   return kNext(fd);
 }
 
-int ftruncate(int fd, off_t length) {
+int Truncate(int fd, off_t length) {
   static const auto kNext = Next<int (*)(int, off_t)>("ftruncate");
   if (settings().at > 0 && Counts(PathOf(fd))) Die();
   return kNext(fd, length);
 }
 
-int rename(const char* from, const char* to) {
+int Rename(const char* from, const char* to) {
   static const auto kNext = Next<int (*)(const char*, const char*)>("rename");
   if (Counts(to)) Die();
   return kNext(from, to);
 }
 
-int renameat(int from_folder, const char* from, int to_folder, const char* to) {
+int RenameAt(int from_folder, const char* from, int to_folder, const char* to) {
   static const auto kNext =
       Next<int (*)(int, const char*, int, const char*)>("renameat");
   if (Counts(PathAt(to_folder, to))) Die();
   return kNext(from_folder, from, to_folder, to);
 }
 
-int unlinkat(int folder, const char* path, int flags) {
+int UnlinkAt(int folder, const char* path, int flags) {
   static const auto kNext = Next<int (*)(int, const char*, int)>("unlinkat");
   if (Counts(PathAt(folder, path))) Die();
   return kNext(folder, path, flags);
 }
 
-int unlink(const char* path) {
+int Unlink(const char* path) {
   static const auto kNext = Next<int (*)(const char*)>("unlink");
   if (Counts(path)) Die();
   return kNext(path);
