@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <string>
 #include <vector>
@@ -459,6 +460,31 @@ TEST(SafetensorsImport, APrefixIsFoundAndStripped) {
   ImportOptions options;
   options.strip_prefix = "module.";
   EXPECT_TRUE(Take(file, 7, options).status.ok());
+}
+
+TEST(SafetensorsImport, AHintIsFoundQuicklyAmongManyTensors) {
+  ports::ModelInfo model;
+  SafetensorsHeader header;
+  for (size_t i = 0; i < kMaxFileTensors; ++i) {
+    const std::string name = absl::StrCat("block.", i, ".weight");
+    model.parameters.push_back({name, {0}, 0, 0});
+    FileTensor tensor;
+    tensor.name = absl::StrCat("module.", name);
+    tensor.dtype = "F32";
+    tensor.shape = {0};
+    header.tensors.push_back(tensor);
+  }
+  // To look through all names for each of them takes ten seconds.
+  constexpr double kSeconds = 3;
+  const std::clock_t begin = std::clock();
+  EXPECT_THAT(std::string(PlanImport(model, header, {}).status().message()),
+              HasSubstr("did you mean --strip-prefix module.?"));
+  for (FileTensor& tensor : header.tensors) tensor.name[0] = 'M';
+  header.tensors.back().name = "missing";
+  EXPECT_THAT(std::string(PlanImport(model, header, {}).status().message()),
+              HasSubstr("and 65531 more; the file has "));
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC,
+            kSeconds);
 }
 
 TEST(SafetensorsImport, AnotherHeadIsNamedAndCanBeLeftOut) {
