@@ -4,6 +4,7 @@
 #define DFL_TESTS_FUZZ_DATA_FILE_H_
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -18,6 +19,9 @@ namespace dfl::fuzz {
 
 // What a data set may take in memory here.
 inline constexpr uint64_t kMostDataBytes = uint64_t{1} << 20;
+// Whatever a file holds: of an error, and of warnings about its columns.
+inline constexpr size_t kMostErrorBytes = size_t{32} << 10;
+inline constexpr size_t kMostWarnings = 8;
 
 // A spec of `format`, without paths. Takes one byte.
 inline data::DataSpec SpecOf(data::Format format, Pieces& pieces) {
@@ -51,9 +55,11 @@ inline void CheckData(const data::DataSpec& spec) {
   if (!dataset.ok()) {
     DFL_CHECK(absl::IsInvalidArgument(dataset.status()) ||
               absl::IsDataLoss(dataset.status()));
+    DFL_CHECK(dataset.status().message().size() <= kMostErrorBytes);
     return;
   }
   DFL_CHECK(dataset->rows() > 0 && dataset->row_size() > 0);
+  DFL_CHECK(dataset->columns().warnings.size() <= kMostWarnings);
   int64_t product = 1;
   for (const int64_t extent : dataset->shape()) product *= extent;
   DFL_CHECK(product == dataset->row_size());

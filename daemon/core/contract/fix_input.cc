@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/contract/shape.h"
@@ -74,6 +76,15 @@ InputScaling Stated(const DataSection& plan, InputScaling input) {
   return Tidy(std::move(input));
 }
 
+// Where names stand in a list, which must outlive it.
+using Places = std::map<absl::string_view, size_t>;
+
+Places PlacesOf(const std::vector<std::string>& names) {
+  Places places;
+  for (size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  return places;
+}
+
 // Numbers of features that an offer gives in the order of its own columns, in
 // the order of the plan.
 std::vector<float> InOrderOf(const DataSection& plan, const DataOffer& offer,
@@ -83,11 +94,11 @@ std::vector<float> InOrderOf(const DataSection& plan, const DataOffer& offer,
       numbers.size() != offer.features.size()) {
     return ordered;
   }
+  const Places places = PlacesOf(offer.features);
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const auto place = std::find(offer.features.begin(), offer.features.end(),
-                                 (*plan.features)[i]);
-    if (place == offer.features.end()) return numbers;
-    ordered[i] = numbers[static_cast<size_t>(place - offer.features.begin())];
+    const auto place = places.find((*plan.features)[i]);
+    if (place == places.end()) return numbers;
+    ordered[i] = numbers[place->second];
   }
   return ordered;
 }
@@ -147,15 +158,15 @@ absl::StatusOr<Sums> SumsOf(const NamedOffer& named, Per per, size_t numbers,
   }
   Sums own{static_cast<double>(moments.count), std::vector<double>(numbers),
            std::vector<double>(numbers)};
+  Places places;
+  if (per == Per::kFeature && section.features.has_value()) {
+    places = PlacesOf(*section.features);
+  }
   for (size_t i = 0; i < found; ++i) {
     size_t to = i;
-    if (per == Per::kFeature && section.features.has_value() &&
-        i < offer.features.size()) {
-      const auto place = std::find(section.features->begin(),
-                                   section.features->end(), offer.features[i]);
-      if (place != section.features->end()) {
-        to = static_cast<size_t>(place - section.features->begin());
-      }
+    if (i < offer.features.size()) {
+      const auto place = places.find(offer.features[i]);
+      if (place != places.end()) to = place->second;
     }
     own.sums[to] = moments.sums[i];
     own.squares[to] = moments.squares[i];

@@ -1,6 +1,7 @@
 // What nodes say of their data, fixed to one contract or refused.
 #include "daemon/core/contract/agreement.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "daemon/core/contract/labels.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/cpu_seconds.h"
 
 namespace dfl::core {
 namespace {
@@ -400,6 +402,30 @@ TEST(Fix, SumsAreMatchedByTheNamesOfFeatures) {
   EXPECT_THAT(
       Refusal(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}})),
       HasSubstr("bert tells 0 sums of its rows instead of 2"));
+}
+
+TEST(Fix, ManyFeaturesAreMatchedByNameQuickly) {
+  constexpr int64_t kFeatures = 40000;
+  DataOffer anna = Sample();
+  anna.features.clear();
+  anna.shape = {kFeatures};
+  for (int64_t i = 0; i < kFeatures; ++i) {
+    anna.features.push_back(absl::StrCat("feature-", 10000 + i));
+  }
+  anna.input.per = Per::kFeature;
+  anna.input.over = Over::kNetwork;
+  anna.moments.count = 1;
+  anna.moments.sums.assign(kFeatures, 1);
+  anna.moments.squares.assign(kFeatures, 0);
+  DataOffer bert = anna;
+  std::reverse(bert.features.begin(), bert.features.end());
+  const double begin = CpuSeconds();
+  EXPECT_TRUE(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}}).ok());
+  anna.input.over = bert.input.over = Over::kGiven;
+  anna.input.mean = bert.input.mean = std::vector<float>(kFeatures, 1);
+  anna.input.std = bert.input.std = std::vector<float>(kFeatures, 2);
+  EXPECT_TRUE(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}}).ok());
+  EXPECT_LT(CpuSeconds() - begin, 3);
 }
 
 TEST(Fix, FeaturesBehindTheEndOfASparseFileAreZero) {
