@@ -165,9 +165,8 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
   if (options.dry_run) {
     const NodeLearner::Built built =
         prepared.learner ? prepared.learner->built : NodeLearner::Built();
-    DFL_ASSIGN_OR_RETURN(result.facts,
-                         FactsOf(prepared.plan, built.model, built.data,
-                                 prepared.need, learner_.memory_limit()));
+    result.facts = FactsOf(prepared.plan, built.model, built.data,
+                           prepared.need, learner_.memory_limit());
     return result;
   }
   // On disk first: what the node runs survives a crash, and can be passed on

@@ -4,6 +4,7 @@
 #include "daemon/base/check.h"
 #include "daemon/config/plan_yaml.h"
 #include "daemon/config/yaml_tree.h"
+#include "daemon/core/plan/member_spec.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace dfl::fuzz {
@@ -32,6 +33,7 @@ DFL_FUZZ_TARGET(plan)(absl::string_view bytes) {
     DFL_CHECK(absl::IsInvalidArgument(plan.status()));
     return;
   }
+  DFL_CHECK(plan->members.size() <= core::kMostPlanMembers);
   const std::string written = config::WritePlan(*plan);
   const auto again = config::ParsePlan(written, "written.yaml");
   DFL_CHECK(again.ok());

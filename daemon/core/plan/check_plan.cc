@@ -51,6 +51,11 @@ absl::Status CheckMembers(const RunPlan& plan) {
         "members: none are named; list the names of at least one node under "
         "participants.fixed, or write participants: all");
   }
+  if (plan.members.size() > kMostPlanMembers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("members: ", plan.members.size(),
+                     " are named; allowed: at most ", kMostPlanMembers));
+  }
   for (size_t i = 0; i < plan.members.size(); ++i) {
     const MemberSpec& member = plan.members[i];
     const std::string key = absl::StrCat("members[", i, "]");
