@@ -13,9 +13,6 @@
 namespace dfl::fuzz {
 namespace {
 
-// Two lists of eight names, and the words around them.
-constexpr size_t kMostText = 1400;
-
 core::DataContract Own() {
   core::DataContract own;
   own.classes = {"cat", "dog \"two\"",
@@ -37,7 +34,7 @@ DFL_FUZZ_TARGET(contract_text)(absl::string_view bytes) {
   static const core::DataContract& own = *new core::DataContract(Own());
   const std::string text = runtime::DifferenceText(
       field, core::FieldText(own, field), pieces.Rest());
-  DFL_CHECK(text.size() <= kMostText && IsUtf8(text));
+  DFL_CHECK(text.size() <= runtime::kMostDifferenceBytes && IsUtf8(text));
   for (const char c : text) {
     DFL_CHECK(!absl::ascii_iscntrl(static_cast<unsigned char>(c)));
   }
