@@ -76,6 +76,9 @@ absl::StatusOr<runtime::StateGeneration> NodeStateCodec::Decode(
       message.generation() == 0) {
     return absl::DataLossError("it is no state of dfld's");
   }
+  if (message.has_plan() && message.plan().text().empty()) {
+    return absl::DataLossError("its plan has no text");
+  }
   runtime::StateGeneration generation;
   generation.number = message.generation();
   generation.state.node = message.node();
