@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/config/setting_makers.h"
 #include "daemon/config/values.h"
+#include "daemon/core/contract/data_contract.h"
 
 namespace dfl::config {
 namespace {
@@ -37,6 +38,7 @@ Setting DivideSetting() {
     const std::optional<double> number = ReadNumber(value.text);
     if (!number.has_value()) return NotAllowed("that is no number");
     if (*number <= 0) return NotAllowed();
+    if (!core::IsDivisor(*number)) return NotAllowed("float32 cannot hold it");
     settings.data.common.divide = *number;
     return absl::OkStatus();
   };

@@ -135,6 +135,9 @@ int64_t NumbersOf(Per per, const std::vector<int64_t>& shape) {
   return 0;
 }
 
+// Of means and of stds that are worked out over the network.
+constexpr int64_t kMostNumbers = int64_t{1} << 24;
+
 // Sums of one node, in the order that the plan fixes. Features that the node's
 // files end before are 0 there (LIBSVM).
 struct Sums {
@@ -187,8 +190,13 @@ absl::StatusOr<Sums> SumsOf(const NamedOffer& named, Per per, size_t numbers,
 // mean, so nothing is lost where values are large and vary little.
 absl::Status Pool(Offers offers, const DataSection& section,
                   InputScaling& input) {
-  const auto numbers =
-      static_cast<size_t>(NumbersOf(input.per, *section.shape));
+  const int64_t wanted = NumbersOf(input.per, *section.shape);
+  if (wanted > kMostNumbers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input: mean and std of ", wanted, " features are too many; allowed: ",
+        kMostNumbers, ", or data.standardise: {per: all}"));
+  }
+  const auto numbers = static_cast<size_t>(wanted);
   std::vector<Sums> all;
   double rows = 0;
   for (const NamedOffer& named : offers) {
@@ -208,10 +216,17 @@ absl::Status Pool(Offers offers, const DataSection& section,
       squares += own.squares[i] + own.rows * away * away;
     }
     const double std = std::sqrt(squares / rows);
+    if (!FitsFloat(mean) || !FitsFloat(std)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input: over the network, number ", i + 1, " of ", numbers,
+          " has mean ", mean, " and std ", std,
+          "; allowed: what float32 holds, up to 3.4e38; to mend it, set ",
+          FieldCure(ContractField::kInput)));
+    }
     // What never varies has no scale. Its std is no more than what sums of
     // doubles lose, and float32 values that differ have a larger one.
-    const bool varies = std > 1e-10 * std::fabs(mean) &&
-                        static_cast<float>(std) > 0 && std::isfinite(std);
+    const bool varies =
+        std > 1e-10 * std::fabs(mean) && static_cast<float>(std) > 0;
     input.mean[i] = static_cast<float>(mean);
     input.std[i] = varies ? static_cast<float>(std) : 1.0F;
   }
@@ -237,6 +252,11 @@ absl::Status FixInput(absl::Span<const NamedOffer> offers, bool may_pool,
         Sides(
             offers, [&](const DataOffer& o) { return InputText(effective(o)); },
             PlanText(section))));
+  }
+  if (!IsDivisor(input.divide)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input: divide is ", input.divide, "; allowed: ", kDivisors,
+        "; to mend it, set ", FieldCure(ContractField::kInput)));
   }
   if (input.over == Over::kNetwork && input.mean.empty()) {
     if (!may_pool) {
