@@ -1,12 +1,16 @@
 #include "daemon/store/checkpoint_format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/checksum.h"
+#include "daemon/base/ids.h"
 #include "daemon/base/status_macros.h"
 #include "dfl/storage/v1/storage.pb.h"
 
@@ -90,6 +94,37 @@ v1::CheckpointHead ToProto(uint64_t generation, const Checkpoint& checkpoint) {
   return out;
 }
 
+// As an algorithm's state has them: adding to them is safe.
+bool AreCounts(std::initializer_list<int64_t> numbers) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  return std::all_of(numbers.begin(), numbers.end(), [](int64_t number) {
+    return number >= 0 && number <= kMost;
+  });
+}
+
+absl::Status CheckCounts(const CheckpointHead& head) {
+  const core::EpochCount::State& epochs = head.epochs;
+  const ports::BatchPosition position =
+      head.position.value_or(ports::BatchPosition());
+  const bool good =
+      AreCounts({head.step, head.pace.steps, head.pace.rounds, head.idle,
+                 head.gradients, epochs.per_pass, epochs.from, epochs.counted,
+                 position.rows, position.row}) &&
+      std::isfinite(epochs.before) && epochs.before >= 0;
+  if (good) return absl::OkStatus();
+  return absl::DataLossError("a count in its head is negative or beyond 2^53");
+}
+
+absl::Status CheckPartners(const std::vector<std::string>& partners) {
+  for (size_t i = 0; i < partners.size(); ++i) {
+    if (!ValidateNodeName(partners[i]).ok() ||
+        (i > 0 && partners[i] <= partners[i - 1])) {
+      return absl::DataLossError("the partners in its head are broken");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CheckpointHead> FromProto(const v1::CheckpointHead& in) {
   CheckpointHead head;
   if (in.generation() == 0 ||
@@ -109,8 +144,10 @@ absl::StatusOr<CheckpointHead> FromProto(const v1::CheckpointHead& in) {
   head.decisions.seed = in.decisions().seed();
   head.decisions.stream = in.decisions().stream();
   for (const v1::Generator& generator : in.decisions().generators()) {
-    auto& state = head.decisions.generators[generator.purpose()];
-    if (generator.state_size() != static_cast<int>(state.size())) {
+    const auto [it, is_new] =
+        head.decisions.generators.try_emplace(generator.purpose());
+    auto& state = it->second;
+    if (!is_new || generator.state_size() != static_cast<int>(state.size())) {
       return absl::DataLossError("a generator in its head is broken");
     }
     std::copy(generator.state().begin(), generator.state().end(),
@@ -125,10 +162,8 @@ absl::StatusOr<CheckpointHead> FromProto(const v1::CheckpointHead& in) {
   head.epochs = {in.epochs().per_pass(), in.epochs().before(),
                  in.epochs().from(), in.epochs().counted()};
   head.written = absl::FromUnixNanos(in.written_unix_nanos());
-  if (head.step < 0 || head.gradients < 0 || head.pace.steps < 0 ||
-      head.pace.rounds < 0 || head.idle < 0) {
-    return absl::DataLossError("a count in its head is negative");
-  }
+  DFL_RETURN_IF_ERROR(CheckCounts(head));
+  DFL_RETURN_IF_ERROR(CheckPartners(head.partners));
   return head;
 }
 

@@ -59,7 +59,8 @@ absl::StatusOr<ReadHead> ReadCheckpointHead(ports::Files& files,
                                             const std::string& name);
 
 // The whole of it.
-// Errors: as ReadCheckpointHead.
+// Errors: as ReadCheckpointHead; INVALID_ARGUMENT when its algorithm's state is
+// of another version.
 absl::StatusOr<runtime::Checkpoint> ReadCheckpoint(ports::Files& files,
                                                    const std::string& name);
 

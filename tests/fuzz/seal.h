@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "daemon/base/checksum.h"
+#include "daemon/core/algorithm/algorithm_state.h"
 
 namespace dfl::fuzz {
 
@@ -24,6 +25,19 @@ inline void SealEnd(std::string* bytes) {
   if (bytes->size() < sizeof(uint32_t)) return;
   const size_t checked = bytes->size() - sizeof(uint32_t);
   Put(Crc32c(absl::string_view(*bytes).substr(0, checked)), checked, bytes);
+}
+
+// The state of an algorithm (daemon/core/algorithm/algorithm_state.h): magic,
+// version, length and checksum. One that is too short stays as it is.
+inline void SealState(std::string* bytes) {
+  constexpr size_t kVersionAt = 4;
+  constexpr size_t kLengthAt = 8;
+  constexpr size_t kLeastBytes = 20;
+  if (bytes->size() < kLeastBytes) return;
+  bytes->replace(0, kVersionAt, "DFLA");
+  Put(core::kAlgorithmStateVersion, kVersionAt, bytes);
+  Put(uint64_t{bytes->size()}, kLengthAt, bytes);
+  SealEnd(bytes);
 }
 
 // Header and body of a message of the codec (daemon/codec/header.h), each with

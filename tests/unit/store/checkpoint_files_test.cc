@@ -1,13 +1,19 @@
 #include "daemon/store/checkpoint_files.h"
 
 #include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "daemon/base/checksum.h"
 #include "daemon/base/rng.h"
 #include "daemon/simports/sim_files.h"
+#include "dfl/storage/v1/storage.pb.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -141,6 +147,111 @@ TEST(CheckpointFiles, NamesWhatIsBrokenAndUsesTheOther) {
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
     try_with(flipped, "bit " + std::to_string(bit));
   }
+}
+
+// All but the checksums may be made up.
+TEST(CheckpointFiles, AHeadThatCannotBeIsBroken) {
+  struct Case {
+    const char* what;
+    void (*change)(CheckpointHead&);
+  };
+  constexpr auto kMost = int64_t{1} << 53;
+  const Case good[] = {
+      {"nothing", [](CheckpointHead&) {}},
+      {"large", [](CheckpointHead& h) { h.step = kMost; }},
+      {"no partners", [](CheckpointHead& h) { h.partners.clear(); }},
+      {"no position", [](CheckpointHead& h) { h.position.reset(); }},
+  };
+  const Case bad[] = {
+      {"count", [](CheckpointHead& h) { h.step = -1; }},
+      {"count", [](CheckpointHead& h) { h.step = kMost + 1; }},
+      {"count", [](CheckpointHead& h) { h.pace.steps = -1; }},
+      {"count", [](CheckpointHead& h) { h.pace.rounds = kMost + 1; }},
+      {"count", [](CheckpointHead& h) { h.idle = -1; }},
+      {"count", [](CheckpointHead& h) { h.gradients = -1; }},
+      {"count", [](CheckpointHead& h) { h.epochs.per_pass = -1; }},
+      {"count",
+       [](CheckpointHead& h) {
+         h.epochs.from = std::numeric_limits<int64_t>::min();
+       }},
+      {"count", [](CheckpointHead& h) { h.epochs.counted = -1; }},
+      {"count", [](CheckpointHead& h) { h.epochs.before = -1; }},
+      {"count", [](CheckpointHead& h) { h.epochs.before = std::nan(""); }},
+      {"count", [](CheckpointHead& h) { h.position->row = -1; }},
+      {"count", [](CheckpointHead& h) { h.position->rows = -1; }},
+      {"partners", [](CheckpointHead& h) { h.partners = {"b", "a"}; }},
+      {"partners", [](CheckpointHead& h) { h.partners = {"a", "a"}; }},
+      {"partners", [](CheckpointHead& h) { h.partners = {"no name!"}; }},
+      {"partners", [](CheckpointHead& h) { h.partners = {""}; }},
+  };
+  const auto read = [](const Case& c) {
+    Checkpoint checkpoint = Sample(1);
+    c.change(checkpoint.head);
+    SimFiles files;
+    EXPECT_TRUE(
+        WriteCheckpoint(files, "checkpoint.0", 1, checkpoint, kGo).ok());
+    const absl::Status head =
+        ReadCheckpointHead(files, "checkpoint.0").status();
+    EXPECT_EQ(ReadCheckpoint(files, "checkpoint.0").status(), head);
+    return head;
+  };
+  for (const Case& c : good) EXPECT_TRUE(read(c).ok()) << c.what;
+  for (const Case& c : bad) {
+    const absl::Status status = read(c);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.what));
+  }
+}
+
+// The file of `head`, which need not be true, with a right checksum.
+std::string FileOf(const dfl::storage::v1::CheckpointHead& head,
+                   const std::string& body) {
+  const auto number = [](uint32_t value) {
+    std::string raw(sizeof(value), '\0');
+    std::memcpy(raw.data(), &value, sizeof(value));
+    return raw;
+  };
+  const std::string text = head.SerializeAsString();
+  const std::string start = absl::StrCat(
+      "DFLCKPT\n", number(1), number(static_cast<uint32_t>(text.size())), text);
+  return absl::StrCat(start, number(Crc32c(start)), body, number(Crc32c(body)));
+}
+
+TEST(CheckpointFiles, LengthsBeyondTheFileAreTornAndTakeNoMemory) {
+  dfl::storage::v1::CheckpointHead head;
+  head.set_generation(1);
+  for (int i = 0; i < 7; ++i) head.add_contract(0);
+  const auto status = [&head] {
+    SimFiles files;
+    EXPECT_TRUE(files.WriteAtomically("c", FileOf(head, "12345678")).ok());
+    EXPECT_EQ(ReadCheckpointHead(files, "c").status().message() == "it is torn",
+              ReadCheckpoint(files, "c").status().message() == "it is torn");
+    return ReadCheckpoint(files, "c").status();
+  };
+  head.set_parameter_count(1);  // the state of an algorithm is missing
+  EXPECT_TRUE(absl::IsDataLoss(status()));
+  // So many that their bytes are none, modulo 2^64.
+  for (const uint64_t count :
+       {uint64_t{2}, uint64_t{1} << 40, uint64_t{1} << 61, uint64_t{1} << 62,
+        (uint64_t{1} << 61) + 1, ~uint64_t{0}}) {
+    head.set_parameter_count(count);
+    EXPECT_EQ(status().message(), "it is torn") << count;
+  }
+  head.set_parameter_count(1);
+  head.set_buffer_count(uint64_t{1} << 62);
+  EXPECT_EQ(status().message(), "it is torn");
+  head.set_buffer_count(0);
+  head.set_algorithm_bytes(~uint64_t{0});
+  EXPECT_EQ(status().message(), "it is torn");
+  // Of one purpose there is one.
+  head.set_algorithm_bytes(0);
+  for (int i = 0; i < 2; ++i) {
+    dfl::storage::v1::Generator& generator =
+        *head.mutable_decisions()->add_generators();
+    generator.set_purpose("asks");
+    for (uint64_t word = 1; word <= 4; ++word) generator.add_state(word);
+  }
+  EXPECT_THAT(std::string(status().message()), HasSubstr("generator"));
 }
 
 TEST(CheckpointFiles, ANewerFormatIsSetAsideAndSaysSo) {
