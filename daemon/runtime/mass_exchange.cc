@@ -1,6 +1,7 @@
 #include "daemon/runtime/mass_exchange.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,17 @@ namespace {
 bool MayChangeItsModel(ports::Phase phase) {
   return phase == ports::Phase::kIdle || phase == ports::Phase::kJoining;
 }
+
+Refusal NotReady(std::string why) {
+  return {RefuseReason::kNotReady, std::move(why)};
+}
+
+constexpr char kIsHeld[] =
+    "it has lost its memory again and again; its mass waits for the next "
+    "tracker epoch";
+constexpr char kIsDoubted[] =
+    "one of us has started again, and what it still holds is being compared";
+constexpr char kIsSuspended[] = "this node ends, and what it has is on disk";
 
 }  // namespace
 
@@ -72,42 +84,25 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
       "or other mass"};
 }
 
-Refusal RefusedBySuspended() {
-  return {RefuseReason::kNotReady,
-          "this node ends, and what it has is on disk"};
-}
-
 std::optional<Refusal> MassExchange::Objection(
     const NodeId& from, const ports::TransferBegin& begin) {
-  if (!Gives()) {
-    return Refusal{RefuseReason::kNotReady,
-                   "no algorithm that takes mass runs"};
-  }
-  if (own_.suspended) return RefusedBySuspended();
+  if (!Gives()) return NotReady("no algorithm that takes mass runs");
+  if (own_.suspended) return NotReady(kIsSuspended);
   if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
   }
-  if (held_.count(from) > 0) {
-    return Refusal{RefuseReason::kNotReady,
-                   "it has lost its memory again and again; its mass waits for "
-                   "the next tracker epoch"};
-  }
-  if (doubts_.Of(from)) {
-    return Refusal{RefuseReason::kNotReady,
-                   "one of us has started again, and what it still holds is "
-                   "being compared"};
-  }
+  if (held_.count(from) > 0) return NotReady(kIsHeld);
+  if (doubts_.Of(from)) return NotReady(kIsDoubted);
   Follow(from, begin.tracker_epoch);
   if (begin.tracker_epoch < parcels_.epoch()) {
     return OlderEpoch(from, begin.tracker_epoch);
   }
   if (begin.tracker_epoch > parcels_.epoch()) {  // it was not believed
     return rejections_.Note(
-        from, {RefuseReason::kNotReady,
-               absl::StrCat("this node is in tracker epoch ", parcels_.epoch(),
-                            " and does not follow to ", begin.tracker_epoch,
-                            " yet")});
+        from, NotReady(absl::StrCat(
+                  "this node is in tracker epoch ", parcels_.epoch(),
+                  " and does not follow to ", begin.tracker_epoch, " yet")));
   }
   return std::nullopt;
 }

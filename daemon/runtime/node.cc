@@ -64,10 +64,7 @@ void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
         "the node has no model yet; start or import one first"));
     return;
   }
-  if (own_.Settled()) {
-    done(own_.TakeSnapshot());
-    return;
-  }
+  if (own_.Settled()) return done(own_.TakeSnapshot());
   own_.boundary.PutOff(
       [this, done = std::move(done)] { done(own_.TakeSnapshot()); });
 }
@@ -172,9 +169,7 @@ void Node::VisitBoundary() {
 // ------------------------------------------------------------------ peers ----
 
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
-  if (restarted) {
-    exchange_.pushes().Forget(peer);
-  }
+  if (restarted) exchange_.pushes().Forget(peer);
   exchange_.mass().OnPeerUp(peer, restarted);
   peers_.OnLink(peer);
   presence_.TellTo(peer);

@@ -1,18 +1,9 @@
-#include "tests/sim/campaign.h"
+#include "tests/sim/solve.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
-#include "absl/strings/numbers.h"
-
 namespace dfl {
-
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  int64_t value = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
 
 std::vector<double> Solve(std::vector<std::vector<double>> a,
                           std::vector<double> b) {
