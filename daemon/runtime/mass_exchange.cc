@@ -27,9 +27,12 @@ constexpr char kIsHeld[] =
     "tracker epoch";
 constexpr char kIsDoubted[] =
     "one of us has started again, and what it still holds is being compared";
-constexpr char kIsSuspended[] = "this node ends, and what it has is on disk";
 
 }  // namespace
+
+Refusal RefusedBySuspended() {
+  return NotReady("this node ends, and what it has is on disk");
+}
 
 MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
                            Transfers& transfers, Rejections& rejections,
@@ -87,7 +90,7 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
 std::optional<Refusal> MassExchange::Objection(
     const NodeId& from, const ports::TransferBegin& begin) {
   if (!Gives()) return NotReady("no algorithm that takes mass runs");
-  if (own_.suspended) return NotReady(kIsSuspended);
+  if (own_.suspended) return RefusedBySuspended();
   if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
