@@ -167,7 +167,10 @@ TEST_F(RestoreTest, AnotherMachineHasTheSameModelAndIteration) {
   const uint64_t epoch = list->checkpoints[0].tracker_epoch;
   EXPECT_GT(epoch, 0U);
 
-  // The others go on, though not for so long that its model is worth nothing.
+  // All go on, so that mass crosses its edges which the file knows nothing of,
+  // though not for so long that its model is worth nothing.
+  ASSERT_TRUE(d.client().Train(client::TrainAction::kStart).ok());
+  ASSERT_TRUE(Reaches(d, before.step + 50));
   const int64_t further = nodes_[0]->Status().step + 50;
   ASSERT_TRUE(Reaches(*nodes_[0], further));
   for (int i = 0; i < 3; ++i) Pause(*nodes_[static_cast<size_t>(i)]);
