@@ -1,6 +1,6 @@
 // A node's checkpoint on its disk or given back by a person, and what the node
-// makes of it. The input is tried as a file. It is also tried as the head of one
-// and what follows it, with right checksums: with the lengths that the head
+// makes of it. The input is tried as a file. It is also tried as the head of
+// one and what follows it, with right checksums: with the lengths that the head
 // says, and with those that it has.
 #include <algorithm>
 #include <atomic>

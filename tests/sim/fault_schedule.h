@@ -67,8 +67,9 @@ std::string CampaignNode(int64_t i);
 
 // A list of events: links that lose frames, cuts, black holes, partitions,
 // crashes with a restart (never of more than half of the nodes at a time),
-// joins, slow nodes; where nodes keep checkpoints also disks that are full, tear
-// what was written last, or lose everything. Every one has ended by `last`.
+// joins, slow nodes; where nodes keep checkpoints also disks that are full,
+// tear what was written last, or lose everything. Every one has ended by
+// `last`.
 std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
                                     absl::Duration last);
 
