@@ -1,4 +1,5 @@
-// The nouns and verbs of dflctl, one file each in cli/commands. Each function
+// The nouns and verbs of dflctl, one file each in cli/commands; those that move
+// files are in cli/files, and the full screen in cli/top. Each function
 // adds its commands to the parser; a parsed command line leaves what to do in
 // `chosen`.
 #ifndef DFL_CLI_COMMANDS_H_
@@ -37,6 +38,7 @@ void AddNodeOrders(CLI::App& node, Chosen& chosen);
 void AddPeer(CLI::App& app, Chosen& chosen);
 void AddRecord(CLI::App& app, Chosen& chosen);
 void AddModel(CLI::App& app, Chosen& chosen);
+void AddCheckpoint(CLI::App& app, Chosen& chosen);
 void AddConfig(CLI::App& app, Chosen& chosen);
 void AddData(CLI::App& app, Chosen& chosen);
 void AddCert(CLI::App& app, Chosen& chosen);

@@ -72,6 +72,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddEvent(app, chosen);
   AddRecord(app, chosen);
   AddModel(app, chosen);
+  AddCheckpoint(app, chosen);
   AddData(app, chosen);
   AddConfig(app, chosen);
   AddCert(app, chosen);

@@ -230,6 +230,9 @@ std::vector<std::string> StatusNotes(const client::DaemonStatus& status) {
   if (!status.node.checkpoint_error.empty()) {
     notes.push_back(absl::StrCat(name, ": ", status.node.checkpoint_error));
   }
+  if (!status.node.data_error.empty()) {
+    notes.push_back(absl::StrCat(name, ": ", status.node.data_error));
+  }
   return notes;
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/calls.h"
+#include "client/file_parts.h"
 #include "client/person.h"
 #include "client/proto_types.h"
 #include "client/target.h"
@@ -16,8 +16,6 @@ namespace client {
 namespace {
 
 namespace pb = dfl::control::v1;
-
-constexpr int64_t kPartBytes = int64_t{1} << 20;
 
 class GrpcControlClient : public ControlClient {
  public:
@@ -274,25 +272,9 @@ class GrpcControlClient : public ControlClient {
     pb::BeginExportResponse opened;
     absl::Status status = calls_.Once(&Stub::BeginExport, begin, opened);
     if (!status.ok()) return status;
-    const TransferEnd end(*this, opened.token());
-    for (int64_t offset = 0; offset < opened.total_bytes();) {
-      pb::ReadExportRequest request;
-      request.set_token(opened.token());
-      request.set_offset(offset);
-      request.set_max_bytes(kPartBytes);
-      pb::ReadExportResponse part;
-      status = calls_.Repeat(&Stub::ReadExport, request, part);
-      if (!status.ok()) return status;
-      const int64_t size = static_cast<int64_t>(part.data().size());
-      if (size == 0 || size > opened.total_bytes() - offset) {
-        return absl::DataLossError(absl::StrCat(
-            target(), ": the export gave ", size, " bytes at offset ", offset,
-            " of ", opened.total_bytes(), "; try again"));
-      }
-      status = write(part.data(), opened.total_bytes());
-      if (!status.ok()) return status;
-      offset += size;
-    }
+    const TransferEnd end(calls_, opened.token());
+    status = ReadFile(calls_, opened.token(), opened.total_bytes(), write);
+    if (!status.ok()) return status;
     return ExportResult{opened.total_bytes(), opened.step(),
                         opened.description()};
   }
@@ -313,26 +295,9 @@ class GrpcControlClient : public ControlClient {
     pb::BeginImportResponse opened;
     absl::Status status = calls_.Once(&Stub::BeginImport, begin, opened);
     if (!status.ok()) return status;
-    const TransferEnd end(*this, opened.token());
-    for (int64_t offset = 0; offset < total_bytes;) {
-      absl::StatusOr<std::string> data =
-          read(offset, std::min(kPartBytes, total_bytes - offset));
-      if (!data.ok()) return data.status();
-      if (data->empty()) {
-        return absl::DataLossError(
-            absl::StrCat("the file ends at ", offset, " of ", total_bytes,
-                         " bytes; it was changed meanwhile, try again"));
-      }
-      pb::WriteImportRequest request;
-      request.set_token(opened.token());
-      request.set_offset(offset);
-      request.set_data(*std::move(data));
-      pb::WriteImportResponse part;
-      // The part that came last may come again.
-      status = calls_.Repeat(&Stub::WriteImport, request, part);
-      if (!status.ok()) return status;
-      offset = part.received_bytes();
-    }
+    const TransferEnd end(calls_, opened.token());
+    status = WriteFile(calls_, opened.token(), total_bytes, read);
+    if (!status.ok()) return status;
     pb::CommitImportRequest commit;
     commit.set_token(opened.token());
     pb::CommitImportResponse committed;
@@ -344,27 +309,61 @@ class GrpcControlClient : public ControlClient {
         {committed.notes().begin(), committed.notes().end()}};
   }
 
+  absl::StatusOr<CheckpointList> Checkpoints() override {
+    pb::ListCheckpointsResponse response;
+    absl::Status status = calls_.Repeat(&Stub::ListCheckpoints,
+                                        pb::ListCheckpointsRequest(), response);
+    if (!status.ok()) return status;
+    return FromProto(response);
+  }
+
+  absl::StatusOr<CheckpointInfo> SaveCheckpoint() override {
+    pb::SaveCheckpointResponse response;
+    absl::Status status = calls_.Once(&Stub::SaveCheckpoint,
+                                      pb::SaveCheckpointRequest(), response);
+    if (!status.ok()) return status;
+    return FromProto(response.checkpoint());
+  }
+
+  absl::StatusOr<CheckpointInfo> ExportCheckpoint(
+      std::function<absl::Status(absl::string_view data, int64_t total_bytes)>
+          write) override {
+    pb::BeginCheckpointExportResponse opened;
+    absl::Status status =
+        calls_.Once(&Stub::BeginCheckpointExport,
+                    pb::BeginCheckpointExportRequest(), opened);
+    if (!status.ok()) return status;
+    const TransferEnd end(calls_, opened.token());
+    status = ReadFile(calls_, opened.token(), opened.total_bytes(), write);
+    if (!status.ok()) return status;
+    return FromProto(opened.checkpoint());
+  }
+
+  absl::StatusOr<RestoreResult> RestoreCheckpoint(
+      int64_t total_bytes,
+      std::function<absl::StatusOr<std::string>(int64_t offset,
+                                                int64_t max_bytes)>
+          read,
+      const RestoreOptions& options) override {
+    pb::BeginRestoreRequest begin;
+    begin.set_total_bytes(total_bytes);
+    begin.set_other_version(options.other_version);
+    pb::BeginRestoreResponse opened;
+    absl::Status status = calls_.Once(&Stub::BeginRestore, begin, opened);
+    if (!status.ok()) return status;
+    const TransferEnd end(calls_, opened.token());
+    status = WriteFile(calls_, opened.token(), total_bytes, read);
+    if (!status.ok()) return status;
+    pb::CommitRestoreRequest commit;
+    commit.set_token(opened.token());
+    pb::CommitRestoreResponse committed;
+    status = calls_.Once(&Stub::CommitRestore, commit, committed);
+    if (!status.ok()) return status;
+    return RestoreResult{FromProto(committed.checkpoint()),
+                         FromProto(committed.phase())};
+  }
+
  private:
-  // Frees what the daemon keeps for a transfer, whatever became of it.
-  class TransferEnd {
-   public:
-    TransferEnd(GrpcControlClient& client, std::string token)
-        : client_(client), token_(std::move(token)) {}
-    ~TransferEnd() {
-      pb::EndTransferRequest request;
-      request.set_token(token_);
-      pb::EndTransferResponse response;
-      // Best effort: the daemon forgets it by itself in a minute.
-      client_.calls_.Once(&Stub::EndTransfer, request, response).IgnoreError();
-    }
-    TransferEnd(const TransferEnd&) = delete;
-    TransferEnd& operator=(const TransferEnd&) = delete;
-
-   private:
-    GrpcControlClient& client_;
-    const std::string token_;
-  };
-
   static pb::ModelFormat OnWire(ModelFormat format) {
     return format == ModelFormat::kTorchScript ? pb::MODEL_FORMAT_TORCHSCRIPT
                                                : pb::MODEL_FORMAT_SAFETENSORS;

@@ -163,6 +163,29 @@ class ControlClient {
                                                 int64_t max_bytes)>
           read,
       const ImportOptions& options) = 0;
+
+  // The checkpoints that the node holds.
+  virtual absl::StatusOr<CheckpointList> Checkpoints() = 0;
+  // Has the node write one at its next boundary, or, where it does not train,
+  // of what it has; returns when it is written. After DEADLINE_EXCEEDED it may
+  // still be. Errors: FAILED_PRECONDITION says why there is nothing to write;
+  // RESOURCE_EXHAUSTED when the disk is full.
+  virtual absl::StatusOr<CheckpointInfo> SaveCheckpoint() = 0;
+  // Passes the newest one that is whole to `write`, as ExportModel does.
+  // Errors: NOT_FOUND: there is none.
+  virtual absl::StatusOr<CheckpointInfo> ExportCheckpoint(
+      std::function<absl::Status(absl::string_view data, int64_t total_bytes)>
+          write) = 0;
+  // Has a node that does not train go on from a checkpoint file, which `read`
+  // gives as for ImportModel, once it is told to train.
+  // Errors: FAILED_PRECONDITION: the node trains, or the file is of another
+  // node, run or version of the plan; INVALID_ARGUMENT: it is broken.
+  virtual absl::StatusOr<RestoreResult> RestoreCheckpoint(
+      int64_t total_bytes,
+      std::function<absl::StatusOr<std::string>(int64_t offset,
+                                                int64_t max_bytes)>
+          read,
+      const RestoreOptions& options) = 0;
 };
 
 }  // namespace client

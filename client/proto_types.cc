@@ -53,6 +53,7 @@ constexpr KindName kKindNames[] = {
     {pb::EVENT_KIND_LEARNS_ALONE, "learns-alone"},
     {pb::EVENT_KIND_MEMBER, "member"},
     {pb::EVENT_KIND_CHECKPOINT, "checkpoint"},
+    {pb::EVENT_KIND_DATA, "data"},
 };
 
 const char* NameOf(pb::EventKind kind) {
@@ -348,6 +349,34 @@ EventList FromProto(const pb::ListEventsResponse& in) {
     out.events.push_back(FromProto(event));
   }
   out.forgotten = in.forgotten();
+  return out;
+}
+
+CheckpointInfo FromProto(const pb::CheckpointInfo& in) {
+  CheckpointInfo out;
+  out.file = in.file();
+  out.bytes = in.bytes();
+  out.unix_nanos = in.written_unix_nanos();
+  out.node = in.node();
+  out.run_id = in.run_id();
+  out.plan_version = in.plan_version();
+  out.algorithm = in.algorithm();
+  out.iteration = in.iteration();
+  out.steps = in.steps();
+  out.rounds = in.rounds();
+  out.tracker_epoch = in.tracker_epoch();
+  return out;
+}
+
+CheckpointList FromProto(const pb::ListCheckpointsResponse& in) {
+  CheckpointList out;
+  out.node = in.node();
+  for (const pb::CheckpointInfo& info : in.checkpoints()) {
+    out.checkpoints.push_back(FromProto(info));
+  }
+  for (const pb::AsideCheckpoint& aside : in.aside()) {
+    out.aside.push_back({aside.file(), aside.bytes(), aside.reason()});
+  }
   return out;
 }
 

@@ -25,6 +25,8 @@ Member FromProto(const dfl::control::v1::Member& in);
 MemberTable FromProto(const dfl::control::v1::ListMembersResponse& in);
 MemberAnswer FromProto(const dfl::control::v1::AskMembersResponse& in);
 EventList FromProto(const dfl::control::v1::ListEventsResponse& in);
+CheckpointInfo FromProto(const dfl::control::v1::CheckpointInfo& in);
+CheckpointList FromProto(const dfl::control::v1::ListCheckpointsResponse& in);
 
 void ToProto(const MemberSelection& selection,
              dfl::control::v1::MemberSelection& out);

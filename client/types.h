@@ -136,6 +136,7 @@ struct NodeStatus {
   std::string last_error;
   int64_t checkpoint_step = 0;  // of the last one written; 0: none was
   std::string checkpoint_error;
+  std::string data_error;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 
@@ -433,6 +434,45 @@ struct ImportResult {
   int64_t parameter_count = 0;
   int64_t step = 0;
   std::vector<std::string> notes;  // for people
+};
+
+// A checkpoint that a node holds. control.proto has the full meaning.
+struct CheckpointInfo {
+  std::string file;
+  int64_t bytes = 0;
+  int64_t unix_nanos = 0;  // when it was written; 0: not told
+  std::string node;        // that wrote it
+  std::string run_id;
+  uint64_t plan_version = 0;
+  std::string algorithm;
+  int64_t iteration = 0;
+  int64_t steps = 0;
+  int64_t rounds = 0;
+  uint64_t tracker_epoch = 0;  // 0: no mass is given
+};
+
+// A file that is no checkpoint to go on from.
+struct AsideCheckpoint {
+  std::string file;
+  int64_t bytes = 0;
+  std::string reason;  // "": not known
+};
+
+struct CheckpointList {
+  std::string node;
+  std::vector<CheckpointInfo> checkpoints;  // the newest first
+  std::vector<AsideCheckpoint> aside;
+};
+
+struct RestoreOptions {
+  // One of another version of the plan will do: its model and its counts are
+  // taken, and the algorithm begins anew.
+  bool other_version = false;
+};
+
+struct RestoreResult {
+  CheckpointInfo checkpoint;
+  Phase phase = Phase::kUnknown;
 };
 
 }  // namespace client

@@ -36,6 +36,13 @@ if(DFL_SANITIZE MATCHES "thread")
   target_link_libraries(dfl_tsan_absl PUBLIC
     dfl_options absl::synchronization ${CMAKE_DL_LIBS})
 endif()
+if(DFL_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DFL_FUZZ needs clang: cmake --preset fuzz")
+  endif()
+  # libFuzzer sees what of the rooms an input reaches.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 function(dfl_room)
   cmake_parse_arguments(ARG "" "NAME;LEVEL" "SRCS;DEPS" ${ARGN})

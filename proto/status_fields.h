@@ -68,6 +68,7 @@
   VALUE(last_error, last_error)                              \
   VALUE(checkpoint_step, checkpoint_step)                    \
   VALUE(checkpoint_error, checkpoint_error)                  \
+  VALUE(data_error, data_error)                              \
   MANY(peers)
 
 // Scores of the model, beside the step that they are of.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/app/new_data/new_data.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/version.h"
@@ -40,6 +41,8 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
              learners, keeper_, log, options_.steps, [this] { OnPlanSet(); }),
       addresses_(options_.peers, loop, node, keeper_, options_.names),
       models_(loop, node, learners, plans_),
+      checkpoints_(loop, node, plans_, options_.checkpoints,
+                   options_.checkpoint_worker, [this] { Publish(); }),
       members_(options_.self, loop, options_.membership,
                [this] { return Status(); }),
       training_(loop, node, keeper_, log, [this] { Publish(); }),
@@ -54,6 +57,7 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
 }
 
 ControlBackend::~ControlBackend() {
+  if (options_.new_data != nullptr) options_.new_data->Disconnect();
   setup_.Stop();
   std::unique_ptr<Publisher> publisher;
   loop_.RunAndWait([&] { publisher = std::move(publisher_); });
@@ -63,6 +67,7 @@ ControlBackend::~ControlBackend() {
   loop_.RunAndWait([this] {
     if (options_.orders != nullptr) options_.orders->Disconnect();
     models_.End();
+    checkpoints_.End();
   });
 }
 
@@ -70,6 +75,7 @@ ControlBackend::~ControlBackend() {
 
 void ControlBackend::Publish() {
   runtime::NodeStatus status = node_.Status();
+  if (options_.new_data) status.data_error = options_.new_data->fault();
   addresses_.Refresh();
   members_.Publish(status);
   if (publisher_ != nullptr) publisher_->Look(status);
@@ -118,7 +124,7 @@ control::DaemonStatus ControlBackend::Status() {
   if (options_.security != nullptr) options_.security->Tell(status);
   if (options_.orders != nullptr) options_.orders->Tell(status);
   if (publisher_ != nullptr) publisher_->Tell(status);
-  status.memory_bytes = plans_.need_bytes();
+  status.memory_bytes = plans_.learner().need_bytes();
   status.memory_limit_bytes = options_.limits.memory.bytes;
   const absl::MutexLock lock(&mutex_);
   if (!stored_fault_.empty()) status.warnings.push_back(stored_fault_);
@@ -287,9 +293,9 @@ absl::Status ControlBackend::AdoptInitialPlan(const std::string& yaml,
   });
 }
 
-void ControlBackend::ObeyRecords() {
-  if (options_.orders == nullptr) return;
-  options_.orders->Connect(node_, plans_, keeper_, setup_);
+void ControlBackend::Connect() {
+  if (options_.orders) options_.orders->Connect(node_, plans_, keeper_, setup_);
+  if (options_.new_data) options_.new_data->Connect(plans_, setup_);
 }
 
 // --------------------------------------------------------------- training ----

@@ -21,6 +21,7 @@
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
+#include "daemon/app/models/checkpoint_transfers.h"
 #include "daemon/app/models/model_transfers.h"
 #include "daemon/app/models/publisher.h"
 #include "daemon/app/network/plan_archive.h"
@@ -38,6 +39,7 @@
 
 namespace dfl::app {
 
+class NewData;
 class Orders;
 class Security;
 
@@ -48,6 +50,8 @@ struct BackendOptions {
   Security* security = nullptr;
   // Null: the node takes no records. It outlives the backend.
   Orders* orders = nullptr;
+  // Null: nobody looks for new data. It outlives the backend.
+  NewData* new_data = nullptr;
   // Null: there is none. It outlives the backend.
   runtime::Membership* membership = nullptr;
   // Null: plans that follow who is there have this node alone. It outlives the
@@ -56,6 +60,9 @@ struct BackendOptions {
   // For past plans; null: they are kept in memory alone. It outlives the
   // backend.
   ports::Files* files = nullptr;
+  // Null: the node keeps none. Else they outlive the backend.
+  store::CheckpointFiles* checkpoints = nullptr;
+  ports::Worker* checkpoint_worker = nullptr;
   PlanLimits limits;
   PlanSteps steps;
   config::PublishSettings publish;
@@ -86,9 +93,9 @@ class ControlBackend final : public control::Backend {
   absl::Status AdoptInitialPlan(const std::string& yaml,
                                 const std::string& file_name, bool start);
 
-  // From here on the network's orders are obeyed, first those that are on
-  // disk. Once, after the two above; not on the loop.
-  void ObeyRecords();
+  // From here on the network's orders are obeyed, first those that are on disk,
+  // and new data are taken up. Once, after the two above; not on the loop.
+  void Connect();
 
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -137,6 +144,7 @@ class ControlBackend final : public control::Backend {
       const control::ImportRequest& request) override {
     return models_.BeginImport(request);
   }
+  control::Checkpoints& checkpoints() override { return checkpoints_; }
 
  private:
   // The node has been given a plan, or refused one. On the loop.
@@ -159,6 +167,7 @@ class ControlBackend final : public control::Backend {
   PlanTaker plans_;
   AddressBook addresses_;
   ModelTransfers models_;
+  CheckpointTransfers checkpoints_;
   MembersView members_;
   uint64_t noted_in_force_ = 0;  // told to the keeper; on the loop
   TrainOrders training_;

@@ -146,6 +146,10 @@ struct Describe {
     return {e.warning ? Level::kWarning : Level::kInfo, "checkpoint", e.text,
             !e.warning};
   }
+  Line operator()(const ports::DataNote& e) const {
+    return {e.warning ? Level::kWarning : Level::kInfo, "data", e.text,
+            !e.warning};
+  }
   Line operator()(const ports::MemberChanged& e) const {
     return {e.present ? Level::kInfo : Level::kWarning, "member",
             absl::StrCat(e.node.name(), " ", e.text)};

@@ -77,12 +77,14 @@ void Orders::Connect(runtime::Node& node, PlanTaker& plans,
                      SharedKeeper& keeper, Worker& setup) {
   const uint64_t obeyed =
       keeper.Do([](runtime::RunKeeper& kept) { return kept.obeyed_order(); });
+  const std::shared_ptr<const runtime::KeptPlan> known = keeper.known();
   loop_.RunAndWait([&] {
     plans_ = &plans;
     keeper_ = &keeper;
     plan_orders_.Connect(node, plans, keeper, setup);
     phase_orders_.Connect(node, keeper, setup, obeyed);
     phase_orders_.ObeyDrain(gossip_->book());
+    RestoreRecord(*known);
     TakeNewestPlan();
     ObeyPhase();
   });
@@ -140,18 +142,22 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyPlan(
 
 absl::StatusOr<control::ApplyPlanResult> Orders::ApplyDocument(
     const control::ApplyPlanOptions& options) {
+  if (signed_ != nullptr) return plans_->Apply(options, "plan");
+  const auto make_record = [&](const runtime::KeptPlan& plan) {
+    return records::MakeUnsignedRecord(RecordKind::kPlan, "", plan.version,
+                                       plan.text, options_.insecure_cluster,
+                                       options.caller.name, absl::Now());
+  };
   DFL_ASSIGN_OR_RETURN(const control::ApplyPlanResult result,
-                       plans_->Apply(options, "plan"));
-  if (signed_ != nullptr || options.dry_run) return result;
+                       plans_->Apply(options, "plan", make_record));
+  if (options.dry_run) return result;
   const std::shared_ptr<const runtime::KeptPlan> known = keeper_->known();
-  DFL_ASSIGN_OR_RETURN(
-      const std::string record,
-      records::MakeUnsignedRecord(RecordKind::kPlan, "", known->version,
-                                  known->text, options_.insecure_cluster,
-                                  options.caller.name, absl::Now()));
-  if (!IsNewest(known->text)) {
-    DFL_RETURN_IF_ERROR(Spread(record, known->text, known->version));
+  if (IsNewest(known->text)) return result;
+  std::string record = known->record;
+  if (record.empty()) {  // it was a plan of the settings until now
+    DFL_ASSIGN_OR_RETURN(record, make_record(*known));
   }
+  DFL_RETURN_IF_ERROR(Spread(record, known->text, known->version));
   return result;
 }
 
@@ -176,7 +182,6 @@ absl::StatusOr<control::ApplyPlanResult> Orders::ApplyRecord(
   }
   control::ApplyPlanOptions plan = options;
   plan.yaml = std::string(record.content());
-  plan.record.clear();
   DFL_ASSIGN_OR_RETURN(
       control::ApplyPlanResult result,
       plans_->ApplySigned(plan, record.id.counter, record.author,
@@ -196,8 +201,11 @@ absl::Status Orders::Spread(const std::string& bytes, absl::string_view plan,
   absl::StatusOr<RecordBook::Answer> answer =
       absl::UnavailableError("the daemon is shutting down");
   bool counts = true;
+  // One that is on disk with its plan need not be there once more.
+  const bool kept = keeper_->known()->record == bytes;
   loop_.RunAndWait([&] {
-    answer = gossip_->Offer(bytes);
+    answer = gossip_->Offer(
+        bytes, kept ? RecordBook::Disk::kMay : RecordBook::Disk::kMust);
     if (!answer.ok() || *answer != RecordBook::Answer::kOlder) return;
     // A neighbour may have been given the same plan a moment before: then its
     // record counts, and the order holds all the same.
@@ -267,6 +275,17 @@ void Orders::OnRecordTaken(const Record& record, const NodeId& /*from*/) {
       TakeLabels();
       return ObeyPhase();
   }
+}
+
+// The node may have ended before it was in the book, or the book on disk.
+void Orders::RestoreRecord(const runtime::KeptPlan& plan) {
+  if (plan.record.empty()) return;
+  const absl::Status restored = gossip_->Restore(plan.record);
+  if (restored.ok()) return;
+  events_.Report(ports::RecordCame{
+      false, NodeId(),
+      absl::StrCat("the record of the stored plan is left out: ",
+                   restored.message())});
 }
 
 void Orders::TakeNewestPlan() {

@@ -121,6 +121,8 @@ class Orders final : public runtime::RecordListener {
   // disk, which say that the plan is in force here alone.
   absl::Status Spread(const std::string& bytes, absl::string_view plan,
                       uint64_t version);
+  // Passes the record of the stored plan on, where it is not in the book.
+  void RestoreRecord(const runtime::KeptPlan& plan);
   void TakeNewestPlan();
   void ObeyPhase() { phase_orders_.ObeyPhase(gossip_->book(), labels_); }
   void TakeLabels();

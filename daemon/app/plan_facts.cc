@@ -1,6 +1,5 @@
 #include "daemon/app/plan_facts.h"
 
-#include "daemon/base/status_macros.h"
 #include "daemon/core/plan/plan_topology.h"
 
 namespace dfl::app {
@@ -15,11 +14,11 @@ int64_t ProgramBytes(const ports::ModelInfo& model) {
   return kProgramBytes + 4 * kLearnerVectors * model.parameter_count;
 }
 
-absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
-                                            const ports::ModelInfo& model,
-                                            const ports::DataInfo& data,
-                                            const runtime::MemoryNeed& need,
-                                            const MemoryLimit& limit) {
+control::ModelFacts FactsOf(const core::DerivedPlan& plan,
+                            const ports::ModelInfo& model,
+                            const ports::DataInfo& data,
+                            const runtime::MemoryNeed& need,
+                            const MemoryLimit& limit) {
   control::ModelFacts facts;
   facts.kind = model.kind;
   facts.fingerprint = model.contract.model;
@@ -32,10 +31,7 @@ absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
   facts.memory_parts = need.parts;
   facts.memory_limit_bytes = limit.bytes;
   facts.message_bytes = need.message;
-
-  DFL_ASSIGN_OR_RETURN(const core::PlanTopology topology,
-                       core::DeriveTopology(plan.plan(), *plan.checked.graph));
-  facts.spectral_gap = core::SpectralGap(topology);
+  facts.spectral_gap = core::SpectralGapIfSmall(plan.plan());
   if (const auto first_step = plan.checked.algorithm->first_step) {
     facts.first_step_note = first_step(plan.node);
   }

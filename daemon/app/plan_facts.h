@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "daemon/app/memory_limit.h"
 #include "daemon/control/backend.h"
 #include "daemon/core/plan/derived_plan.h"
@@ -21,12 +20,11 @@ namespace dfl::app {
 int64_t ProgramBytes(const ports::ModelInfo& model);
 
 // `need`: of the plan.
-// Errors: as core::DeriveTopology.
-absl::StatusOr<control::ModelFacts> FactsOf(const core::DerivedPlan& plan,
-                                            const ports::ModelInfo& model,
-                                            const ports::DataInfo& data,
-                                            const runtime::MemoryNeed& need,
-                                            const MemoryLimit& limit);
+control::ModelFacts FactsOf(const core::DerivedPlan& plan,
+                            const ports::ModelInfo& model,
+                            const ports::DataInfo& data,
+                            const runtime::MemoryNeed& need,
+                            const MemoryLimit& limit);
 
 }  // namespace dfl::app
 

@@ -88,26 +88,6 @@ absl::StatusOr<PlanAmong> ResolveAmong(core::CheckedPlan checked,
   return among;
 }
 
-// Whether the data and the model are such that the plan can use them.
-absl::Status CheckFits(const core::DerivedPlan& plan,
-                       const core::DataContract& contract,
-                       const ports::ModelInfo& model) {
-  if (plan.checked.algorithm->predicts &&
-      contract.task == core::Task::kRegression) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data: the task is a regression, and algorithm.name is ",
-        plan.plan().algorithm.name, ", which compares predicted classes"));
-  }
-  // A learner that stays was tried with another batch size.
-  if (plan.plan().batch_size < model.min_batch_rows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch_size: ", plan.plan().batch_size,
-                     ", but the model normalises by the batch; allowed: ",
-                     model.min_batch_rows, " or more"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
@@ -115,7 +95,6 @@ PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
                      LearnerFactory& learners, SharedKeeper& keeper,
                      Logger& log, PlanSteps steps, std::function<void()> on_set)
     : self_(std::move(self)),
-      limits_(std::move(limits)),
       loop_(loop),
       node_(node),
       follower_(follower),
@@ -123,11 +102,12 @@ PlanTaker::PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
       keeper_(keeper),
       log_(log),
       steps_(std::move(steps)),
-      on_set_(std::move(on_set)) {
+      on_set_(std::move(on_set)),
+      learner_(std::move(limits), learners, log) {
   if (follower_ == nullptr) return;
   loop_.RunAndWait([this] {
     follower_->SetFollowed(
-        [this](const core::DerivedPlan& plan) { OnFollowed(plan); });
+        [this](const core::DerivedPlan& plan) { learner_.OnFollowed(plan); });
   });
 }
 
@@ -137,7 +117,7 @@ PlanTaker::~PlanTaker() {
 }
 
 absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
-                                                  const Source& source,
+                                                  const PlanSource& source,
                                                   uint64_t version) const {
   absl::Status complete;
   const std::shared_ptr<const KeptPlan> known = keeper_.known();
@@ -157,11 +137,11 @@ absl::StatusOr<core::CheckedPlan> PlanTaker::Read(const std::string& yaml,
 }
 
 absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
-    const control::ApplyPlanOptions& options, const Source& source) {
+    const control::ApplyPlanOptions& options, const PlanSource& source) {
   DFL_ASSIGN_OR_RETURN(
       core::CheckedPlan checked,
       Read(options.yaml, source, keeper_.known()->version + 1));
-  const KeptPlan offered = ToKeep(*checked.plan);
+  KeptPlan offered = ToKeep(*checked.plan);
   DFL_ASSIGN_OR_RETURN(
       const RunKeeper::Offer offer,
       keeper_.Do([&](RunKeeper& keeper) -> absl::StatusOr<RunKeeper::Offer> {
@@ -181,15 +161,20 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
   DFL_ASSIGN_OR_RETURN(
       Prepared prepared,
       Prepare(std::move(among), source.order == Order::kByRecord));
-  DFL_RETURN_IF_ERROR(MayNeed(prepared.need));
+  DFL_RETURN_IF_ERROR(learner_.MayNeed(prepared.need));
   if (options.dry_run) {
-    const Built built = prepared.built.value_or(Built());
-    DFL_ASSIGN_OR_RETURN(result.facts,
-                         FactsOf(prepared.plan, built.model, built.data,
-                                 prepared.need, limits_.memory));
+    const NodeLearner::Built built =
+        prepared.learner ? prepared.learner->built : NodeLearner::Built();
+    result.facts = FactsOf(prepared.plan, built.model, built.data,
+                           prepared.need, learner_.memory_limit());
     return result;
   }
-  // On disk first: what the node runs survives a crash.
+  // On disk first: what the node runs survives a crash, and can be passed on
+  // afterwards.
+  offered.record = options.record;
+  if (source.make_record != nullptr) {
+    DFL_ASSIGN_OR_RETURN(offered.record, source.make_record(offered));
+  }
   DFL_RETURN_IF_ERROR(
       keeper_.Do([&](RunKeeper& keeper) { return keeper.Accept(offered); }));
   const absl::Status taken = Hand(std::move(prepared));
@@ -207,10 +192,7 @@ absl::StatusOr<control::ApplyPlanResult> PlanTaker::Take(
 
 absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
   control::NodeData data;
-  {
-    const absl::MutexLock lock(&mutex_);
-    if (built_.has_value()) data.contract = built_->contract;
-  }
+  if (const auto built = learner_.built()) data.contract = built->contract;
   if (yaml.empty()) {
     data.report = learners_.Report();
     DFL_ASSIGN_OR_RETURN(data.offer, learners_.Offer(nullptr, {}));
@@ -237,16 +219,17 @@ absl::StatusOr<control::NodeData> PlanTaker::Data(const std::string& yaml) {
 
 absl::Status PlanTaker::TakeUpStored() {
   const std::shared_ptr<const KeptPlan> known = keeper_.known();
-  DFL_ASSIGN_OR_RETURN(
-      core::CheckedPlan checked,
-      Read(known->text, {"the stored plan", Order::kByVersion, 0, ""}, 1));
-  const KeptPlan stored = ToKeep(*checked.plan);
+  DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
+                       Read(known->text, {.name = "the stored plan"}, 1));
+  KeptPlan stored = ToKeep(*checked.plan);
+  stored.record = known->record;
   DFL_ASSIGN_OR_RETURN(PlanAmong among, ResolveAmong(std::move(checked), self_,
                                                      follower_, loop_));
   // It may have come by record.
   DFL_ASSIGN_OR_RETURN(Prepared prepared,
                        Prepare(std::move(among), /*by_record=*/true));
-  const absl::Status within = CheckMemory(prepared.need, limits_.memory);
+  const absl::Status within =
+      CheckMemory(prepared.need, learner_.memory_limit());
   if (!within.ok()) log_.Warning("memory", within.message());
   DFL_RETURN_IF_ERROR(Hand(std::move(prepared)));
   LogTaken(stored, "the state directory");
@@ -271,78 +254,29 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(PlanAmong among,
   }
   if (!derived.ok()) return derived.status();
   prepared.plan = *std::move(derived);
-  const absl::Status found = FindLearner(prepared);
+  absl::StatusOr<NodeLearner::Next> found = learner_.Find(prepared.plan);
   // To watch it needs no data.
-  if (absl::IsFailedPrecondition(found) && !prepared.plan.node.takes_part) {
-    prepared.built.reset();
+  if (absl::IsFailedPrecondition(found.status()) &&
+      !prepared.plan.node.takes_part) {
     return prepared;
   }
-  DFL_RETURN_IF_ERROR(found);
+  if (!found.ok()) return found.status();
+  prepared.learner = *std::move(found);
+  const NodeLearner::Built& built = prepared.learner->built;
   DFL_ASSIGN_OR_RETURN(prepared.need,
-                       runtime::NeedOf(prepared.plan, prepared.built->model,
-                                       prepared.built->data,
-                                       ProgramBytes(prepared.built->model)));
+                       runtime::NeedOf(prepared.plan, built.model, built.data,
+                                       ProgramBytes(built.model)));
   return prepared;
 }
 
-absl::Status PlanTaker::FindLearner(Prepared& prepared) {
-  const core::RunPlan& plan = prepared.plan.plan();
-  std::optional<Built> built;
-  {
-    const absl::MutexLock lock(&mutex_);
-    built = built_;
-  }
-  const bool same_spec = built.has_value() && built->spec == plan.model;
-  if (!same_spec || built->section != plan.data) {
-    DFL_ASSIGN_OR_RETURN(const core::DataOffer offer,
-                         learners_.Offer(&plan.model, plan.data));
-    DFL_ASSIGN_OR_RETURN(core::DataContract contract,
-                         core::Resolve(plan.data, plan.model.classes, offer));
-    if (same_spec && built->contract == contract) {
-      built->section = plan.data;  // the same in other words
-    } else {
-      DFL_ASSIGN_OR_RETURN(prepared.learner, BuildLearner(plan, contract));
-      built = {plan.model, plan.data, std::move(contract),
-               prepared.learner->model(), prepared.learner->data()};
-    }
-  }
-  prepared.built = *std::move(built);
-  return CheckFits(prepared.plan, prepared.built->contract,
-                   prepared.built->model);
-}
-
-absl::StatusOr<std::unique_ptr<ports::Learner>> PlanTaker::BuildLearner(
-    const core::RunPlan& plan, const core::DataContract& contract) {
-  DFL_ASSIGN_OR_RETURN(std::unique_ptr<ports::Learner> learner,
-                       learners_.Build(plan.model, contract, plan.batch_size));
-  const ports::ModelInfo& model = learner->model();
-  const auto bytes =
-      static_cast<uint64_t>(4 * (model.parameter_count + model.buffer_count));
-  if (bytes > limits_.max_model_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model: ", model.kind, " takes ", bytes,
-                     " bytes; this node's limits.max_model_bytes allows ",
-                     limits_.max_model_bytes));
-  }
-  for (const std::string& warning : model.warnings) {
-    log_.Warning("model", warning);
-  }
-  return learner;
-}
-
-absl::Status PlanTaker::MayNeed(const runtime::MemoryNeed& need) {
-  const absl::Status within = CheckMemory(need, limits_.memory);
-  const absl::MutexLock lock(&mutex_);
-  return need.total <= need_bytes_ ? absl::OkStatus() : within;
-}
-
 absl::Status PlanTaker::Hand(Prepared prepared) {
+  std::optional<NodeLearner::Next>& learner = prepared.learner;
   absl::Status set;
   const bool ran = loop_.RunAndWait([&] {
     std::unique_ptr<AsyncTrainer> trainer;
-    if (prepared.learner) {
+    if (learner && learner->learner) {
       trainer =
-          std::make_unique<AsyncTrainer>(loop_, std::move(prepared.learner));
+          std::make_unique<AsyncTrainer>(loop_, std::move(learner->learner));
     }
     set = node_.SetPlan(prepared.plan, std::move(trainer));
     if (set.ok() && follower_ != nullptr) {
@@ -352,35 +286,28 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
   });
   if (!ran) return absl::UnavailableError("the daemon is shutting down");
   DFL_RETURN_IF_ERROR(set);
-  if (!prepared.built.has_value()) return absl::OkStatus();
-  const absl::MutexLock lock(&mutex_);
-  built_ = std::move(prepared.built);
-  need_bytes_ = prepared.need.total;
+  if (learner) learner_.SetGiven(std::move(learner->built), prepared.need);
   return absl::OkStatus();
 }
 
-void PlanTaker::OnFollowed(const core::DerivedPlan& plan) {
-  const absl::MutexLock lock(&mutex_);
-  if (!built_.has_value()) return;
-  const absl::StatusOr<runtime::MemoryNeed> need = runtime::NeedOf(
-      plan, built_->model, built_->data, ProgramBytes(built_->model));
-  if (need.ok()) need_bytes_ = need->total;
+absl::Status PlanTaker::TakeRows(LearnerFactory& rows) {
+  if (!learner_.built()) return absl::OkStatus();
+  DFL_ASSIGN_OR_RETURN(NodeLearner::Next next, learner_.OnRows(rows));
+  absl::Status renewed;
+  const bool ran = loop_.RunAndWait([&] {
+    renewed = node_.RenewTrainer(
+        std::make_unique<AsyncTrainer>(loop_, std::move(next.learner)));
+  });
+  if (!ran) return absl::UnavailableError("the daemon is shutting down");
+  DFL_RETURN_IF_ERROR(renewed);
+  learner_.SetRenewed(std::move(next.built));
+  return absl::OkStatus();
 }
 
 void PlanTaker::LogTaken(const KeptPlan& plan, const std::string& who) {
   log_.Keep(
       config::LogLevel::kInfo, "plan-applied",
       absl::StrCat("version ", plan.version, " of ", plan.run_id, " by ", who));
-}
-
-std::optional<ports::ModelInfo> PlanTaker::model() {
-  const absl::MutexLock lock(&mutex_);
-  return built_ ? std::optional(built_->model) : std::nullopt;
-}
-
-int64_t PlanTaker::need_bytes() {
-  const absl::MutexLock lock(&mutex_);
-  return need_bytes_;
 }
 
 }  // namespace dfl::app

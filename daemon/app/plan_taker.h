@@ -9,19 +9,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "daemon/app/async_trainer.h"
 #include "daemon/app/event_loop.h"
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
-#include "daemon/app/memory_limit.h"
+#include "daemon/app/models/node_learner.h"
 #include "daemon/app/shared_keeper.h"
 #include "daemon/base/ids.h"
 #include "daemon/config/plan_yaml.h"
@@ -32,11 +31,6 @@
 #include "daemon/runtime/node.h"
 
 namespace dfl::app {
-
-struct PlanLimits {
-  uint64_t max_model_bytes = uint64_t{4} << 30;
-  MemoryLimit memory;
-};
 
 // The two costly steps of a plan's way, each done once a plan; a test counts
 // them.
@@ -62,10 +56,31 @@ struct PlanAmong {
   bool elsewhere = false;
 };
 
+// Makes the record that is to be kept with a plan.
+using MakePlanRecord =
+    std::function<absl::StatusOr<std::string>(const runtime::KeptPlan& plan)>;
+
+// Where a plan stands among the others.
+enum class PlanOrder {
+  kByVersion,  // it must have a higher version than the one that is known
+  kByRecord,   // it is the newest record
+};
+
+// Where a document comes from.
+struct PlanSource {
+  std::string name = {};  // what errors call it
+  PlanOrder order = PlanOrder::kByVersion;
+  uint64_t counter = 0;             // of its record; 0: it came as a document
+  std::string author = {};          // of its record
+  MakePlanRecord make_record = {};  // null: a document is kept without one
+};
+
 // Reading data and building a model take seconds, so Apply and TakeUpStored are
 // called away from the loop, and one at a time.
 class PlanTaker {
  public:
+  using Order = PlanOrder;
+
   // All must outlive it. `on_set` is called on the loop when the node has been
   // given a plan. Null `follower`: nobody else is known to be there.
   PlanTaker(NodeId self, PlanLimits limits, EventLoop& loop,
@@ -74,108 +89,79 @@ class PlanTaker {
             PlanSteps steps, std::function<void()> on_set);
   ~PlanTaker();
 
-  // Where a plan stands among the others.
-  enum class Order {
-    kByVersion,  // it must have a higher version than the one that is known
-    kByRecord,   // it is the newest record
-  };
-
   // As control::Backend::ApplyPlan; `file_name` is what errors call the
-  // document.
+  // document. The plan is on disk together with its record. Null: it has none.
+  // Errors: those of `make_record` as well.
   absl::StatusOr<control::ApplyPlanResult> Apply(
-      const control::ApplyPlanOptions& options, const std::string& file_name)
-      ABSL_LOCKS_EXCLUDED(mutex_) {
-    return Take(options, {file_name, Order::kByVersion, 0, ""});
+      const control::ApplyPlanOptions& options, const std::string& file_name,
+      MakePlanRecord make_record = nullptr) {
+    return Take(options, {.name = file_name,
+                          .order = Order::kByVersion,
+                          .make_record = std::move(make_record)});
   }
 
-  // The same for the content of a record of that counter, in
-  // `options.yaml`. Nothing is filled in: it must be complete, so that all
+  // The same for the record `options.record` of that counter, whose content is
+  // in `options.yaml`. Nothing is filled in: it must be complete, so that all
   // nodes take the same document.
   // Errors: as Apply; INVALID_ARGUMENT says what is missing.
   absl::StatusOr<control::ApplyPlanResult> ApplySigned(
       const control::ApplyPlanOptions& options, uint64_t counter,
-      const std::string& author, Order order) ABSL_LOCKS_EXCLUDED(mutex_) {
-    return Take(options, {"the record's plan", order, counter, author});
+      const std::string& author, Order order) {
+    return Take(options, {.name = "the record's plan",
+                          .order = order,
+                          .counter = counter,
+                          .author = author});
   }
 
   // As control::Backend::GetData.
-  absl::StatusOr<control::NodeData> Data(const std::string& yaml)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<control::NodeData> Data(const std::string& yaml);
 
   // Takes up the plan that is known from before this start, under its own
   // version, though it may need more memory than is allowed today.
   // Errors: as Apply; the plan stays known.
-  absl::Status TakeUpStored() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status TakeUpStored();
 
-  // What the node's model is; none: no plan was taken yet.
-  std::optional<ports::ModelInfo> model() ABSL_LOCKS_EXCLUDED(mutex_);
-  // What the plan that is taken may need; 0: none.
-  int64_t need_bytes() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Has the node go on with `rows` from the next boundary on, in the run and
+  // under the data contract in force. Without a plan there is nothing to do.
+  // Away from the loop, one at a time with the above.
+  // Errors: as NodeLearner::OnRows and Node::RenewTrainer; UNAVAILABLE when the
+  // loop has ended. The node goes on as before.
+  absl::Status TakeRows(LearnerFactory& rows);
+
+  // What the node learns with.
+  const NodeLearner& learner() const { return learner_; }
   // That of the plan in force; null: none. Every trainer of the node was made
-  // in Hand. On the loop.
+  // in Hand or TakeRows. On the loop.
   AsyncTrainer* trainer() const {
     return static_cast<AsyncTrainer*>(node_.trainer());
   }
 
  private:
-  // What the present learner was built for, and what it is.
-  struct Built {
-    core::ModelSpec spec;
-    core::DataSection section;
-    core::DataContract contract;
-    ports::ModelInfo model;
-    ports::DataInfo data;
-  };
   // A plan that the node could take.
   struct Prepared {
     std::shared_ptr<const core::RunPlan> document;
     core::DerivedPlan plan;
-    std::unique_ptr<ports::Learner> learner;  // null: the present one stays
     // nullopt: the node watches, and has no data for a learner.
-    std::optional<Built> built;
+    std::optional<NodeLearner::Next> learner;
     runtime::MemoryNeed need;
   };
 
-  // Where a document comes from.
-  struct Source {
-    std::string name;  // what errors call it
-    Order order = Order::kByVersion;
-    uint64_t counter = 0;  // of its record; 0: it came as a document
-    std::string author;    // of its record
-  };
-
   absl::StatusOr<control::ApplyPlanResult> Take(
-      const control::ApplyPlanOptions& options, const Source& source)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+      const control::ApplyPlanOptions& options, const PlanSource& source);
   // The document as a checked plan; what it leaves open is filled in first,
   // unless it came as a record.
   absl::StatusOr<core::CheckedPlan> Read(const std::string& yaml,
-                                         const Source& source,
+                                         const PlanSource& source,
                                          uint64_t version) const;
-  // Errors: as Derive and BuildLearner. `by_record`: a node that a fixed set
-  // does not name watches.
-  absl::StatusOr<Prepared> Prepare(PlanAmong among, bool by_record)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // The node has other members: so has its need of memory.
-  void OnFollowed(const core::DerivedPlan& plan) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The learner that the plan needs, in `prepared`: the present one where model
-  // and contract stay as they are.
-  // Errors: as LearnerFactory::Offer, core::Resolve and BuildLearner.
-  absl::Status FindLearner(Prepared& prepared) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Errors: as LearnerFactory::Build; INVALID_ARGUMENT beyond max_model_bytes.
-  absl::StatusOr<std::unique_ptr<ports::Learner>> BuildLearner(
-      const core::RunPlan& plan, const core::DataContract& contract);
-  // It may be so much: the limit, or what the plan that is taken needs.
-  // Errors: as CheckMemory.
-  absl::Status MayNeed(const runtime::MemoryNeed& need)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: as Derive and NodeLearner::Find. `by_record`: a node that a fixed
+  // set does not name watches.
+  absl::StatusOr<Prepared> Prepare(PlanAmong among, bool by_record);
   // Gives it to the node.
   // Errors: as Node::SetPlan; UNAVAILABLE when the loop has ended.
-  absl::Status Hand(Prepared prepared) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Hand(Prepared prepared);
   void LogTaken(const runtime::KeptPlan& plan, const std::string& who);
 
   const NodeId self_;
-  const PlanLimits limits_;
   EventLoop& loop_;
   runtime::Node& node_;
   runtime::PlanFollower* const follower_;
@@ -184,10 +170,7 @@ class PlanTaker {
   Logger& log_;
   const PlanSteps steps_;
   const std::function<void()> on_set_;
-
-  absl::Mutex mutex_;
-  std::optional<Built> built_ ABSL_GUARDED_BY(mutex_);
-  int64_t need_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  NodeLearner learner_;
 };
 
 }  // namespace dfl::app

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "daemon/app/memory_limit.h"
 #include "daemon/app/network/without_data.h"
+#include "daemon/app/new_data/data_marks.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/base/atomic_file.h"
 #include "daemon/base/rng.h"
@@ -80,14 +81,43 @@ void StartTicking(Tree& tree) {
   tree.loop.Post([&tree] { tree.tick(); });
 }
 
+bool HasData(const config::NodeSettings& settings) {
+  return !settings.data.train_paths.empty();
+}
+
 // The node's data, where it has any.
-absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenLearners(
-    const DaemonOptions& options) {
+absl::Status OpenLearners(const DaemonOptions& options, Tree& tree) {
   const config::NodeSettings& settings = options.loaded.settings;
-  if (settings.data.train_paths.empty()) {
-    return MakeFactoryWithoutData(settings.participation);
+  absl::StatusOr<std::unique_ptr<LearnerFactory>> opened =
+      HasData(settings) ? options.open_learners(settings)
+                        : MakeFactoryWithoutData(settings.participation);
+  if (absl::IsPermissionDenied(opened.status())) {
+    return absl::InvalidArgumentError(opened.status().message());
   }
-  return options.open_learners(settings);
+  DFL_ASSIGN_OR_RETURN(std::shared_ptr<LearnerFactory> learners,
+                       std::move(opened));
+  tree.learners = std::make_unique<RenewableLearners>(std::move(learners));
+  for (const std::string& warning : tree.learners->Report().warnings) {
+    tree.log.Warning("data", warning);
+  }
+  return absl::OkStatus();
+}
+
+// `in_use`: the files as they were before they were read.
+void BuildNewData(const DaemonOptions& options, const DataMarks& in_use,
+                  Tree& tree) {
+  const config::NodeSettings& settings = options.loaded.settings;
+  if (!HasData(settings)) return;
+  NewDataOptions data;
+  data.interval = settings.data.watch;
+  data.in_use = in_use;
+  data.look = [paths = DataPaths(settings.data)] { return MarksOf(paths); };
+  data.read = [open = options.open_learners, settings] {
+    return open(settings);
+  };
+  tree.new_data =
+      std::make_unique<NewData>(std::move(data), *tree.learners, tree.loop,
+                                &tree.node->membership(), tree.events);
 }
 
 // The text of the plan that the settings name, checked; "" if they name none.
@@ -182,6 +212,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
       std::make_unique<Worker>(tree.loop, "dfld-keep", kCheckpointNiceness);
   node.checkpoints.store = tree.checkpoints.get();
   node.checkpoints.worker = tree.checkpoint_worker.get();
+  node.checkpoints.wall_clock = [] { return absl::Now(); };
   absl::StatusOr<std::string> note = std::string();
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
@@ -207,7 +238,10 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.insecure = tree.security == nullptr;
   backend.security = tree.security.get();
   backend.orders = tree.orders.get();
+  backend.new_data = tree.new_data.get();
   backend.files = tree.files.get();
+  backend.checkpoints = tree.checkpoints.get();
+  backend.checkpoint_worker = tree.checkpoint_worker.get();
   backend.cluster = settings.cluster;
   backend.membership = &tree.node->membership();
   backend.follower = tree.follower.get();
@@ -363,14 +397,8 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   // port is bound yet.
   DFL_ASSIGN_OR_RETURN(const std::string initial_plan,
                        ReadInitialPlan(settings));
-  auto learners = OpenLearners(options);
-  if (absl::IsPermissionDenied(learners.status())) {
-    return absl::InvalidArgumentError(learners.status().message());
-  }
-  DFL_ASSIGN_OR_RETURN(tree.learners, std::move(learners));
-  for (const std::string& warning : tree.learners->Report().warnings) {
-    tree.log.Warning("data", warning);
-  }
+  const DataMarks data = MarksOf(DataPaths(settings.data));
+  DFL_RETURN_IF_ERROR(OpenLearners(options, tree));
   DFL_ASSIGN_OR_RETURN(tree.files,
                        store::DiskFiles::OpenFolder(settings.state_dir));
   runtime::RunKeeper keeper(*tree.files, tree.codec, settings.name);
@@ -382,10 +410,11 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   DFL_RETURN_IF_ERROR(BuildSecurity(settings, tree));
   DFL_RETURN_IF_ERROR(BuildNode(settings, keeper.starts(), tree));
   DFL_RETURN_IF_ERROR(Listen(settings, tree));
+  BuildNewData(options, data, tree);
   BuildBackend(options, std::move(keeper), tree);
   StartFinding(tree);
   DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
-  tree.backend->ObeyRecords();
+  tree.backend->Connect();
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
@@ -418,6 +447,8 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
 void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   at("those who look for others");
   if (tree.finding) tree.finding->Stop();
+  at("a look at the data files");
+  if (tree.new_data) tree.new_data->Disconnect();
   at("the way to a certificate");
   tree.enrolling.reset();
   tree.issuer.reset();

@@ -15,9 +15,10 @@
 #include "daemon/app/enrolling.h"
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
-#include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
 #include "daemon/app/network/finding.h"
+#include "daemon/app/new_data/new_data.h"
+#include "daemon/app/new_data/renewable_learners.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/app/worker.h"
@@ -54,7 +55,8 @@ struct Tree {
   std::unique_ptr<runtime::LinkedNode> node;
   std::unique_ptr<runtime::PlanFollower> follower;
   std::unique_ptr<Finding> finding;
-  std::unique_ptr<LearnerFactory> learners;
+  std::unique_ptr<RenewableLearners> learners;
+  std::unique_ptr<NewData> new_data;  // null: the node has no data
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<AuditLog> audit;
   std::unique_ptr<control::ControlServer> control;

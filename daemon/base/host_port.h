@@ -1,6 +1,6 @@
 // "host:port" as people write it: a name, an IPv4 address, or an IPv6 address
-// in brackets. Everything is inline: the installed client library uses it and
-// carries no other room with it.
+// in brackets, with a zone where it is link-local. Everything is inline: the
+// installed client library uses it and carries no other room with it.
 #ifndef DFL_BASE_HOST_PORT_H_
 #define DFL_BASE_HOST_PORT_H_
 
@@ -39,6 +39,31 @@ struct HostPort {
 
 namespace host_port_internal {
 
+// The IPv6 address before the zone that may follow it. False: it is none.
+inline bool ParseV6(absl::string_view host, in6_addr& v6) {
+  const std::string address(host.substr(0, host.find('%')));
+  return inet_pton(AF_INET6, address.c_str(), &v6) == 1;
+}
+
+// What stands in brackets.
+inline absl::Status CheckV6(absl::string_view host) {
+  in6_addr v6 = {};
+  const size_t percent = host.find('%');
+  if (!ParseV6(host, v6)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", host.substr(0, percent), "\" in brackets is no IPv6 address"));
+  }
+  if (percent == absl::string_view::npos) return absl::OkStatus();
+  constexpr size_t kLongestZone = 15;  // IF_NAMESIZE without its end
+  const absl::string_view zone = host.substr(percent + 1);
+  if (zone.empty() || zone.size() > kLongestZone ||
+      absl::StrContains(zone, "%") || absl::StrContains(zone, ":")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", zone, "\" behind % is no name of an interface"));
+  }
+  return absl::OkStatus();
+}
+
 inline absl::Status CheckHost(absl::string_view host, bool bracketed) {
   constexpr size_t kLongestName = 253;  // RFC 1035
   if (host.empty()) {
@@ -49,22 +74,22 @@ inline absl::Status CheckHost(absl::string_view host, bool bracketed) {
   }
   for (const char c : host) {
     const bool fits = absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                      absl::StrContains(bracketed ? ":.%" : "-_.", c);
+                      absl::StrContains(bracketed ? ":%-_." : "-_.", c);
     if (!fits) {
       return absl::InvalidArgumentError(absl::StrCat(
           "a host has no \"", absl::Utf8SafeCEscape(absl::string_view(&c, 1)),
           "\" in it"));
     }
   }
-  return absl::OkStatus();
+  return bracketed ? CheckV6(host) : absl::OkStatus();
 }
 
 }  // namespace host_port_internal
 
 // Errors: INVALID_ARGUMENT says what is wrong: there is no port, the port is
-// not in 0 to 65535, an IPv6 address has no brackets, or a character is in no
-// host's name. Callers put the address in front, under the name it has for
-// their users, and kHostPortForms behind.
+// not in 0 to 65535, an IPv6 address has no brackets, something else has them,
+// or a character is in no host's name. Callers put the address in front, under
+// the name it has for their users, and kHostPortForms behind.
 inline absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
   constexpr absl::string_view kBrackets =
       "an IPv6 address is written [address]:port";
@@ -96,7 +121,12 @@ inline absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
 // True for 0.0.0.0, [::] and the like, which can be listened on and not
 // dialled.
 inline bool IsWildcard(absl::string_view host) {
-  return host == "0.0.0.0" || host == "::" || host == "0" || host == "::0";
+  in_addr v4 = {};
+  if (inet_aton(std::string(host).c_str(), &v4) != 0) {
+    return v4.s_addr == INADDR_ANY;
+  }
+  in6_addr v6 = {};
+  return host_port_internal::ParseV6(host, v6) && IN6_IS_ADDR_UNSPECIFIED(&v6);
 }
 
 // True for what means the machine itself wherever it is read: 127.0.0.0/8, ::1
@@ -105,11 +135,11 @@ inline bool IsLoopback(absl::string_view host) {
   const std::string lower = absl::AsciiStrToLower(host);
   if (lower == "localhost" || absl::EndsWith(lower, ".localhost")) return true;
   in_addr v4 = {};
-  if (inet_pton(AF_INET, lower.c_str(), &v4) == 1) {
+  if (inet_aton(lower.c_str(), &v4) != 0) {
     return (ntohl(v4.s_addr) >> 24) == IN_LOOPBACKNET;
   }
   in6_addr v6 = {};
-  return inet_pton(AF_INET6, lower.c_str(), &v6) == 1 &&
+  return host_port_internal::ParseV6(lower, v6) &&
          (IN6_IS_ADDR_LOOPBACK(&v6) ||
           (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET));
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/base/utf8.h"
 
 namespace dfl {
 namespace {
@@ -43,6 +44,8 @@ std::string NumberText(double value) {
 
 std::string NearestName(absl::string_view name,
                         absl::Span<const std::string> known) {
+  constexpr size_t kMostCells = size_t{1} << 22;  // of all tables together
+  size_t cells = 0;
   const size_t limit = std::max<size_t>(2, name.size() / 3);
   size_t best_distance = limit + 1;
   std::string best;
@@ -53,6 +56,8 @@ std::string NearestName(absl::string_view name,
     if (longer - std::min(name.size(), candidate.size()) >= best_distance) {
       continue;
     }
+    cells += (name.size() + 1) * (candidate.size() + 1);
+    if (cells > kMostCells) break;
     const size_t distance = EditDistance(name, candidate);
     // Nothing in common: "xy" is not a slip for "nu".
     if (distance >= std::max(name.size(), candidate.size())) continue;
@@ -66,11 +71,18 @@ std::string NearestName(absl::string_view name,
 
 absl::Status UnknownNameError(absl::string_view path, absl::string_view found,
                               absl::Span<const std::string> known) {
+  constexpr size_t kShownBytes = 200;
+  constexpr size_t kShownNames = 50;
   const std::string nearest = NearestName(found, known);
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": \"", found, "\" is unknown; ",
+  std::string text = absl::StrCat(
+      path, ": \"", StartOf(found, kShownBytes),
+      found.size() > kShownBytes ? "..." : "", "\" is unknown; ",
       nearest.empty() ? "" : absl::StrCat("did you mean \"", nearest, "\"? "),
-      "allowed: ", absl::StrJoin(known, ", ")));
+      "allowed: ", absl::StrJoin(known.subspan(0, kShownNames), ", "));
+  if (known.size() > kShownNames) {
+    absl::StrAppend(&text, " and ", known.size() - kShownNames, " more");
+  }
+  return absl::InvalidArgumentError(text);
 }
 
 }  // namespace dfl

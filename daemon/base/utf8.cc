@@ -30,4 +30,16 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
+absl::string_view StartOf(absl::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  constexpr size_t kMostBytes = 4;  // of a character
+  for (size_t back = 1; back < kMostBytes && back <= bytes; ++back) {
+    const size_t begin = bytes - back;
+    if (FirstCharacter(text.substr(begin)).bytes > back) {
+      return text.substr(0, begin);
+    }
+  }
+  return text.substr(0, bytes);
+}
+
 }  // namespace dfl

@@ -22,6 +22,10 @@ Utf8Character FirstCharacter(absl::string_view text);
 // Whether `text` is well-formed UTF-8.
 bool IsUtf8(absl::string_view text);
 
+// The first `bytes` of `text`, or up to three fewer where they would end within
+// a character.
+absl::string_view StartOf(absl::string_view text, size_t bytes);
+
 }  // namespace dfl
 
 #endif  // DFL_BASE_UTF8_H_

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/config/setting_makers.h"
 #include "daemon/config/values.h"
+#include "daemon/core/contract/data_contract.h"
 
 namespace dfl::config {
 namespace {
@@ -37,6 +38,7 @@ Setting DivideSetting() {
     const std::optional<double> number = ReadNumber(value.text);
     if (!number.has_value()) return NotAllowed("that is no number");
     if (*number <= 0) return NotAllowed();
+    if (!core::IsDivisor(*number)) return NotAllowed("float32 cannot hold it");
     settings.data.common.divide = *number;
     return absl::OkStatus();
   };
@@ -209,6 +211,11 @@ std::vector<Setting> DataTable() {
       "data.max_bytes",
       [](NodeSettings& s) -> uint64_t& { return s.data.common.max_bytes; },
       4096, "A data set that takes more memory than this is refused."));
+  table.push_back(Interval(
+      "data.watch",
+      [](NodeSettings& s) -> absl::Duration& { return s.data.watch; },
+      "How often a running daemon looks whether its data files have changed, "
+      "to take up new rows within the run; 0s: never."));
   table.push_back(TextList(
       "data.train.paths",
       [](NodeSettings& s) -> std::vector<std::string>& {

@@ -1,6 +1,7 @@
 #include "daemon/config/guess_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -107,7 +108,7 @@ bool LooksLikeTargets(const data::DataReport& report) {
       numbers = false;
       break;
     }
-    fractions |= number != static_cast<double>(static_cast<int64_t>(number));
+    fractions |= number != std::trunc(number);
   }
   return numbers &&
          (fractions || (classes > 50 && classes * 5 > report.train.rows));

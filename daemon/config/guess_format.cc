@@ -14,7 +14,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -22,6 +21,7 @@
 #include "daemon/data/byte_stream.h"
 #include "daemon/data/csv.h"
 #include "daemon/data/data_error.h"
+#include "daemon/data/labels.h"
 #include "daemon/data/npy_header.h"
 #include "daemon/data/zip.h"
 
@@ -273,7 +273,7 @@ absl::Status GuessKeys(const std::string& path, DataSettings* settings,
   }
   if (features.size() != 1 || labels.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the arrays ", absl::StrJoin(names, ", "),
+        path, ": the arrays ", data::SomeOf(names),
         ", and which are features and labels cannot be told; allowed: name "
         "them X and y, or write data.features_key and data.labels_key "
         "yourself"));

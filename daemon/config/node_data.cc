@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,10 +80,9 @@ absl::Status CheckAlike(const DataSettings& settings, const Dataset& train,
 absl::Status NumberTogether(int64_t classes, Dataset* train, Dataset* test) {
   if (train->class_names() == test->class_names()) return absl::OkStatus();
   std::vector<std::string> all = data::FoundClasses(*train);
+  std::set<std::string> known(all.begin(), all.end());
   for (std::string& name : data::FoundClasses(*test)) {
-    if (std::find(all.begin(), all.end(), name) == all.end()) {
-      all.push_back(std::move(name));
-    }
+    if (known.insert(name).second) all.push_back(std::move(name));
   }
   const auto found = static_cast<int64_t>(all.size());
   all = data::ClassesOf(std::move(all), classes);

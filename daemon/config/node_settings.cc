@@ -170,6 +170,11 @@ class Loader {
                                  ": follows from the nodes; remove it"));
       return true;
     }
+    if (key == "data.watch") {
+      mistakes_.Add(absl::StrCat(origin, ": ", Shown(key),
+                                 ": the files are read once; remove it"));
+      return true;
+    }
     const std::vector<std::string>& keys = around_->keys;
     return std::any_of(keys.begin(), keys.end(), [&](const std::string& own) {
       return key == absl::StrCat(kData, ".", own);

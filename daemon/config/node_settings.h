@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "daemon/config/yaml_tree.h"
 #include "daemon/core/plan/member_spec.h"
@@ -134,6 +135,8 @@ struct DataSettings {
   StandardiseSettings standardise;
   // Which of the training rows are this node's.
   data::PartitionSpec partition;
+  // Between two looks whether the files have changed; 0: nobody looks.
+  absl::Duration watch = absl::Seconds(30);
 
   data::DataSpec TrainSpec() const;
   data::DataSpec TestSpec() const;

@@ -555,8 +555,12 @@ PlanKey Checkpoint() {
   return Section(
       "checkpoint",
       {Duration(
-          "interval", [](RunPlan& p) -> auto& { return p.checkpoint.interval; },
-          Written::kUnlessDefault)});
+           "interval",
+           [](RunPlan& p) -> auto& { return p.checkpoint.interval; },
+           Written::kUnlessDefault),
+       Integer(
+           "keep", [](RunPlan& p) -> auto& { return p.checkpoint.keep; },
+           Written::kUnlessDefault)});
 }
 
 }  // namespace

@@ -119,7 +119,19 @@ absl::StatusOr<core::CheckedPlan> ParseCheckedPlan(
                      " bytes; allowed: at most ", kMaxPlanBytes));
   }
   DFL_ASSIGN_OR_RETURN(const YamlNode root, ParseYaml(text, file_name));
-  return Read(root, file_name, {}, catalogue, complete);
+  DFL_ASSIGN_OR_RETURN(core::CheckedPlan checked,
+                       Read(root, file_name, {}, catalogue, complete));
+  // What is kept and passed on is the plan as it is written out.
+  constexpr size_t kNeverTooLong = kMaxPlanBytes / 8;
+  if (text.size() > kNeverTooLong) {
+    const size_t written = WritePlan(*checked.plan).size();
+    if (written > kMaxPlanBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file_name, ":1: plan: written out it has ", written,
+                       " bytes; allowed: at most ", kMaxPlanBytes));
+    }
+  }
+  return checked;
 }
 
 absl::StatusOr<core::RunPlan> ReadPlan(const YamlNode& root,

@@ -231,6 +231,31 @@ Setting Size(std::string key, Place<uint64_t> place, uint64_t min,
   return setting;
 }
 
+Setting Interval(std::string key, Place<absl::Duration> place,
+                 std::string help) {
+  static constexpr absl::Duration kLeast = absl::Milliseconds(100);
+  static constexpr absl::Duration kMost = absl::Hours(24);
+  Setting setting =
+      Named(std::move(key), "",
+            "0s, or a duration from 100ms to 24h, such as 30s or 5m",
+            std::move(help));
+  setting.set = [place](const RawValue& value, NodeSettings& settings) {
+    const std::optional<absl::Duration> time =
+        value.is_list ? std::nullopt : ReadDuration(value.text);
+    if (!time.has_value()) return NotAllowed("that is no duration");
+    const bool off = *time == absl::ZeroDuration();
+    if (!off && (*time < kLeast || *time > kMost)) return NotAllowed();
+    place(settings) = *time;
+    return absl::OkStatus();
+  };
+  setting.get = [place](const NodeSettings& settings) {
+    const absl::Duration time = Look(place, settings);
+    return time == absl::ZeroDuration() ? std::string("0s")
+                                        : WriteDuration(time);
+  };
+  return setting;
+}
+
 Setting Positive(std::string key, Place<double> place, std::string help) {
   Setting setting =
       Named(std::move(key), "", "a number above 0", std::move(help));

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
@@ -64,6 +65,9 @@ Setting Seed(std::string key, Place<uint64_t> place, std::string help);
 // A number of bytes, at least `min`.
 Setting Size(std::string key, Place<uint64_t> place, uint64_t min,
              std::string help);
+// From 100 ms to 24 h, or 0.
+Setting Interval(std::string key, Place<absl::Duration> place,
+                 std::string help);
 // A number above 0.
 Setting Positive(std::string key, Place<double> place, std::string help);
 // Integers of at least 1.

@@ -187,13 +187,9 @@ std::string Quoted(absl::string_view text) {
 }
 
 absl::Status Mistakes::ToStatus() const {
-  constexpr size_t kReported = 10;
   if (lines_.empty()) return absl::OkStatus();
-  std::string text =
-      absl::StrJoin(absl::MakeSpan(lines_).subspan(0, kReported), "\n");
-  if (lines_.size() > kReported) {
-    absl::StrAppend(&text, "\n... and ", lines_.size() - kReported, " more");
-  }
+  std::string text = absl::StrJoin(lines_, "\n");
+  if (more_ > 0) absl::StrAppend(&text, "\n... and ", more_, " more");
   return absl::InvalidArgumentError(text);
 }
 

@@ -2,9 +2,11 @@
 #ifndef DFL_CONFIG_VALUES_H_
 #define DFL_CONFIG_VALUES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,16 +38,28 @@ std::string Either(absl::Span<const std::string> choices);
 // `text` in double quotes, printable and cut to about 60 characters.
 std::string Quoted(absl::string_view text);
 
-// Collects mistakes to report them together.
+// Collects mistakes to report them together. Keeps the first ones, and counts
+// the others.
 class Mistakes {
  public:
-  void Add(std::string line) { lines_.push_back(std::move(line)); }
+  static constexpr size_t kReported = 10;
+
+  void Add(std::string line) {
+    if (full()) {
+      ++more_;
+    } else {
+      lines_.push_back(std::move(line));
+    }
+  }
   bool empty() const { return lines_.empty(); }
+  // Whether what is added now will not be seen.
+  bool full() const { return lines_.size() >= kReported; }
   // OK, or INVALID_ARGUMENT with the first ten, a line each.
   absl::Status ToStatus() const;
 
  private:
-  std::vector<std::string> lines_;
+  std::vector<std::string> lines_;  // at most kReported
+  size_t more_ = 0;
 };
 
 }  // namespace dfl::config

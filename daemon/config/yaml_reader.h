@@ -28,6 +28,8 @@ class YamlReader {
 
   // OK, or INVALID_ARGUMENT with the first ten mistakes, a line each.
   absl::Status status() const { return mistakes_.ToStatus(); }
+  // Whether a mistake that is added now will not be seen.
+  bool full() const { return mistakes_.full(); }
   const std::string& file() const { return file_; }
 
   // "path.key", "path[index]".
@@ -86,14 +88,19 @@ class YamlReader {
               absl::string_view key, Reader read, absl::string_view allowed,
               T& out) {
     const YamlNode* node = section.Find(key);
-    if (node == nullptr) return;
-    if (node->kind == YamlNode::Kind::kScalar) {
-      if (const std::optional<T> value = read(node->text)) {
+    if (node != nullptr) Value(*node, Join(path, key), read, allowed, out);
+  }
+  // The same of a value that is at hand; `path` is its own.
+  template <typename T, typename Reader>
+  void Value(const YamlNode& node, absl::string_view path, Reader read,
+             absl::string_view allowed, T& out) {
+    if (node.kind == YamlNode::Kind::kScalar) {
+      if (const std::optional<T> value = read(node.text)) {
         out = *value;
         return;
       }
     }
-    Wrong(*node, Join(path, key), allowed);
+    Wrong(node, path, allowed);
   }
 
   // Calls `take(element, its path)` for each element of the list `key`.

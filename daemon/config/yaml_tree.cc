@@ -107,6 +107,11 @@ class TreeBuilder final : public YAML::EventHandler {
   // A finished node takes its place in the level it belongs to.
   void Leaf(YamlNode node) {
     if (!why_.empty()) return;
+    if (++nodes_ > kMaxYamlNodes) {
+      Refuse(node.line, absl::StrCat("found more than ", kMaxYamlNodes,
+                                     " keys and values; allowed: so many"));
+      return;
+    }
     if (open_.empty()) {
       root_ = std::move(node);
       return;
@@ -168,6 +173,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   YamlNode root_;
   std::vector<Level> open_;
+  size_t nodes_ = 0;
   std::string why_;
   int line_ = 1;
 };

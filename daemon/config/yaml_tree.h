@@ -6,7 +6,8 @@
 //   - keys that are repeated or are no scalars;
 //   - aliases and anchors, of which a few lines can stand for gigabytes;
 //   - tags, and a second document;
-//   - nesting beyond kMaxYamlDepth, and texts beyond kMaxYamlText.
+//   - nesting beyond kMaxYamlDepth, texts beyond kMaxYamlText, and more values
+//     than kMaxYamlNodes.
 #ifndef DFL_CONFIG_YAML_TREE_H_
 #define DFL_CONFIG_YAML_TREE_H_
 
@@ -21,6 +22,8 @@ namespace dfl::config {
 
 inline constexpr int kMaxYamlDepth = 32;
 inline constexpr size_t kMaxYamlText = 4096;  // bytes of a key or a scalar
+// Each takes about a hundred bytes. A matrix of 1,000 members has so many.
+inline constexpr size_t kMaxYamlNodes = size_t{1} << 20;
 
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };

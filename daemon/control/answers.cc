@@ -27,22 +27,26 @@ Reactor* Answers::NowAudited(const Call& call, std::string what,
 
 std::shared_ptr<PendingCalls::Call> Answers::Later(const Call& call,
                                                    Reactor* reactor,
-                                                   std::string what) {
+                                                   std::string what,
+                                                   Patience patience) {
   const auto kind = what.empty() ? PendingCalls::Kind::kQuestion
                                  : PendingCalls::Kind::kChange;
-  return Add(call, reactor, kind, std::move(what));
+  return Add(call, reactor, kind, std::move(what), patience);
 }
 
 std::shared_ptr<PendingCalls::Call> Answers::LaterOrder(const Call& call,
                                                         Reactor* reactor,
-                                                        std::string what) {
-  return Add(call, reactor, PendingCalls::Kind::kOrder, std::move(what));
+                                                        std::string what,
+                                                        Patience patience) {
+  return Add(call, reactor, PendingCalls::Kind::kOrder, std::move(what),
+             patience);
 }
 
 std::shared_ptr<PendingCalls::Call> Answers::Add(const Call& call,
                                                  Reactor* reactor,
                                                  PendingCalls::Kind kind,
-                                                 std::string what) {
+                                                 std::string what,
+                                                 Patience patience) {
   const absl::Duration left = absl::FromChrono(
       call.context->deadline() - std::chrono::system_clock::now());
   std::function<void(const absl::Status&)> on_finish;
@@ -52,7 +56,10 @@ std::shared_ptr<PendingCalls::Call> Answers::Add(const Call& call,
       options_.audit({caller, what, status});
     };
   }
-  return pending_.Add(reactor, std::min(left, options_.max_call_time), kind,
+  const absl::Duration most = patience == Patience::kDisk
+                                  ? options_.max_disk_time
+                                  : options_.max_call_time;
+  return pending_.Add(reactor, std::min(left, most), kind,
                       std::move(on_finish));
 }
 

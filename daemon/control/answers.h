@@ -36,14 +36,20 @@ class Answers {
   // The same for a call that changes something.
   Reactor* NowAudited(const Call& call, std::string what,
                       const absl::Status& status);
+  // What an answer waits for at most.
+  enum class Patience {
+    kUsual,  // ControlServerOptions::max_call_time
+    kDisk,   // max_disk_time
+  };
   // Answers `reactor`, the context's default one, later; `what` = "" is not
   // audited.
-  std::shared_ptr<PendingCalls::Call> Later(const Call& call, Reactor* reactor,
-                                            std::string what);
+  std::shared_ptr<PendingCalls::Call> Later(
+      const Call& call, Reactor* reactor, std::string what,
+      Patience patience = Patience::kUsual);
   // The same for an order whose carrying out asks PendingCalls::Call::Begin.
-  std::shared_ptr<PendingCalls::Call> LaterOrder(const Call& call,
-                                                 Reactor* reactor,
-                                                 std::string what);
+  std::shared_ptr<PendingCalls::Call> LaterOrder(
+      const Call& call, Reactor* reactor, std::string what,
+      Patience patience = Patience::kUsual);
 
   // Fails what is pending, and all that comes later, with UNAVAILABLE.
   void Close();
@@ -51,7 +57,7 @@ class Answers {
  private:
   std::shared_ptr<PendingCalls::Call> Add(const Call& call, Reactor* reactor,
                                           PendingCalls::Kind kind,
-                                          std::string what);
+                                          std::string what, Patience patience);
 
   const ControlServerOptions& options_;
   PendingCalls pending_;

@@ -26,10 +26,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "daemon/base/ids.h"
 #include "daemon/control/caller.h"
+#include "daemon/control/checkpoints.h"
+#include "daemon/control/files.h"
 #include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/data_offer.h"
 #include "daemon/core/plan/member_spec.h"
@@ -39,14 +40,6 @@
 #include "daemon/runtime/status.h"
 
 namespace dfl::control {
-
-template <typename T>
-using Done = std::function<void(absl::StatusOr<T>)>;
-
-// Asked once, right before an order is carried out. False: its caller gave up
-// or was told that time is over, so the order must not happen any more. Empty:
-// always true.
-using Begin = std::function<bool()>;
 
 struct VersionInfo {
   std::string version;                // of the program, "0.1.0"
@@ -241,20 +234,14 @@ struct Setting {
 
 enum class ModelFileFormat { kSafetensors = 1, kTorchScript = 2 };
 
-// A model file being read. One call at a time, from any thread.
-class ModelSource {
+// A model file being read.
+class ModelSource : public FileSource {
  public:
-  virtual ~ModelSource() = default;
-  virtual int64_t total_bytes() const = 0;
   // Finished steps of the model in it.
   virtual int64_t step() const = 0;
   // What a stranger needs to use the model, as a JSON document. A safetensors
   // file holds the same in its metadata.
   virtual std::string description() const = 0;
-  // min(max_bytes, total_bytes() - offset) bytes from `offset`, which is in
-  // [0, total_bytes()]; max_bytes <= 1 MiB.
-  virtual absl::StatusOr<std::string> Read(int64_t offset,
-                                           int64_t max_bytes) = 0;
 };
 
 // A model file that is announced, and what of it is wanted: as in
@@ -274,14 +261,10 @@ struct ImportResult {
   std::vector<std::string> notes = {};  // for people
 };
 
-// A model file being written. One call at a time, from any thread. If it is
-// destroyed without a Commit, or during one, the model is either unchanged or
-// wholly replaced.
-class ModelSink {
+// A model file being written. If it is destroyed without a Commit, or during
+// one, the model is either unchanged or wholly replaced.
+class ModelSink : public FileSink {
  public:
-  virtual ~ModelSink() = default;
-  // Appends `data`. The service has checked order and announced length.
-  virtual absl::Status Append(absl::string_view data) = 0;
   // Called once, after all bytes were appended.
   // Errors: INVALID_ARGUMENT when the file is no such model (says why).
   virtual void Commit(Done<ImportResult> done) = 0;
@@ -413,6 +396,9 @@ class Backend {
   // Errors: as BeginExport. The sink tells what does not fit.
   virtual absl::StatusOr<std::unique_ptr<ModelSink>> BeginImport(
       const ImportRequest& request) = 0;
+
+  // Lives as long as the backend.
+  virtual Checkpoints& checkpoints() = 0;
 };
 
 }  // namespace dfl::control

@@ -61,7 +61,9 @@ struct ControlServerOptions {
   bool signed_orders = false;
   // The longest time of a unary call; a caller may set a shorter deadline.
   absl::Duration max_call_time = absl::Seconds(60);
-  // Exports and imports are forgotten this long after their last use.
+  // Of one that waits for a checkpoint to be written or read.
+  absl::Duration max_disk_time = absl::Minutes(10);
+  // Exports, imports and restores are forgotten this long after their last use.
   absl::Duration transfer_idle_time = absl::Seconds(60);
   int max_transfers = 4;
   int max_watchers = 32;

@@ -109,6 +109,10 @@ struct Writer {
     out.set_kind(pb::EVENT_KIND_CHECKPOINT);
     out.set_text(e.text);
   }
+  void operator()(const ports::DataNote& e) const {
+    out.set_kind(pb::EVENT_KIND_DATA);
+    out.set_text(absl::StrCat("data: ", e.text));
+  }
   void operator()(const ports::MemberChanged& e) const {
     out.set_kind(pb::EVENT_KIND_MEMBER);
     out.set_peer(e.node.name());

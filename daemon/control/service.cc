@@ -63,6 +63,11 @@ class GatedService::Handlers final
   DFL_CALL(TransferCalls, transfer_calls_, WriteImport)
   DFL_CALL(TransferCalls, transfer_calls_, CommitImport)
   DFL_CALL(TransferCalls, transfer_calls_, EndTransfer)
+  DFL_CALL(CheckpointCalls, checkpoint_calls_, ListCheckpoints)
+  DFL_CALL(CheckpointCalls, checkpoint_calls_, SaveCheckpoint)
+  DFL_CALL(CheckpointCalls, checkpoint_calls_, BeginCheckpointExport)
+  DFL_CALL(CheckpointCalls, checkpoint_calls_, BeginRestore)
+  DFL_CALL(CheckpointCalls, checkpoint_calls_, CommitRestore)
   DFL_CALL(NodeCalls, node_calls_, PutRecord)
   DFL_CALL(NodeCalls, node_calls_, ListRecords)
 #undef DFL_CALL
@@ -96,6 +101,7 @@ GatedService::GatedService(Backend& backend, Timers& timers,
       node_calls_(backend, answers_, options.signed_orders),
       member_calls_(backend, answers_),
       transfer_calls_(backend, answers_, timers, options),
+      checkpoint_calls_(backend, answers_, transfer_calls_.files()),
       watches_(backend, timers, options.max_watchers),
       asks_(backend, timers, options.max_asks),
       handlers_(std::make_unique<Handlers>(*this)) {}

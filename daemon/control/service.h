@@ -1,6 +1,6 @@
 // The calls of dfl.control.v1 as gRPC makes them: each passes the gate first,
-// and is then one of node_calls.h, member_calls.h or transfer_calls.h, or a
-// stream. Room-internal.
+// and is then one of node_calls.h, member_calls.h, transfer_calls.h or
+// checkpoint_calls.h, or a stream. Room-internal.
 #ifndef DFL_CONTROL_SERVICE_H_
 #define DFL_CONTROL_SERVICE_H_
 
@@ -9,6 +9,7 @@
 #include "daemon/control/answers.h"
 #include "daemon/control/backend.h"
 #include "daemon/control/callers.h"
+#include "daemon/control/checkpoint_calls.h"
 #include "daemon/control/control_server.h"
 #include "daemon/control/gate.h"
 #include "daemon/control/member_asks.h"
@@ -41,6 +42,7 @@ class GatedService {
   NodeCalls node_calls_;
   MemberCalls member_calls_;
   TransferCalls transfer_calls_;
+  CheckpointCalls checkpoint_calls_;
   WatchHub watches_;
   MemberAsks asks_;
   const std::unique_ptr<Handlers> handlers_;

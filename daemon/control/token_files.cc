@@ -31,6 +31,19 @@ std::string MintToken() {
   return absl::BytesToHexString(bytes);
 }
 
+// Null: the file goes out.
+struct SinkIn {
+  FileSink* operator()(const std::monostate& /*none*/) const { return nullptr; }
+  template <typename T>
+  FileSink* operator()(const std::unique_ptr<T>& sink) const {
+    return sink.get();
+  }
+};
+template <typename Sink>
+FileSink* SinkOf(const Sink& sink) {
+  return std::visit(SinkIn(), sink);
+}
+
 }  // namespace
 
 TokenFiles::TokenFiles(Timers& timers, absl::Duration idle_time,
@@ -49,12 +62,12 @@ absl::Status TokenFiles::CheckRoom() const {
   }
   return absl::ResourceExhaustedError(
       absl::StrCat(table_->entries.size(),
-                   " exports and imports are under way, and no more "
-                   "are allowed at once; wait for one to end"));
+                   " files are under way, in or out, and no more are allowed "
+                   "at once; wait for one to end"));
 }
 
 absl::StatusOr<std::string> TokenFiles::AddExport(
-    std::unique_ptr<ModelSource> source) {
+    std::unique_ptr<FileSource> source) {
   auto transfer = std::make_shared<Transfer>();
   {
     absl::MutexLock lock(&transfer->mutex);
@@ -66,6 +79,16 @@ absl::StatusOr<std::string> TokenFiles::AddExport(
 
 absl::StatusOr<std::string> TokenFiles::AddImport(
     std::unique_ptr<ModelSink> sink, int64_t total_bytes) {
+  return AddSink(std::move(sink), total_bytes);
+}
+
+absl::StatusOr<std::string> TokenFiles::AddRestore(
+    std::unique_ptr<CheckpointSink> sink, int64_t total_bytes) {
+  return AddSink(std::move(sink), total_bytes);
+}
+
+absl::StatusOr<std::string> TokenFiles::AddSink(Sink sink,
+                                                int64_t total_bytes) {
   auto transfer = std::make_shared<Transfer>();
   {
     absl::MutexLock lock(&transfer->mutex);
@@ -135,7 +158,8 @@ absl::StatusOr<std::string> TokenFiles::Read(const std::string& token,
   DFL_ASSIGN_OR_RETURN(const std::shared_ptr<Transfer> transfer, Find(token));
   absl::MutexLock lock(&transfer->mutex);
   if (transfer->source == nullptr) {
-    return absl::NotFoundError("the token is of an import, not of an export");
+    return absl::NotFoundError(
+        "the token is of a file that comes in, not of one that goes out");
   }
   if (offset < 0 || offset > transfer->total_bytes) {
     return absl::OutOfRangeError(
@@ -158,8 +182,10 @@ absl::StatusOr<int64_t> TokenFiles::Write(const std::string& token,
   }
   DFL_ASSIGN_OR_RETURN(const std::shared_ptr<Transfer> transfer, Find(token));
   absl::MutexLock lock(&transfer->mutex);
-  if (transfer->sink == nullptr) {
-    return absl::NotFoundError("the token is of an export, not of an import");
+  FileSink* const sink = SinkOf(transfer->sink);
+  if (sink == nullptr) {
+    return absl::NotFoundError(
+        "the token is of a file that goes out, not of one that comes in");
   }
   if (size > 0 && offset == transfer->last_offset &&
       offset + size == transfer->received) {
@@ -176,31 +202,38 @@ absl::StatusOr<int64_t> TokenFiles::Write(const std::string& token,
         absl::StrCat("the part ends at ", offset + size, ", but ",
                      transfer->total_bytes, " bytes were announced"));
   }
-  DFL_RETURN_IF_ERROR(transfer->sink->Append(data));
+  DFL_RETURN_IF_ERROR(sink->Append(data));
   transfer->last_offset = offset;
   transfer->received += size;
   return transfer->received;
 }
 
-absl::StatusOr<std::shared_ptr<ModelSink>> TokenFiles::TakeImport(
-    const std::string& token) {
+template <typename T>
+absl::StatusOr<std::shared_ptr<T>> TokenFiles::Take(const std::string& token) {
   DFL_ASSIGN_OR_RETURN(const std::shared_ptr<Transfer> transfer, Find(token));
-  std::shared_ptr<ModelSink> sink;
+  std::shared_ptr<T> sink;
   {
     absl::MutexLock lock(&transfer->mutex);
-    if (transfer->sink == nullptr) {
-      return absl::NotFoundError("the token is of an export, not of an import");
+    auto* const held = std::get_if<std::unique_ptr<T>>(&transfer->sink);
+    if (held == nullptr) {
+      return absl::NotFoundError("the token is of another kind of transfer");
     }
     if (transfer->received != transfer->total_bytes) {
       return absl::FailedPreconditionError(
           absl::StrCat("the file is not complete: ", transfer->received, " of ",
                        transfer->total_bytes, " bytes came; send the rest"));
     }
-    sink = std::move(transfer->sink);
+    sink = std::move(*held);
+    transfer->sink = std::monostate();
   }
   End(token);
   return sink;
 }
+
+template absl::StatusOr<std::shared_ptr<ModelSink>> TokenFiles::Take(
+    const std::string& token);
+template absl::StatusOr<std::shared_ptr<CheckpointSink>> TokenFiles::Take(
+    const std::string& token);
 
 void TokenFiles::End(const std::string& token) {
   std::shared_ptr<Transfer> dropped;

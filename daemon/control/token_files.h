@@ -1,5 +1,5 @@
-// Pending exports and imports, by token. A transfer that is not used for a
-// while is dropped, and its copy of the model freed.
+// Pending exports, imports and restores, by token. A transfer that is not used
+// for a while is dropped, and what it held is freed.
 #ifndef DFL_CONTROL_TOKEN_FILES_H_
 #define DFL_CONTROL_TOKEN_FILES_H_
 
@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -35,9 +36,11 @@ class TokenFiles {
   absl::Status CheckRoom() const;
 
   // The token. Errors: RESOURCE_EXHAUSTED.
-  absl::StatusOr<std::string> AddExport(std::unique_ptr<ModelSource> source);
+  absl::StatusOr<std::string> AddExport(std::unique_ptr<FileSource> source);
   absl::StatusOr<std::string> AddImport(std::unique_ptr<ModelSink> sink,
                                         int64_t total_bytes);
+  absl::StatusOr<std::string> AddRestore(std::unique_ptr<CheckpointSink> sink,
+                                         int64_t total_bytes);
 
   // Errors: NOT_FOUND for an unknown or forgotten token; OUT_OF_RANGE for an
   // offset outside the file.
@@ -53,7 +56,14 @@ class TokenFiles {
   // Removes a complete import and returns its sink.
   // Errors: NOT_FOUND; FAILED_PRECONDITION when bytes are missing.
   absl::StatusOr<std::shared_ptr<ModelSink>> TakeImport(
-      const std::string& token);
+      const std::string& token) {
+    return Take<ModelSink>(token);
+  }
+  // The same of a restore.
+  absl::StatusOr<std::shared_ptr<CheckpointSink>> TakeRestore(
+      const std::string& token) {
+    return Take<CheckpointSink>(token);
+  }
 
   // Does nothing for an unknown token.
   void End(const std::string& token);
@@ -61,10 +71,13 @@ class TokenFiles {
   void Clear();
 
  private:
+  // Where the parts of a file go: none where the file goes out.
+  using Sink = std::variant<std::monostate, std::unique_ptr<ModelSink>,
+                            std::unique_ptr<CheckpointSink>>;
   struct Transfer {
     absl::Mutex mutex;  // one call at a time
-    std::unique_ptr<ModelSource> source ABSL_GUARDED_BY(mutex);
-    std::unique_ptr<ModelSink> sink ABSL_GUARDED_BY(mutex);
+    std::unique_ptr<FileSource> source ABSL_GUARDED_BY(mutex);
+    Sink sink ABSL_GUARDED_BY(mutex);
     int64_t total_bytes ABSL_GUARDED_BY(mutex) = 0;
     int64_t received ABSL_GUARDED_BY(mutex) = 0;
     int64_t last_offset ABSL_GUARDED_BY(mutex) = 0;
@@ -79,7 +92,11 @@ class TokenFiles {
   };
 
   absl::StatusOr<std::string> Add(std::shared_ptr<Transfer> transfer);
+  absl::StatusOr<std::string> AddSink(Sink sink, int64_t total_bytes);
   absl::StatusOr<std::shared_ptr<Transfer>> Find(const std::string& token);
+  // As TakeImport.
+  template <typename T>
+  absl::StatusOr<std::shared_ptr<T>> Take(const std::string& token);
   static void Sweep(Timers& timers, absl::Duration idle_time,
                     std::weak_ptr<Table> weak);
 

@@ -1,5 +1,5 @@
 // What the calls do that export and import the model, once the gate has let
-// them in.
+// them in; and those by which any file travels.
 #ifndef DFL_CONTROL_TRANSFER_CALLS_H_
 #define DFL_CONTROL_TRANSFER_CALLS_H_
 
@@ -23,6 +23,8 @@ class TransferCalls {
 
   // Frees all transfers.
   void Close() { files_->Clear(); }
+  // Of exports and imports, and of others that travel by the same calls.
+  const std::shared_ptr<TokenFiles>& files() const { return files_; }
 
   // Handlers, in the order of control.proto.
   Reactor* BeginExport(const Call&, const dfl::control::v1::BeginExportRequest*,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -40,13 +41,17 @@ std::string SourceOf(const Dataset& dataset) {
   return "the data";
 }
 
-// Where `dataset` has the class `name` first; "": nowhere.
-std::string PlaceOf(const Dataset& dataset, const std::string& name) {
+// Where `dataset` has each of its classes first.
+using Places = std::map<absl::string_view, absl::string_view>;
+
+Places PlacesOf(const Dataset& dataset) {
   const Dataset::Answers& answers = dataset.answers();
+  Places places;
   for (size_t c = 0; c < answers.class_places.size(); ++c) {
-    if (answers.class_names[c] == name) return answers.class_places[c];
+    if (answers.class_places[c].empty()) continue;
+    places.emplace(answers.class_names[c], answers.class_places[c]);
   }
-  return "";
+  return places;
 }
 
 absl::Status Unfit(const Dataset& dataset, absl::string_view field,
@@ -211,10 +216,11 @@ core::DataOffer OfferOf(const Dataset& train, const Dataset* test) {
     offer.classes.insert(offer.classes.end(), more.begin(), more.end());
     offer.classes = core::SortedLabels(offer.classes);
   }
+  Places places = PlacesOf(train);
+  if (test != nullptr) places.merge(PlacesOf(*test));
   for (const std::string& name : offer.classes) {
-    std::string place = PlaceOf(train, name);
-    if (place.empty() && test != nullptr) place = PlaceOf(*test, name);
-    offer.class_places.push_back(std::move(place));
+    const auto found = places.find(name);
+    offer.class_places.emplace_back(found == places.end() ? "" : found->second);
   }
   return offer;
 }
@@ -242,11 +248,13 @@ Dataset Reordered(const Dataset& dataset,
   const std::vector<std::string>& own = dataset.columns().names;
   const auto d = static_cast<size_t>(dataset.row_size());
   DFL_CHECK(own.size() == d && names.size() == d);
+  std::map<absl::string_view, size_t> place_of;
+  for (size_t j = 0; j < d; ++j) place_of.emplace(own[j], j);
   std::vector<size_t> from;
   for (const std::string& name : names) {
-    const auto found = std::find(own.begin(), own.end(), name);
-    DFL_CHECK(found != own.end());
-    from.push_back(static_cast<size_t>(found - own.begin()));
+    const auto found = place_of.find(name);
+    DFL_CHECK(found != place_of.end());
+    from.push_back(found->second);
   }
   Dataset::Columns columns = dataset.columns();
   columns.names = names;

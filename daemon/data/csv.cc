@@ -80,6 +80,9 @@ struct Course {
   double previous = 0;
 };
 
+// Columns that are warned of one by one.
+constexpr size_t kMostWarnings = 5;
+
 class CsvReader {
  public:
   explicit CsvReader(const DataSpec& spec)
@@ -128,6 +131,13 @@ class CsvReader {
     columns_of_set_.names = match_.features;
     columns_of_set_.label = match_.label;
     columns_of_set_.dropped = match_.dropped;
+    if (warned_.size() > kMostWarnings) {
+      const size_t more = warned_.size() - kMostWarnings;
+      columns_of_set_.warnings.push_back(
+          absl::StrCat(spec_.paths[0], ": ", more,
+                       more == 1 ? " more column rises" : " more columns rise",
+                       " from row to row"));
+    }
     if (spec_.missing == Missing::kMean || spec_.missing == Missing::kZero) {
       DFL_RETURN_IF_ERROR(FillMissing(spec_, d, last, absl::MakeSpan(features_),
                                       &columns_of_set_));
@@ -312,7 +322,7 @@ class CsvReader {
     course.previous = value;
   }
 
-  // Tells of columns that look like row numbers.
+  // Tells of the first columns that look like row numbers.
   void Warn(const std::string& path) {
     constexpr int64_t kManyRows = 20;
     for (size_t i = 0; i < width_; ++i) {
@@ -323,8 +333,8 @@ class CsvReader {
       const bool nameless =
           !columns_.names.empty() && absl::StartsWith(name, kNameless);
       if (!nameless && rows_of_file_ < kManyRows) continue;
-      std::string cure = DropCure(columns_, i);
-      if (!warned_.insert(cure).second) continue;
+      if (!warned_.insert(columns_.feature_of[i]).second) continue;
+      if (warned_.size() > kMostWarnings) continue;
       columns_of_set_.warnings.push_back(absl::StrCat(
           path, ": column ", i,
           nameless       ? " has no name and "
@@ -332,7 +342,8 @@ class CsvReader {
                          : absl::StrCat(" (", Quoted(name), ") "),
           course.counts ? "counts the rows" : "rises from row to row",
           nameless ? ", like the index that pandas writes" : "",
-          "; it is taken as a feature; if it is none, ", cure));
+          "; it is taken as a feature; if it is none, ",
+          DropCure(columns_, i)));
     }
   }
 
@@ -344,8 +355,8 @@ class CsvReader {
   size_t width_ = 0;    // its columns
   int64_t rows_of_file_ = 0;
   std::vector<Course> courses_;  // [width_]
-  std::set<std::string> warned_;
-  std::vector<float> row_;  // [features]
+  std::set<int64_t> warned_;     // features
+  std::vector<float> row_;       // [features]
   int64_t rows_ = 0;
   std::vector<float> features_;
   LabelCollector labels_;

@@ -1,8 +1,10 @@
 #include "daemon/data/csv_columns.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -183,15 +185,19 @@ absl::StatusOr<size_t> FindColumn(const std::string& column,
                        : absl::StrCat(" or a name: ", Listed(names))));
 }
 
+// Views of names.
+using NameSet = std::set<absl::string_view>;
+
+NameSet SetOf(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
 // Those of `wanted` that `names` lacks.
-std::vector<std::string> Lacking(const std::vector<std::string>& names,
+std::vector<std::string> Lacking(const NameSet& names,
                                  const std::vector<std::string>& wanted) {
   std::vector<std::string> lacking;
-  for (const std::string& name : wanted) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      lacking.push_back(name);
-    }
-  }
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(lacking),
+               [&](const std::string& name) { return names.count(name) == 0; });
   return lacking;
 }
 
@@ -218,8 +224,8 @@ absl::Status CheckNames(const CsvColumns& columns, const std::string& path,
 absl::Status Match(const ColumnMatch& match, CsvColumns* columns,
                    const std::string& path, int64_t line) {
   const std::vector<std::string> own = columns->FeatureNames();
-  const std::vector<std::string> missing = Lacking(own, match.features);
-  const std::vector<std::string> extra = Lacking(match.features, own);
+  const std::vector<std::string> missing = Lacking(SetOf(own), match.features);
+  const std::vector<std::string> extra = Lacking(SetOf(match.features), own);
   if (!missing.empty() || !extra.empty()) {
     // An index that was written to the first file alone.
     const auto index = std::find_if(missing.begin(), missing.end(),
@@ -239,12 +245,13 @@ absl::Status Match(const ColumnMatch& match, CsvColumns* columns,
             index == missing.end() ? "" : absl::StrCat(": [\"", *index, "\"]"),
             " leaves columns out of all files"));
   }
+  std::map<absl::string_view, int64_t> places;
+  for (const std::string& name : match.features) {
+    places.emplace(name, static_cast<int64_t>(places.size()));
+  }
   for (size_t i = 0; i < columns->names.size(); ++i) {
     if (columns->feature_of[i] == CsvColumns::kNone) continue;
-    columns->feature_of[i] =
-        std::find(match.features.begin(), match.features.end(),
-                  columns->names[i]) -
-        match.features.begin();
+    columns->feature_of[i] = places.at(columns->names[i]);
   }
   return absl::OkStatus();
 }
@@ -327,12 +334,10 @@ absl::StatusOr<CsvColumns> ChooseColumns(const DataSpec& spec,
   }
   std::vector<bool> is_feature(width, true);
   is_feature[columns.label] = false;
+  NameSet dropped = SetOf(match.dropped);
+  dropped.insert(spec.drop_columns.begin(), spec.drop_columns.end());
   for (size_t i = 0; by_name && i < width; ++i) {
-    const auto is = [&](const std::vector<std::string>& names_of) {
-      return std::find(names_of.begin(), names_of.end(), columns.names[i]) !=
-             names_of.end();
-    };
-    if (is(match.dropped) || is(spec.drop_columns)) is_feature[i] = false;
+    if (dropped.count(columns.names[i]) > 0) is_feature[i] = false;
   }
   for (const std::string& column : spec.drop_columns) {
     if (by_name) break;

@@ -14,6 +14,7 @@
 #include "daemon/data/data_error.h"
 #include "daemon/data/image_file.h"
 #include "daemon/data/labels.h"
+#include "daemon/data/load.h"
 #include "daemon/data/readers.h"
 #include "daemon/data/spec_checks.h"
 
@@ -24,12 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kWhole[] = "the folder";
-
-// What file managers leave behind.
-bool IsClutter(const std::string& name) {
-  return absl::StartsWith(name, ".") || name == "Thumbs.db" ||
-         name == "desktop.ini";
-}
 
 // The names in `folder`, sorted.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
@@ -159,6 +154,11 @@ class ImagesReader {
 };
 
 }  // namespace
+
+bool IsClutter(absl::string_view name) {
+  return absl::StartsWith(name, ".") || name == "Thumbs.db" ||
+         name == "desktop.ini";
+}
 
 absl::StatusOr<Dataset> ReadImages(const DataSpec& spec) {
   ImagesReader reader(spec);

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "daemon/base/one_line.h"
+#include "daemon/base/utf8.h"
 #include "daemon/core/contract/labels.h"
 #include "daemon/data/data_error.h"
 #include "daemon/data/spec_checks.h"
@@ -86,10 +87,17 @@ std::vector<std::string> FoundClasses(const Dataset& dataset) {
 
 std::string SomeOf(const std::vector<std::string>& names) {
   constexpr size_t kShown = 20;
-  if (names.size() <= kShown) return absl::StrJoin(names, ", ");
-  return absl::StrCat(
-      absl::StrJoin(names.begin(), names.begin() + kShown, ", "), ", ... (",
-      names.size(), " in all)");
+  constexpr size_t kShownBytes = 80;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, names.size()); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ",
+                    OneLine(StartOf(names[i], kShownBytes)),
+                    names[i].size() > kShownBytes ? "..." : "");
+  }
+  if (names.size() > kShown) {
+    absl::StrAppend(&text, ", ... (", names.size(), " in all)");
+  }
+  return text;
 }
 
 LabelCollector::LabelCollector(const DataSpec& spec) : spec_(spec) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/labels.h"
 #include "daemon/data/data_error.h"
 #include "daemon/data/labels.h"
@@ -106,9 +107,10 @@ absl::Status ValidateLabels(const DataSpec& spec) {
 
 // What concerns features.
 absl::Status ValidateValues(const DataSpec& spec) {
-  if (!std::isfinite(spec.divide) || spec.divide < 0) {
+  if (spec.divide != 0 && !core::IsDivisor(spec.divide)) {
     return Refused("divide", absl::StrCat(spec.divide),
-                   "a number above 0, or 0: bytes by 255, others not");
+                   absl::StrCat("a ", core::kDivisors,
+                                ", or 0: bytes by 255, others not"));
   }
   if (spec.index_base != 0 && spec.index_base != 1) {
     return Refused("index_base", absl::StrCat(spec.index_base), "0 or 1");

@@ -22,6 +22,10 @@ absl::Status ValidateSpec(const DataSpec& spec);
 // does not suffice.
 absl::StatusOr<Dataset> Load(const DataSpec& spec);
 
+// Whether the reader of pictures passes over an entry of that name: what file
+// managers leave behind, and what is hidden.
+bool IsClutter(absl::string_view name);
+
 // The files in `folder`, with the names that Debian's dataset-fashion-mnist and
 // the original MNIST give them.
 DataSpec MnistTrainingSpec(absl::string_view folder);

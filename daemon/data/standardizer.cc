@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/data/csv.h"
 #include "daemon/data/data_error.h"
 #include "daemon/data/text.h"
@@ -84,9 +85,17 @@ absl::StatusOr<Standardizer> Standardizer::FromRows(const DatasetView& view,
     // The rounded mean of equal values may differ from them. So compare the
     // extremes to see whether a feature varies.
     const bool varies = least[g] < most[g];
-    mean[g] = static_cast<float>(varies ? sum[g] : least[g]);
-    const float s = static_cast<float>(std::sqrt(squares[g] / count));
-    std[g] = varies && s > 0 && std::isfinite(s) ? s : 1.0f;
+    const double m = varies ? sum[g] : least[g];
+    const double s = std::sqrt(squares[g] / count);
+    if (!core::FitsFloat(m) || !core::FitsFloat(s)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "standardisation: divided by ", by, ", values of feature ", g,
+          " have mean ", m, " and std ", s,
+          "; allowed: what float32 holds, up to 3.4e38; set data.divide to a "
+          "larger number"));
+    }
+    mean[g] = static_cast<float>(m);
+    std[g] = varies && static_cast<float>(s) > 0 ? static_cast<float>(s) : 1.0f;
   }
   return Standardizer(std::move(mean), std::move(std), divide);
 }

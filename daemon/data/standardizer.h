@@ -27,7 +27,8 @@ class Standardizer {
   // From the rows of `view` (a node's own training rows): mean and population
   // std, summed in row order in double, so the same rows give the same bits.
   // kChannel: the first extent of the shape is the channel.
-  // Errors: INVALID_ARGUMENT when the view is empty.
+  // Errors: INVALID_ARGUMENT when the view is empty, or float32 does not hold a
+  // mean or std.
   static absl::StatusOr<Standardizer> FromRows(const DatasetView& view, Per per,
                                                double divide = 0);
 

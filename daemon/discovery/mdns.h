@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/discovery/loose_thread.h"
 #include "daemon/discovery/mdns_service.h"
 #include "daemon/discovery/source.h"
+#include "daemon/threads/loose_thread.h"
 
 namespace dfl::discovery {
 

@@ -4,7 +4,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "daemon/discovery/loose_thread.h"
+#include "daemon/threads/loose_thread.h"
 #include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::discovery {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "daemon/discovery/loose_thread.h"
 #include "daemon/discovery/source.h"
+#include "daemon/threads/loose_thread.h"
 
 namespace dfl::discovery {
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/atomic_file.h"
@@ -27,6 +28,7 @@ using dfl::storage::v1::TokenBookFile;
 
 constexpr uint32_t kFormatVersion = 1;
 constexpr size_t kIdBytes = 8;
+constexpr size_t kHashBytes = 32;
 constexpr int kMaxTokens = 4096;
 constexpr uint32_t kWritableForOthers = 022;
 constexpr absl::Duration kKeptAfterItsEnd = absl::Hours(24 * 30);
@@ -58,6 +60,33 @@ class Lock {
   int fd_;
 };
 
+// "": nothing is wrong with the book.
+std::string DamageOf(const TokenBookFile& book) {
+  const std::string& issuer = book.issuer();
+  if (issuer.size() != 2 * kIdBytes ||
+      !std::all_of(issuer.begin(), issuer.end(), [](char c) {
+        return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+      })) {
+    return "it names no issuer";
+  }
+  for (int i = 0; i < book.tokens_size(); ++i) {
+    const IssuedToken& token = book.tokens(i);
+    if (token.secret_sha256().size() != kHashBytes) {
+      return absl::StrCat("token ", i + 1, " has no hash of its secret");
+    }
+    if (token.node().empty())
+      return absl::StrCat("token ", i + 1, " has no node");
+  }
+  return "";
+}
+
+absl::Status Damaged(const std::string& path, absl::string_view how) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": is damaged (", how,
+                   "); remove it, which makes every join token that was not "
+                   "spent yet invalid, and make new ones"));
+}
+
 std::string BookPath(const std::string& folder) { return folder + "/tokens"; }
 
 // An empty book when there is no file.
@@ -72,18 +101,16 @@ absl::StatusOr<TokenBookFile> Load(const std::string& folder) {
         geteuid(), " ", file.path, "` and `chmod 600 ", file.path, "`"));
   }
   TokenBookFile book;
-  if (!book.ParseFromString(file.content) || book.format_version() == 0 ||
-      book.issuer().size() != 2 * kIdBytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.path,
-                     ": is damaged; remove it, which makes every join token "
-                     "that was not spent yet invalid, and make new ones"));
+  if (!book.ParseFromString(file.content) || book.format_version() == 0) {
+    return Damaged(file.path, "it is torn or no book of tokens");
   }
   if (book.format_version() > kFormatVersion) {
     return absl::FailedPreconditionError(absl::StrCat(
         file.path, ": is of version ", book.format_version(),
         ", and this program knows ", kFormatVersion, "; use a newer one"));
   }
+  const std::string damage = DamageOf(book);
+  if (!damage.empty()) return Damaged(file.path, damage);
   return book;
 }
 

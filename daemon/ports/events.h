@@ -125,11 +125,19 @@ struct CheckpointNote {
   std::string text;
 };
 
+// Of the node's own data: other rows were taken up; files that have changed
+// cannot be, or are in order again.
+struct DataNote {
+  bool warning = false;
+  std::string text;
+};
+
 using NodeEvent =
     std::variant<PhaseChanged, PlanAdopted, StateTaken, StepFinished, Evaluated,
                  LinkUp, LinkDown, PeerUnreachable, MessageRejected,
                  NeighboursMissed, LearnerFailed, SecurityNote, RecordCame,
-                 Disagrees, LearnsAlone, MemberChanged, CheckpointNote>;
+                 Disagrees, LearnsAlone, MemberChanged, CheckpointNote,
+                 DataNote>;
 
 class EventSink {
  public:

@@ -22,13 +22,12 @@ void AlgorithmLives::Make(int64_t step) {
   auto decisions = std::make_unique<core::SeededDecisions>(
       DeriveSeed(plan.seed, own_.self.name()),
       DeriveSeed(step, plan.algorithm.name));
-  const int64_t rows = training_.learner().trainer()->data().train_rows;
   core::AlgorithmContext context;
   context.plan = own_.run.node();
   context.vectors = core::NodeVectors{
       own_.model.parameters(), own_.model.gradient(), own_.model.buffers()};
   context.batches_per_pass = training_.BatchesPerPass();
-  context.train_rows = rows;
+  context.train_rows = training_.train_rows();
   context.mass_code = exchange_.mass().code();
   auto made = core::CreateAlgorithm(*own_.run.algorithm(), std::move(context),
                                     *decisions);
@@ -66,7 +65,8 @@ void AlgorithmLives::Restart(int64_t step, std::optional<core::Pace> pace,
   Introduce();
 }
 
-absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint) {
+absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint,
+                                    uint64_t before) {
   const CheckpointHead& head = checkpoint.head;
   MakeRoom();
   Make(head.step);
@@ -78,6 +78,7 @@ absl::Status AlgorithmLives::Resume(const Checkpoint& checkpoint) {
   own_.progress.epochs().SetState(head.epochs);
   own_.progress.epochs().Count(own_.algorithm.pace().steps,
                                training_.BatchesPerPass());
+  if (before > 0) exchange_.mass().BeginAbove(before);
   Introduce();
   return absl::OkStatus();
 }

@@ -37,9 +37,11 @@ class AlgorithmLives {
                int64_t idle = 0);
   // As Restart, but it is as it was when `checkpoint` was taken, whose model is
   // in place and whose plan is in force. Mass goes on on those edges whose two
-  // ends agree (MassExchange).
+  // ends agree (MassExchange). Where this node has exchanged mass since its
+  // start, in the tracker epoch `before`, none does: a new epoch begins. 0: it
+  // has not.
   // Errors: as Algorithm::ImportState; End is to be called then.
-  absl::Status Resume(const Checkpoint& checkpoint);
+  absl::Status Resume(const Checkpoint& checkpoint, uint64_t before = 0);
   // The same where the present one is, with what it has counted.
   void GoOn();
   // Ends it with all it had under way. There is none afterwards.

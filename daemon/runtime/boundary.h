@@ -38,9 +38,11 @@ class Boundary {
 
   // `work` waits for DoWork().
   void PutOff(std::function<void()> work) { work_.push_back(std::move(work)); }
-  // Does what was put off before, in that order.
-  void DoWork() {
-    for (const auto& work : std::exchange(work_, {})) work();
+  // Does what was put off before, in that order. Returns whether there was any.
+  bool DoWork() {
+    const std::vector<std::function<void()>> all = std::exchange(work_, {});
+    for (const auto& work : all) work();
+    return !all.empty();
   }
 
  private:

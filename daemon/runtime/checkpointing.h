@@ -1,4 +1,5 @@
-// Takes checkpoints of this node at boundaries, and has them written.
+// Takes checkpoints of this node at boundaries, and has them written: when one
+// is due, when a person asks for one, and when the node ends.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_CHECKPOINTING_H_
@@ -9,8 +10,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -30,10 +33,21 @@ struct CheckpointOptions {
   ports::Worker* worker = nullptr;
   // How long a node waits for neighbours that have started again.
   absl::Duration within = absl::Seconds(2);
+  // The machine's clock, which is written down for people. Null: the loop's.
+  std::function<absl::Time()> wall_clock;
 };
+
+// Why nothing is written or gone on from under a plan with no interval.
+inline absl::Status CheckpointsAreOff() {
+  return absl::FailedPreconditionError(
+      "the plan switches checkpoints off (checkpoint.interval is 0s); switch "
+      "them on first: dflctl set checkpoint.interval=30s");
+}
 
 class Checkpointing {
  public:
+  using SaveDone = std::function<void(absl::StatusOr<int64_t>)>;
+
   // All must outlive it.
   Checkpointing(const CheckpointOptions& options, OwnState& own,
                 const Exchange& exchange, const Training& training,
@@ -56,6 +70,11 @@ class Checkpointing {
 
   // At the boundary of a node that trains: has one written if one is due.
   void Visit();
+  // Has one written at the next boundary, due or not; where the node stands at
+  // one, of that. `done` is told once, with the iteration.
+  // Errors: FAILED_PRECONDITION: there is nothing to write, says why;
+  // UNAVAILABLE: the node is about to end; as the store's.
+  void Save(SaveDone done);
   // Has one written at the next boundary, from which on the node stands still
   // and takes no mass: what is written is its end. `done` is told once; OK
   // where there is nothing to write.
@@ -67,9 +86,19 @@ class Checkpointing {
   // Steps behind the last one that was written; 0: none was.
   int64_t written() const { return written_; }
 
+  // The node as it is at this boundary. Only with a model and an algorithm.
+  std::shared_ptr<const Checkpoint> Capture();
+
  private:
   bool MayWrite() const;
-  std::shared_ptr<const Checkpoint> Capture();
+  bool AtBoundary() const {
+    return own_.boundary.here() &&
+           (!own_.model.initialised() || own_.Settled());
+  }
+  // Why there is nothing to save.
+  absl::Status MaySave() const;
+  // Writes for those that wait for it, now or at the next boundary.
+  void TrySave();
   void Write(std::function<void(absl::Status)> done);
   void OnWritten(int64_t steps, const absl::Status& status);
 
@@ -81,6 +110,8 @@ class Checkpointing {
   ports::EventSink& events_;
   CheckpointClock clock_;
   bool writing_ = false;
+  std::vector<SaveDone> saves_;  // wait for the next one
+  bool put_off_ = false;         // TrySave, to a boundary
   std::string error_;
   int64_t written_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -109,6 +140,7 @@ inline std::shared_ptr<const Checkpoint> Checkpointing::Capture() {
     head.position = learner.trainer()->position();
   }
   head.epochs = own_.progress.epochs().state();
+  head.written = options_.wall_clock ? options_.wall_clock() : loop_.Now();
   taken->model = own_.TakeSnapshot();
   // One that is being computed is computed anew.
   const absl::Span<const float> gradient = own_.model.gradient();
@@ -125,10 +157,12 @@ inline void Checkpointing::Write(std::function<void(absl::Status)> done) {
   writing_ = true;
   std::shared_ptr<const Checkpoint> taken = Capture();
   const int64_t steps = taken->head.pace.steps;
+  const int64_t keep = own_.run.plan().checkpoint.keep;
   auto status = std::make_shared<absl::Status>();
   options_.worker->Run(
-      [store = options_.store, taken = std::move(taken), status]() mutable {
-        *status = store->Write(*taken);
+      [store = options_.store, taken = std::move(taken), keep,
+       status]() mutable {
+        *status = store->Write(*taken, keep);
         taken.reset();
       },
       [this, steps, status, done = std::move(done),
@@ -148,11 +182,12 @@ inline void Checkpointing::OnWritten(int64_t steps,
           ports::CheckpointNote{false, "checkpoints are written again"});
     }
     error_.clear();
-    return;
+  } else {
+    const bool told = !error_.empty();
+    error_ = absl::StrCat("its checkpoint is not written: ", status.message());
+    if (!told) events_.Report(ports::CheckpointNote{true, error_});
   }
-  const bool told = !error_.empty();
-  error_ = absl::StrCat("its checkpoint is not written: ", status.message());
-  if (!told) events_.Report(ports::CheckpointNote{true, error_});
+  TrySave();
 }
 
 // A model that has blown up is nothing to go on from.
@@ -168,6 +203,61 @@ inline void Checkpointing::Visit() {
   if (due && !writing_ && MayWrite()) Write(nullptr);
 }
 
+inline absl::Status Checkpointing::MaySave() const {
+  if (options_.store == nullptr) {
+    return absl::FailedPreconditionError("this node keeps no checkpoints");
+  }
+  if (own_.suspended) {
+    return absl::UnavailableError(
+        "the daemon is about to end, and writes its last checkpoint by itself");
+  }
+  if (!own_.run.has_plan()) {
+    return absl::FailedPreconditionError(
+        "there is no run plan yet, so nothing to write; apply one first: "
+        "dflctl plan apply FILE");
+  }
+  if (interval() <= absl::ZeroDuration()) return CheckpointsAreOff();
+  if (own_.diverged || own_.phases.failing() ||
+      own_.phases.Is(ports::Phase::kFailed)) {
+    return absl::FailedPreconditionError(
+        "training has failed here, and what is left of it is nothing to go on "
+        "from; the checkpoints before it are there: dflctl checkpoint list");
+  }
+  if (!own_.model.initialised() || own_.algorithm.get() == nullptr) {
+    return absl::FailedPreconditionError(
+        "the node has not begun to train, so there is nothing to write; start "
+        "it first: dflctl train start");
+  }
+  return absl::OkStatus();
+}
+
+inline void Checkpointing::Save(SaveDone done) {
+  saves_.push_back(std::move(done));
+  TrySave();
+}
+
+inline void Checkpointing::TrySave() {
+  if (saves_.empty() || writing_) return;  // OnWritten comes back to it
+  const absl::Status may = MaySave();
+  if (may.ok() && !AtBoundary()) {
+    if (std::exchange(put_off_, true)) return;
+    own_.boundary.PutOff([this] {
+      put_off_ = false;
+      TrySave();
+    });
+    return;
+  }
+  const std::vector<SaveDone> saves = std::exchange(saves_, {});
+  const auto tell = [saves](const absl::StatusOr<int64_t>& step) {
+    for (const SaveDone& done : saves) done(step);
+  };
+  if (!may.ok()) return tell(may);
+  Write([tell, step = own_.algorithm.step()](const absl::Status& status) {
+    if (status.ok()) return tell(step);
+    tell(status);
+  });
+}
+
 inline void Checkpointing::Suspend(std::function<void(absl::Status)> done) {
   auto suspend = [this, done = std::move(done)]() mutable {
     own_.suspended = true;
@@ -175,9 +265,7 @@ inline void Checkpointing::Suspend(std::function<void(absl::Status)> done) {
     if (!MayWrite()) return done(absl::OkStatus());
     Write(std::move(done));
   };
-  if (own_.boundary.here() && (!own_.model.initialised() || own_.Settled())) {
-    return suspend();
-  }
+  if (AtBoundary()) return suspend();
   own_.boundary.PutOff(std::move(suspend));
 }
 

@@ -21,6 +21,29 @@ absl::Status LearnerDriver::Install(std::unique_ptr<ports::Trainer> trainer) {
   return bound_;
 }
 
+absl::Status LearnerDriver::Renew(std::unique_ptr<ports::Trainer> trainer) {
+  const bool copies = computes_on_copy();
+  DFL_RETURN_IF_ERROR(trainer->Bind(
+      copies ? absl::MakeSpan(compute_parameters_) : model_.parameters(),
+      model_.gradient(),
+      copies ? absl::MakeSpan(compute_buffers_) : model_.buffers()));
+  const std::optional<ports::BatchPosition> before = trainer_->position();
+  std::optional<ports::BatchPosition> next = trainer->position();
+  if (before && next) {
+    const int64_t rows = next->rows;
+    next = before;
+    if (rows != before->rows) {
+      next->rows = rows;
+      next->pass += before->row > 0 ? 1 : 0;
+      next->row = 0;
+    }
+    DFL_RETURN_IF_ERROR(trainer->GoTo(*next));
+  }
+  trainer_ = std::move(trainer);
+  bound_ = absl::OkStatus();
+  return absl::OkStatus();
+}
+
 absl::Status LearnerDriver::Initialise(uint64_t seed) {
   DFL_RETURN_IF_ERROR(bound_);
   absl::Status made = trainer_->Initialise(seed);

@@ -70,6 +70,12 @@ class LearnerDriver {
   // what Trainer::Bind says. The trainer is there in any case; one that could
   // not be bound is never called, and every call here ends with that error.
   absl::Status Install(std::unique_ptr<ports::Trainer> trainer);
+  // Replaces the trainer by one of the same model on other rows. The model and
+  // the count of gradients stay. Mini-batches go on from where they are if
+  // there are as many rows, and with the next pass if not. Not while a call is
+  // under way.
+  // Errors: as Trainer::Bind; then the present one stays.
+  absl::Status Renew(std::unique_ptr<ports::Trainer> trainer);
   const absl::Status& bound() const { return bound_; }
   // Writes the seeded initialisation into the model. Errors: as Trainer's.
   absl::Status Initialise(uint64_t seed);

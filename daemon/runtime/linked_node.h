@@ -5,6 +5,9 @@
 #ifndef DFL_RUNTIME_LINKED_NODE_H_
 #define DFL_RUNTIME_LINKED_NODE_H_
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,12 +18,13 @@
 #include "daemon/runtime/gossip/record_gossip.h"
 #include "daemon/runtime/links/frame_router.h"
 #include "daemon/runtime/links/links.h"
+#include "daemon/runtime/mass_members.h"
 #include "daemon/runtime/membership/membership.h"
 #include "daemon/runtime/node.h"
 
 namespace dfl::runtime {
 
-class LinkedNode {
+class LinkedNode : private MembershipListener, private MassMembers {
  public:
   // All ports must outlive it.
   LinkedNode(const NodeOptions& options, ports::Loop& loop,
@@ -43,7 +47,11 @@ class LinkedNode {
     node_.SetOtherView(
         [this](const NodeId& peer) { membership_.Reconcile(peer); });
     router_.NoteFrames([this](const NodeId& from) { node_.OnSpeech(from); });
+    node_.mass().SetMembers(*this);
+    membership_.AddListener(this);
   }
+  LinkedNode(const LinkedNode&) = delete;
+  LinkedNode& operator=(const LinkedNode&) = delete;
 
   Node& node() { return node_; }
   const Node& node() const { return node_; }
@@ -52,6 +60,25 @@ class LinkedNode {
   Membership& membership() { return membership_; }
 
  private:
+  // MembershipListener
+  void OnMember(const NodeId& node, const Member* /*member*/) override {
+    node_.mass().OnMember(node);
+  }
+
+  // MassMembers
+  std::optional<uint64_t> MemoryOf(const NodeId& node) const override {
+    const auto it = membership_.members().find(node);
+    if (it == membership_.members().end() ||
+        it->second.state != ports::MemberState::kAlive ||
+        it->second.facts.memory == 0) {
+      return std::nullopt;
+    }
+    return it->second.facts.memory;
+  }
+  void Meet(std::set<NodeId> nodes) override {
+    membership_.Meet(std::move(nodes));
+  }
+
   FrameRouter router_;
   Links links_;
   Node node_;

@@ -1,6 +1,7 @@
 #include "daemon/runtime/mass_exchange.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,21 @@ bool MayChangeItsModel(ports::Phase phase) {
   return phase == ports::Phase::kIdle || phase == ports::Phase::kJoining;
 }
 
+Refusal NotReady(std::string why) {
+  return {RefuseReason::kNotReady, std::move(why)};
+}
+
+constexpr char kIsHeld[] =
+    "it has lost its memory again and again; its mass waits for the next "
+    "tracker epoch";
+constexpr char kIsDoubted[] =
+    "one of us has started again, and what it still holds is being compared";
+
 }  // namespace
+
+Refusal RefusedBySuspended() {
+  return NotReady("this node ends, and what it has is on disk");
+}
 
 MassExchange::MassExchange(OwnState& own, PeerTable& peers, Links& links,
                            Transfers& transfers, Rejections& rejections,
@@ -72,42 +87,25 @@ std::optional<Refusal> MassExchange::MisplacedSteps(
       "or other mass"};
 }
 
-Refusal RefusedBySuspended() {
-  return {RefuseReason::kNotReady,
-          "this node ends, and what it has is on disk"};
-}
-
 std::optional<Refusal> MassExchange::Objection(
     const NodeId& from, const ports::TransferBegin& begin) {
-  if (!Gives()) {
-    return Refusal{RefuseReason::kNotReady,
-                   "no algorithm that takes mass runs"};
-  }
+  if (!Gives()) return NotReady("no algorithm that takes mass runs");
   if (own_.suspended) return RefusedBySuspended();
   if (!own_.run.MayTakePart(from)) {
     return rejections_.Note(
         from, {RefuseReason::kNotANeighbour, "no member of this node's plan"});
   }
-  if (held_.count(from) > 0) {
-    return Refusal{RefuseReason::kNotReady,
-                   "it has lost its memory again and again; its mass waits for "
-                   "the next tracker epoch"};
-  }
-  if (doubts_.Of(from)) {
-    return Refusal{RefuseReason::kNotReady,
-                   "one of us has started again, and what it still holds is "
-                   "being compared"};
-  }
+  if (held_.count(from) > 0) return NotReady(kIsHeld);
+  if (doubts_.Of(from)) return NotReady(kIsDoubted);
   Follow(from, begin.tracker_epoch);
   if (begin.tracker_epoch < parcels_.epoch()) {
     return OlderEpoch(from, begin.tracker_epoch);
   }
   if (begin.tracker_epoch > parcels_.epoch()) {  // it was not believed
     return rejections_.Note(
-        from, {RefuseReason::kNotReady,
-               absl::StrCat("this node is in tracker epoch ", parcels_.epoch(),
-                            " and does not follow to ", begin.tracker_epoch,
-                            " yet")});
+        from, NotReady(absl::StrCat(
+                  "this node is in tracker epoch ", parcels_.epoch(),
+                  " and does not follow to ", begin.tracker_epoch, " yet")));
   }
   return std::nullopt;
 }
@@ -184,9 +182,30 @@ void MassExchange::GoOn(uint64_t epoch, const std::set<NodeId>& partners) {
   }
 }
 
+void MassExchange::BeginAbove(uint64_t epoch) {
+  if (Gives()) Enter(std::max(epoch, parcels_.epoch()) + 1);
+}
+
 void MassExchange::OnPeerUp(const NodeId& peer, bool restarted) {
   if ((restarted && parcels_.partners().count(peer) > 0) || doubts_.Of(peer)) {
     Doubt(peer);
+  }
+}
+
+// A link that is up tells by itself. The life that it was of is the one that
+// mass was exchanged with.
+void MassExchange::OnMember(const NodeId& peer) {
+  const auto last = links_.peers().find(peer);
+  if (last == links_.peers().end() || last->second.link != 0 ||
+      parcels_.partners().count(peer) == 0 || !IsThere(peer)) {
+    return;
+  }
+  const bool again = members_->MemoryOf(peer) != last->second.incarnation;
+  if (again && !doubts_.Of(peer)) {
+    Doubt(peer, /*heard=*/true);
+  } else if (!again && doubts_.IsHeard(peer)) {
+    doubts_.End(peer);
+    peers_.Hold(peer, held_.count(peer) > 0);
   }
 }
 
@@ -198,9 +217,9 @@ bool MassExchange::IsDecided(const NodeId& peer) const {
          !MayChangeItsModel(own_.phases.now());
 }
 
-void MassExchange::Doubt(const NodeId& peer) {
+void MassExchange::Doubt(const NodeId& peer, bool heard) {
   peers_.Hold(peer, true);
-  doubts_.Begin(peer);
+  doubts_.Begin(peer, heard);
 }
 
 void MassExchange::OnState(const NodeId& peer, const ports::StateFrame& state) {
@@ -274,8 +293,10 @@ void MassExchange::SetCode() {
 
 void MassExchange::DropFormerMembers() {
   for (const NodeId& partner : parcels_.partners()) {
-    // One that is doubted may not have been found yet: Doubts.
-    if (own_.run.IsMember(partner) || doubts_.Of(partner)) continue;
+    // One that is doubted may not have been found yet: Doubts. One that others
+    // have told of was.
+    const bool sought = doubts_.Of(partner) && !doubts_.IsHeard(partner);
+    if (own_.run.IsMember(partner) || sought) continue;
     Enter(parcels_.epoch() + 1);  // what it held is gone with it
     return;
   }

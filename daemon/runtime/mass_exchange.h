@@ -21,6 +21,7 @@
 #include "daemon/runtime/doubts.h"
 #include "daemon/runtime/epoch_belief.h"
 #include "daemon/runtime/links/links.h"
+#include "daemon/runtime/mass_members.h"
 #include "daemon/runtime/own_state.h"
 #include "daemon/runtime/parcels.h"
 #include "daemon/runtime/peer_table.h"
@@ -40,6 +41,10 @@ class MassExchange : private Doubts::Listener {
                Transfers& transfers, Rejections& rejections, Presence& presence,
                ports::Loop& loop);
   ~MassExchange() override { loop_.Cancel(timer_); }
+
+  // What is known of members that are not linked; it must outlive the last call
+  // of this object, but for the destructor. Before, nothing is known.
+  void SetMembers(MassMembers& members) { members_ = &members; }
 
   const Parcels& parcels() const { return parcels_; }
   // How the plan wants mass to be coded, for the algorithm.
@@ -73,6 +78,11 @@ class MassExchange : private Doubts::Listener {
   // may have lost what it had taken from us and given to us. Until it says, it
   // is held: it takes no part, and no mass travels between it and us.
   void OnPeerUp(const NodeId& peer, bool restarted);
+  // MassMembers says something else of `peer`, or its link is gone. One that is
+  // said to have started again since its last link is held as well, and met. If
+  // it cannot be met within Doubts::kUndecided, it has lost what it held; if it
+  // contradicts what was said, nothing has happened.
+  void OnMember(const NodeId& peer);
   // `peer` has said its state: follows its epoch, and compares its books with
   // ours where that is due. Where they agree nothing is lost and all goes on.
   // Else it ends the epoch; where that happens too often (epoch_guard.h), the
@@ -95,6 +105,11 @@ class MassExchange : private Doubts::Listener {
   // After a restart with all that was known of `epoch`: mass was exchanged in
   // it with `partners`, each of which is held until its books were compared.
   void GoOn(uint64_t epoch, const std::set<NodeId>& partners);
+  // The node has gone back to a state in the midst of its life, of which its
+  // neighbours know nothing: what they hold of it agrees with nothing here,
+  // whatever the books say. All trackers begin anew, in an epoch above `epoch`
+  // and the present one.
+  void BeginAbove(uint64_t epoch);
   // With whom mass was exchanged in this epoch.
   const std::set<NodeId>& Partners() const { return parcels_.partners(); }
   // A plan is in force: sets the code, and ends the epoch when somebody that
@@ -112,13 +127,19 @@ class MassExchange : private Doubts::Listener {
   bool IsMember(const NodeId& peer) const override {
     return own_.run.IsMember(peer);
   }
+  bool IsThere(const NodeId& peer) const override {
+    return members_ != nullptr && members_->MemoryOf(peer).has_value();
+  }
   bool IsDecided(const NodeId& peer) const override;
+  void OnDoubted() override {
+    if (members_ != nullptr) members_->Meet(doubts_.all());
+  }
   void OnLost(const NodeId& peer) override;
 
   // Parcels may travel to `peer`, whatever its phase.
   bool MayGive(const NodeId& peer) const;
-  // It is not known whether `peer` holds what it held.
-  void Doubt(const NodeId& peer);
+  // It is not known whether `peer` holds what it held; `heard` as Doubts'.
+  void Doubt(const NodeId& peer, bool heard = false);
   // The same with one, where that is due; `state` is its last.
   void CompareBooks(const NodeId& peer, const ports::StateFrame& state);
   // What is out is void, and nobody is held any more.
@@ -135,6 +156,7 @@ class MassExchange : private Doubts::Listener {
   ports::Loop& loop_;
   Rejections& rejections_;
   Presence& presence_;
+  MassMembers* members_ = nullptr;
   codec::MassCodec codec_;  // of the plan
   EpochBelief epochs_;
   Parcels parcels_;

@@ -46,6 +46,8 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
       resumption_(options_.checkpoints, checkpointing_, own_, peers_, links,
                   exchange_, presence_, training_, joining_, lives_,
                   first_model_, loop, events),
+      restoration_(own_, checkpointing_, resumption_, evaluations_, training_,
+                   exchange_, presence_, links),
       orders_(own_, evaluations_, joining_, lives_, first_model_, resumption_),
       plans_(own_, peers_, exchange_, presence_, training_, joining_, lives_,
              evaluations_, events),
@@ -62,10 +64,7 @@ void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
         "the node has no model yet; start or import one first"));
     return;
   }
-  if (own_.Settled()) {
-    done(own_.TakeSnapshot());
-    return;
-  }
+  if (own_.Settled()) return done(own_.TakeSnapshot());
   own_.boundary.PutOff(
       [this, done = std::move(done)] { done(own_.TakeSnapshot()); });
 }
@@ -79,9 +78,7 @@ bool Node::TakeUpCheckpoint(ports::Phase phase) {
     own_.phases.Set(phase, "as it was before the restart");
   }
   // Their books are to be compared with what is known again.
-  for (const auto& [peer, link] : links_.peers()) {
-    if (link.link != 0) presence_.Probe(peer);
-  }
+  restoration_.ProbePeers();
   return true;
 }
 
@@ -135,9 +132,12 @@ void Node::VisitBoundary() {
   if (!own_.boundary.here() || own_.suspended) return;
   presence_.RefreshLeaving();
   exchange_.mass().CompareBooks();
-  own_.boundary.DoWork();
+  const bool worked = own_.boundary.DoWork();
   if (own_.suspended) return;
   plans_.Adopt();
+  // What an export has just asked of the trainer is done before the next step
+  // is.
+  if (!worked || !own_.phases.Running()) plans_.InstallRenewed();
   orders_.Look();
   together_.Look();
   exchange_.asks().Serve();
@@ -169,9 +169,7 @@ void Node::VisitBoundary() {
 // ------------------------------------------------------------------ peers ----
 
 void Node::OnPeerUp(const NodeId& peer, bool restarted) {
-  if (restarted) {
-    exchange_.pushes().Forget(peer);
-  }
+  if (restarted) exchange_.pushes().Forget(peer);
   exchange_.mass().OnPeerUp(peer, restarted);
   peers_.OnLink(peer);
   presence_.TellTo(peer);
@@ -184,6 +182,7 @@ void Node::OnPeerDown(const NodeId& peer, const absl::Status& /*reason*/) {
   exchange_.transfers().OnPeerDown(peer);
   presence_.Refresh(peer);
   exchange_.asks().OnPeerDown(peer);
+  exchange_.mass().OnMember(peer);
   if (!own_.run.has_plan() || !own_.run.IsMember(peer)) peers_.Forget(peer);
 }
 

@@ -52,6 +52,7 @@
 #include "daemon/runtime/phase_orders.h"
 #include "daemon/runtime/plan_adoption.h"
 #include "daemon/runtime/presence.h"
+#include "daemon/runtime/restoration.h"
 #include "daemon/runtime/resumption.h"
 #include "daemon/runtime/status.h"
 #include "daemon/runtime/together.h"
@@ -107,6 +108,16 @@ class Node : public LinkObserver,
     return status;
   }
 
+  // The present model on other rows of this node: `trainer` takes the place of
+  // the present one at the next boundary at which no gradient is under way (at
+  // once when not training). Model, algorithm, steps and rounds stay; epochs
+  // count on, by the new rows.
+  // Errors: FAILED_PRECONDITION without a trainer; INVALID_ARGUMENT when
+  // lengths or contract of the model are other ones. Nothing changes.
+  absl::Status RenewTrainer(std::unique_ptr<ports::Trainer> trainer) {
+    return plans_.Renew(std::move(trainer));
+  }
+
   // Orders. One to start or resume that comes while this node takes no part in
   // its plan is carried out once it does.
   // Errors: FAILED_PRECONDITION names the phase and what is possible.
@@ -121,8 +132,19 @@ class Node : public LinkObserver,
   // then trains from there. Returns whether there was one.
   bool TakeUpCheckpoint(ports::Phase phase);
   // As Checkpointing's.
+  void SaveCheckpoint(Checkpointing::SaveDone done) {
+    checkpointing_.Save(std::move(done));
+  }
   void Suspend(std::function<void(absl::Status)> done) {
     checkpointing_.Suspend(std::move(done));
+  }
+  // As Restoration's.
+  absl::StatusOr<RestoreTarget> MayRestore() const {
+    return restoration_.MayRestore();
+  }
+  void Restore(std::shared_ptr<const RestoreOrder> order,
+               std::function<void(absl::Status)> done) {
+    restoration_.Restore(std::move(order), std::move(done));
   }
 
   // Calls `done` once with a copy of the model, at a boundary.
@@ -148,6 +170,9 @@ class Node : public LinkObserver,
   AskExchange& asks() { return exchange_.asks(); }
   PushExchange& pushes() { return exchange_.pushes(); }
   ContractPulls& contracts() { return contracts_; }
+
+  // Is told of members that are not linked.
+  MassExchange& mass() { return exchange_.mass(); }
 
   // Who is told of a peer that may know other members.
   void SetOtherView(std::function<void(const NodeId&)> other_view) {
@@ -244,6 +269,7 @@ class Node : public LinkObserver,
   FirstModel first_model_;
   Checkpointing checkpointing_;
   Resumption resumption_;
+  Restoration restoration_;
   PhaseOrders orders_;
   PlanAdoption plans_;
   ContractPulls contracts_;

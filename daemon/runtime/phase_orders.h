@@ -163,6 +163,10 @@ inline absl::Status PhaseOrders::Resume() {
                      "); raise that limit in the plan first, e.g. dflctl set "
                      "stop.steps=N"));
   }
+  if (resumption_.awaits()) {  // a restored checkpoint
+    resumption_.Begin();
+    return absl::OkStatus();
+  }
   if (!own_.algorithm.get()) lives_.Restart(0);  // an imported model
   first_model_.Train("resumed");
   return absl::OkStatus();

@@ -3,6 +3,14 @@
 #include <utility>
 
 namespace dfl::runtime {
+namespace {
+
+bool SameModel(const ports::ModelInfo& a, const ports::ModelInfo& b) {
+  return a.parameter_count == b.parameter_count &&
+         a.buffer_count == b.buffer_count && a.contract == b.contract;
+}
+
+}  // namespace
 
 PlanAdoption::PlanAdoption(OwnState& own, PeerTable& peers, Exchange& exchange,
                            Presence& presence, Training& training,
@@ -37,6 +45,7 @@ absl::Status PlanAdoption::Keep(core::DerivedPlan plan,
     return absl::FailedPreconditionError(
         "to take part in a plan the node needs a learner, and it has none");
   }
+  if (trainer) renewed_.reset();
   if (!trainer && pending_) trainer = std::move(pending_->trainer);
   pending_ = Pending{std::move(plan.checked.plan), std::move(plan.node),
                      std::move(trainer), only_view};
@@ -46,6 +55,42 @@ absl::Status PlanAdoption::Keep(core::DerivedPlan plan,
     Adopt();
   }
   return absl::OkStatus();
+}
+
+absl::Status PlanAdoption::Renew(std::unique_ptr<ports::Trainer> trainer) {
+  std::unique_ptr<ports::Trainer>* const waits =
+      pending_ && pending_->trainer ? &pending_->trainer : nullptr;
+  const ports::Trainer* const before =
+      waits ? waits->get() : training_.learner().trainer();
+  if (before == nullptr) {
+    return absl::FailedPreconditionError(
+        "other rows take the place of those of a learner, and the node has "
+        "none");
+  }
+  if (!SameModel(before->model(), trainer->model())) {
+    return absl::InvalidArgumentError(
+        "the learner on other rows has another model or data contract than "
+        "the node's");
+  }
+  if (waits) {
+    *waits = std::move(trainer);
+    return absl::OkStatus();
+  }
+  renewed_ = std::move(trainer);
+  if (own_.phases.Running()) {
+    own_.boundary.Schedule();
+  } else if (own_.boundary.here()) {
+    InstallRenewed();
+  }
+  return absl::OkStatus();
+}
+
+void PlanAdoption::InstallRenewed() {
+  if (!renewed_ || training_.learner().busy()) return;
+  training_.Renew(std::exchange(renewed_, nullptr));
+  if (!own_.algorithm.get()) return;
+  own_.algorithm.Handle(core::PlanChanged{
+      own_.run.node(), training_.BatchesPerPass(), training_.train_rows()});
 }
 
 void PlanAdoption::Adopt() {

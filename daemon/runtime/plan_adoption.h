@@ -1,5 +1,6 @@
 // A plan that waits for the boundary, and how it comes into force there: as a
-// change of the run that is on, or as a new run.
+// change of the run that is on, or as a new run. And a trainer on other rows
+// that waits there to take the place of the present one.
 //
 // Loop only.
 #ifndef DFL_RUNTIME_PLAN_ADOPTION_H_
@@ -40,8 +41,16 @@ class PlanAdoption {
   // As Set, for the plan that waits or is in force with other members: a new
   // version, a new learner and all that is said of a plan stay as they are.
   absl::Status FollowView(core::DerivedPlan plan);
+  // The present model on other rows: its trainer takes the place of the present
+  // one at the next boundary, and the run goes on. It takes the place of that
+  // of a plan that waits, too; a plan that is given later and has one is of
+  // newer rows. See Node::RenewTrainer.
+  absl::Status Renew(std::unique_ptr<ports::Trainer> trainer);
   // At a boundary: brings what waits into force, unless AwaitsLearner().
   void Adopt();
+  // At a boundary: installs the trainer that waits, unless a gradient or a
+  // prediction is under way; then it waits on, and the node goes on.
+  void InstallRenewed();
   // Whether a new run waits for a gradient that outlives its round, since that
   // is of the run before. The node stays at the boundary meanwhile.
   bool AwaitsLearner() const {
@@ -77,6 +86,7 @@ class PlanAdoption {
   Evaluations& evaluations_;
   ports::EventSink& events_;
   std::optional<Pending> pending_;
+  std::unique_ptr<ports::Trainer> renewed_;  // null: none waits
 };
 
 }  // namespace dfl::runtime

@@ -112,6 +112,11 @@ absl::Status Resumption::CheckFits(const Checkpoint& checkpoint) const {
 
 absl::Status Resumption::Take(const Checkpoint& checkpoint) {
   DFL_RETURN_IF_ERROR(CheckFits(checkpoint));
+  return TakeFitting(checkpoint);
+}
+
+absl::Status Resumption::TakeFitting(const Checkpoint& checkpoint,
+                                     uint64_t before) {
   const CheckpointHead& head = checkpoint.head;
   own_.model.Take(checkpoint.model->parameters, checkpoint.model->buffers);
   std::copy(checkpoint.gradient.begin(), checkpoint.gradient.end(),
@@ -132,7 +137,7 @@ absl::Status Resumption::Take(const Checkpoint& checkpoint) {
                       "begins anew"));
     lives_.Restart(head.step, head.pace, head.idle);
   } else {
-    const absl::Status resumed = lives_.Resume(checkpoint);
+    const absl::Status resumed = lives_.Resume(checkpoint, before);
     if (!resumed.ok()) {
       lives_.End();
       own_.model.SetInitialised(false);
@@ -169,6 +174,7 @@ bool Resumption::GoBackTo(int64_t step) {
 }
 
 void Resumption::Begin() {
+  restored_ = false;
   if (own_.algorithm.epoch() != life_) older_.clear();  // another model is here
   life_ = own_.algorithm.epoch();
   agreeing_ = true;

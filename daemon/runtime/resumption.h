@@ -1,4 +1,5 @@
-// Goes on from a checkpoint after a restart.
+// Goes on from a checkpoint after a restart, and from one that a person brings
+// (restoration.h).
 //
 // The model, the algorithm's whole state, the generators and the
 // place in the data are as they were at that boundary; what it had given and
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -54,8 +56,26 @@ class Resumption {
   // one. Tells what was left aside, and why.
   bool TakeUp();
 
-  // Begins to train from what was taken up, as soon as it is agreed from which
-  // step.
+  // For a checkpoint that a person brings.
+  // Errors: INVALID_ARGUMENT, DATA_LOSS: why it is none for this node.
+  absl::Status CheckFits(const Checkpoint& checkpoint) const;
+  // Goes on from one that fits; the phase stays. `before`: as
+  // AlgorithmLives::Resume has it.
+  // Errors: as Algorithm::ImportState; there is no model then.
+  absl::Status TakeFitting(const Checkpoint& checkpoint, uint64_t before = 0);
+  // What was taken waits for the order to train, which is Begin. `older`: the
+  // steps of other checkpoints of its run that are kept.
+  void AwaitOrder(std::vector<int64_t> older) {
+    older_ = std::move(older);
+    restored_ = true;
+  }
+  bool awaits() const {
+    return restored_ && own_.algorithm.get() != nullptr &&
+           own_.algorithm.epoch() == life_;
+  }
+
+  // Begins to train from what was taken up or restored, as soon as it is agreed
+  // from which step.
   void Begin();
   // Something is new of a peer.
   void Look();
@@ -67,7 +87,6 @@ class Resumption {
 
   // Goes on from `checkpoint`, or says why not.
   absl::Status Take(const Checkpoint& checkpoint);
-  absl::Status CheckFits(const Checkpoint& checkpoint) const;
   // Goes back to an older checkpoint at `step`, if there is one.
   bool GoBackTo(int64_t step);
   // `step`: the neighbour's, where it says one.
@@ -90,6 +109,7 @@ class Resumption {
   ports::Loop& loop_;
   ports::EventSink& events_;
   bool agreeing_ = false;       // Begin was called, and it is not agreed yet
+  bool restored_ = false;       // and Begin was not called yet
   uint64_t life_ = 0;           // of the algorithm that is to go on
   absl::Time until_;            // agreeing ends
   absl::Time moved_;            // the last change of the step

@@ -85,12 +85,8 @@ uint64_t RunInForce::EdgeSeed(const NodeId& peer, int64_t round) const {
 }
 
 double RunInForce::SpectralGap() const {
-  if (spectral_gap_.has_value()) return *spectral_gap_;
-  spectral_gap_ = 0;
-  if (!plan_->members.empty() &&
-      plan_->members.size() <= (plan_->topology.directed ? 128U : 256U)) {
-    const auto topology = core::DeriveTopology(*plan_);
-    if (topology.ok()) spectral_gap_ = core::SpectralGap(*topology);
+  if (!spectral_gap_.has_value()) {
+    spectral_gap_ = core::SpectralGapIfSmall(*plan_);
   }
   return *spectral_gap_;
 }

@@ -81,8 +81,7 @@ class RunInForce {
   // Names the coordinates of symmetric mixing: the same in both directions of
   // an edge, so that coordinates that are not sent do not move the mean.
   uint64_t EdgeSeed(const NodeId& peer, int64_t round) const;
-  // 1 - |lambda_2| of the mixing matrix, computed when it is first asked for.
-  // 0 for large networks, where it costs too much.
+  // As core::SpectralGapIfSmall; computed when it is first asked for.
   double SpectralGap() const;
 
  private:

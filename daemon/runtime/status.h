@@ -111,6 +111,9 @@ struct NodeStatus {
   // last one is not; "": it is.
   int64_t checkpoint_step = 0;
   std::string checkpoint_error;
+  // Why data files that have changed are not taken up; "": there are none. Set
+  // by whoever reads the files.
+  std::string data_error;
   std::vector<PeerStatus> peers;  // sorted by name
 };
 

@@ -34,6 +34,18 @@ void Training::Install(std::unique_ptr<ports::Trainer> trainer) {
   if (!bound.ok()) Fail(bound);
 }
 
+void Training::Renew(std::unique_ptr<ports::Trainer> trainer) {
+  const int64_t before = train_rows();
+  const absl::Status renewed = learner_.Renew(std::move(trainer));
+  if (!renewed.ok()) return Fail(renewed);
+  if (own_.algorithm.get()) {
+    own_.progress.epochs().Count(own_.algorithm.pace().steps, BatchesPerPass());
+  }
+  events_.Report(ports::DataNote{
+      false,
+      absl::StrCat(train_rows(), " rows taken up (", before, " before)")});
+}
+
 absl::Status Training::Initialise() {
   absl::Status made =
       learner_.Initialise(DeriveSeed(own_.run.plan().seed, "model"));
@@ -42,8 +54,7 @@ absl::Status Training::Initialise() {
 }
 
 int64_t Training::BatchesPerPass() const {
-  if (learner_.trainer() == nullptr) return 1;
-  const int64_t rows = learner_.trainer()->data().train_rows;
+  const int64_t rows = train_rows();
   if (rows <= 0) return 1;
   const int64_t least = learner_.trainer()->model().min_batch_rows;
   return data::BatchesPerPass(rows, std::max<int64_t>(1, BatchSize()),

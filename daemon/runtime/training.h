@@ -39,10 +39,16 @@ class Training : private LearnerDriver::Listener {
   // Installs the trainer of a new run. One that cannot be bound is reported;
   // its gradients will fail.
   void Install(std::unique_ptr<ports::Trainer> trainer);
+  // The same model is trained on other rows from here on, which is reported:
+  // LearnerDriver::Renew. An error is reported, and the present rows stay.
+  void Renew(std::unique_ptr<ports::Trainer> trainer);
   // Gives the model its seeded start values. Errors are reported.
   absl::Status Initialise();
   // The steps of an epoch, >= 1; 1 before there is a trainer.
   int64_t BatchesPerPass() const;
+  int64_t train_rows() const {  // 0 before there is a trainer
+    return learner_.trainer() ? learner_.trainer()->data().train_rows : 0;
+  }
   // A new run begins.
   void BeginRun();
   // The model that is there is trained from here on; failures before and what

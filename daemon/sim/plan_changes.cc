@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <utility>
@@ -85,12 +86,20 @@ class Plans {
   Plans(const YamlNode& root, const core::RunPlan& first,
         const config::PlanSurroundings& around,
         const core::Catalogue& catalogue, std::string file)
-      : document_(root),
-        first_(first),
+      : first_(first),
         around_(around),
         catalogue_(catalogue),
         file_(std::move(file)) {
     version_ = first.version;
+    // Without what is around the plan, such as a thousand events: the document
+    // is copied for each of them.
+    document_.kind = root.kind;
+    std::copy_if(root.items.begin(), root.items.end(),
+                 std::back_inserter(document_.items),
+                 [&](const YamlNode& item) {
+                   return std::find(around.keys.begin(), around.keys.end(),
+                                    item.key) == around.keys.end();
+                 });
   }
 
   // Whether the event changes the plan.

@@ -11,6 +11,7 @@
 #include "daemon/config/values.h"
 #include "daemon/config/yaml_reader.h"
 #include "daemon/core/plan/check_plan.h"
+#include "daemon/core/plan/member_spec.h"
 #include "daemon/sim/extra_metrics.h"
 #include "daemon/sim/network_event.h"
 #include "daemon/sim/plan_changes.h"
@@ -23,7 +24,7 @@ namespace {
 using config::YamlNode;
 using config::YamlReader;
 
-constexpr int64_t kMaxNodes = 100'000;
+constexpr auto kMaxNodes = static_cast<int64_t>(core::kMostPlanMembers);
 constexpr char kNetwork[] = "network";
 
 // n00 .. n19: as many digits as the last one needs, so that their bytewise
@@ -238,7 +239,13 @@ class NetworkReader {
       const std::string own = YamlReader::Join(key, item.key);
       const int64_t place = reader_->Place(item.key, item.key_line, key);
       double factor = 1;
-      reader_->AboveZero(*factors, key, item.key, factor);
+      yaml_.Value(
+          item, own,
+          [](absl::string_view text) -> std::optional<double> {
+            const std::optional<double> number = config::ReadNumber(text);
+            return number.has_value() && *number > 0 ? number : std::nullopt;
+          },
+          "a number > 0", factor);
       if (place >= 0) scenario_.compute.factor[place] = factor;
     }
   }

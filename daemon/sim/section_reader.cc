@@ -94,7 +94,8 @@ int64_t SectionReader::Place(const std::string& name, int line,
   if (found != names_.end() && *found == name) {
     return found - names_.begin();
   }
-  const std::string nearest = NearestName(name, names_);
+  // Looking through all names is not for what nobody will see.
+  const std::string nearest = yaml_.full() ? "" : NearestName(name, names_);
   const size_t shown = std::min<size_t>(names_.size(), 8);
   yaml_.Add(
       line, path,

@@ -1,6 +1,9 @@
 #include "daemon/sim/variants.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -35,21 +38,34 @@ bool NamesItself(const YamlNode& section) {
 }  // namespace
 
 void MergeSections(const YamlNode& over, YamlNode& base) {
+  std::map<std::string, size_t> places;  // in base.items
+  for (size_t i = 0; i < base.items.size(); ++i) {
+    places.emplace(base.items[i].key, i);
+  }
+  std::set<std::string> gone;
   for (const YamlNode& item : over.items) {
-    const auto found = std::find_if(
-        base.items.begin(), base.items.end(),
-        [&](const YamlNode& other) { return other.key == item.key; });
+    const auto place = places.find(item.key);
     if (item.kind == YamlNode::Kind::kNull) {
-      if (found != base.items.end()) base.items.erase(found);
-    } else if (found == base.items.end()) {
+      gone.insert(item.key);
+      continue;
+    }
+    if (place == places.end()) {
       base.items.push_back(item);
-    } else if (item.kind == YamlNode::Kind::kMap &&
-               found->kind == YamlNode::Kind::kMap && !NamesItself(item)) {
-      MergeSections(item, *found);
+      continue;
+    }
+    YamlNode& found = base.items[place->second];
+    if (item.kind == YamlNode::Kind::kMap &&
+        found.kind == YamlNode::Kind::kMap && !NamesItself(item)) {
+      MergeSections(item, found);
     } else {
-      *found = item;
+      found = item;
     }
   }
+  base.items.erase(std::remove_if(base.items.begin(), base.items.end(),
+                                  [&](const YamlNode& item) {
+                                    return gone.count(item.key) > 0;
+                                  }),
+                   base.items.end());
 }
 
 absl::StatusOr<std::vector<std::string>> VariantNames(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -140,9 +141,11 @@ class Matching {
     return SafetensorsError(text);
   }
 
-  // What may be meant by names that do not fit.
+  // What may be meant by names that do not fit. A name of the file is looked up
+  // once for each of the model's that it ends with.
   std::string Hint(const Names& missing) const {
     const Names extra = ExtraNames();
+    const std::unordered_set<std::string> known(extra.begin(), extra.end());
     for (const std::string& name : extra) {
       if (name.size() <= missing[0].size() ||
           !absl::EndsWith(name, missing[0])) {
@@ -151,11 +154,10 @@ class Matching {
       const std::string prefix =
           name.substr(0, name.size() - missing[0].size());
       if (prefix.back() != '.') continue;
-      const bool all = std::all_of(
-          missing.begin(), missing.end(), [&](const std::string& target) {
-            return std::find(extra.begin(), extra.end(), prefix + target) !=
-                   extra.end();
-          });
+      const bool all = std::all_of(missing.begin(), missing.end(),
+                                   [&](const std::string& target) {
+                                     return known.count(prefix + target) > 0;
+                                   });
       if (all) return absl::StrCat("--strip-prefix ", prefix);
     }
     const std::string nearest = NearestName(missing[0], extra);
@@ -195,6 +197,7 @@ class Matching {
     ImportPlan plan;
     std::map<std::string, int64_t> converted;
     Names kept;
+    Names tied;
     for (const Target& target : targets_) {
       if (!Taken(target)) {
         kept.push_back(target.info->name);
@@ -207,10 +210,12 @@ class Matching {
       if (tensor.dtype != "F32") ++converted[tensor.dtype];
       const std::string name = NameOf(*target.source);
       if (name != target.info->name) {
-        plan.notes.push_back(absl::StrCat(QuotedName(name), " is taken for ",
-                                          QuotedName(target.info->name),
-                                          ", which it is tied to"));
+        tied.push_back(absl::StrCat(QuotedName(name), " is taken for ",
+                                    QuotedName(target.info->name)));
       }
+    }
+    if (!tied.empty()) {
+      plan.notes.push_back(absl::StrCat("of tied tensors, ", SomeOf(tied)));
     }
     std::sort(plan.moves.begin(), plan.moves.end(),
               [](const ImportPlan::Move& a, const ImportPlan::Move& b) {

@@ -76,13 +76,16 @@ absl::StatusOr<runtime::StateGeneration> NodeStateCodec::Decode(
       message.generation() == 0) {
     return absl::DataLossError("it is no state of dfld's");
   }
+  if (message.has_plan() && message.plan().text().empty()) {
+    return absl::DataLossError("its plan has no text");
+  }
   runtime::StateGeneration generation;
   generation.number = message.generation();
   generation.state.node = message.node();
   generation.state.starts = message.starts();
   generation.state.plan = std::make_shared<runtime::KeptPlan>(
       runtime::KeptPlan{message.plan().text(), message.plan().version(),
-                        message.plan().run_id()});
+                        message.plan().run_id(), message.plan().record()});
   generation.state.desired_phase = FromProto(message.desired_phase());
   generation.state.obeyed_order = message.obeyed_order();
   generation.state.added_peers.assign(message.added_peers().begin(),
@@ -101,6 +104,7 @@ absl::StatusOr<std::string> NodeStateCodec::Encode(
     message.mutable_plan()->set_text(state.plan->text);
     message.mutable_plan()->set_version(state.plan->version);
     message.mutable_plan()->set_run_id(state.plan->run_id);
+    message.mutable_plan()->set_record(state.plan->record);
   }
   message.set_desired_phase(ToProto(state.desired_phase));
   message.set_obeyed_order(state.obeyed_order);

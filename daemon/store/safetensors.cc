@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -77,13 +78,48 @@ void AddUnderAllNames(const std::vector<ports::TensorInfo>& tensors,
                       const std::map<std::string, std::string>& aliases,
                       absl::Span<const float> flat,
                       std::vector<RawTensor>& list) {
+  std::multimap<absl::string_view, absl::string_view> aliases_of;
+  for (const auto& [alias, name] : aliases) aliases_of.emplace(name, alias);
   for (const ports::TensorInfo& tensor : tensors) {
     list.push_back(RawOf(tensor, flat));
-    for (const auto& [alias, name] : aliases) {
-      if (name != tensor.name) continue;
+    const auto [begin, end] = aliases_of.equal_range(tensor.name);
+    for (auto it = begin; it != end; ++it) {
       list.push_back(list.back());
-      list.back().name = alias;
+      list.back().name = std::string(it->second);
     }
+  }
+}
+
+// The header of `tensors`, which stand one after the other.
+absl::StatusOr<std::string> HeaderText(const std::vector<RawTensor>& tensors,
+                                       const SafetensorsMetadata& metadata) {
+  std::set<absl::string_view> names = {kMetadata};
+  const auto entry_of = [](absl::string_view name, const ordered_json& entry) {
+    return absl::StrCat(ordered_json(std::string(name)).dump(), ":",
+                        entry.dump());
+  };
+  try {
+    ordered_json about = metadata;
+    if (metadata.count("format") == 0) about["format"] = "pt";
+    std::string text = absl::StrCat("{", entry_of(kMetadata, about));
+    uint64_t begin = 0;
+    for (const RawTensor& tensor : tensors) {
+      if (!names.insert(tensor.name).second) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "two tensors of the model have one name, or one is called ",
+            kMetadata));
+      }
+      const uint64_t end = begin + tensor.bytes.size();
+      absl::StrAppend(&text, ",",
+                      entry_of(tensor.name, {{"dtype", tensor.dtype},
+                                             {"shape", tensor.shape},
+                                             {"data_offsets", {begin, end}}}));
+      begin = end;
+    }
+    return absl::StrCat(text, "}");
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a name cannot be written: ", error.what()));
   }
 }
 
@@ -153,29 +189,7 @@ absl::StatusOr<SafetensorsSource> SafetensorsSource::Create(
                    [](const RawTensor& a, const RawTensor& b) {
                      return DtypeBytes(a.dtype) > DtypeBytes(b.dtype);
                    });
-  std::string text;
-  try {
-    ordered_json header = ordered_json::object();
-    header[kMetadata] = metadata;
-    if (metadata.count("format") == 0) header[kMetadata]["format"] = "pt";
-    uint64_t begin = 0;
-    for (const RawTensor& tensor : tensors) {
-      const uint64_t end = begin + tensor.bytes.size();
-      header[tensor.name] = {{"dtype", tensor.dtype},
-                             {"shape", tensor.shape},
-                             {"data_offsets", {begin, end}}};
-      begin = end;
-    }
-    if (header.size() != 1 + tensors.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "two tensors of the model have one name, or one is called ",
-          kMetadata));
-    }
-    text = header.dump();
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a name cannot be written: ", error.what()));
-  }
+  DFL_ASSIGN_OR_RETURN(std::string text, HeaderText(tensors, metadata));
   // Blanks at the end put the values at a multiple of eight.
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string head(kLengthBytes, '\0');

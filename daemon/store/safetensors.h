@@ -102,7 +102,8 @@ class SafetensorsReader {
   // What was taken, and what people should know of it; once Finish was OK.
   const ImportPlan& plan() const { return plan_; }
 
-  // A header longer than this is refused: 1 MiB and 1 KiB a tensor.
+  // A header longer than this is refused: kMaxMetadataBytes, and 1 KiB a tensor
+  // of the model.
   size_t max_header_bytes() const;
 
  private:

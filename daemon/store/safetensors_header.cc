@@ -9,7 +9,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/base/one_line.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/base/utf8.h"
 #include "daemon/core/contract/shape.h"
 #include "nlohmann/json.hpp"
 
@@ -19,64 +21,11 @@ namespace {
 using nlohmann::json;
 
 constexpr char kMetadata[] = "__metadata__";
+constexpr char kDtype[] = "dtype";
+constexpr char kShape[] = "shape";
+constexpr char kOffsets[] = "data_offsets";
 constexpr char kDtypes[] =
     "F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, BOOL";
-
-// The header's JSON. Refuses keys that come twice, which JSON parsers let pass,
-// and nesting that no header has.
-absl::StatusOr<json> ParseJson(absl::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::string refused;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-        keys.emplace_back();
-        break;
-      case json::parse_event_t::object_end:
-        keys.pop_back();
-        break;
-      case json::parse_event_t::key:
-        if (!keys.back().insert(parsed.get<std::string>()).second &&
-            refused.empty()) {
-          refused = absl::StrCat(QuotedName(parsed.get<std::string>()),
-                                 " comes twice in the header");
-        }
-        break;
-      default:
-        break;
-    }
-    if (depth > 4 && refused.empty()) {
-      refused = "the header is nested too deeply";
-    }
-    return refused.empty();
-  };
-  try {
-    json header = json::parse(text.begin(), text.end(), watch);
-    if (!refused.empty()) return SafetensorsError(refused);
-    return header;
-  } catch (const std::exception& error) {
-    if (!refused.empty()) return SafetensorsError(refused);
-    return SafetensorsError(
-        absl::StrCat("the header is no JSON: ", error.what()));
-  }
-}
-
-// A non-negative integer below 2^63.
-bool ReadCount(const json& value, uint64_t& out) {
-  if (!value.is_number_unsigned()) return false;
-  out = value.get<uint64_t>();
-  return out < (uint64_t{1} << 63);
-}
-
-bool ReadCounts(const json& value, std::vector<int64_t>& out) {
-  if (!value.is_array()) return false;
-  for (const json& item : value) {
-    uint64_t count = 0;
-    if (!ReadCount(item, count)) return false;
-    out.push_back(static_cast<int64_t>(count));
-  }
-  return true;
-}
 
 // Bytes of a tensor; false: more than 2^63.
 bool BytesOf(const FileTensor& tensor, uint64_t& bytes) {
@@ -93,63 +42,200 @@ bool BytesOf(const FileTensor& tensor, uint64_t& bytes) {
   return true;
 }
 
-absl::Status ReadMetadata(const json& entry, SafetensorsMetadata& metadata) {
-  if (!entry.is_object()) {
-    return SafetensorsError("__metadata__ is no JSON object");
-  }
-  for (const auto& [key, text] : entry.items()) {
-    if (!text.is_string()) {
-      return SafetensorsError(
-          absl::StrCat("__metadata__: ", QuotedName(key), " is no text"));
+// Takes the header's JSON as it is parsed: nothing is kept but tensors and
+// metadata, and the first thing that does not belong ends the parsing. Time and
+// memory are linear in the text, but for the look-up of names.
+class HeaderParser final : public nlohmann::json_sax<json> {
+ public:
+  absl::StatusOr<SafetensorsHeader> Parse(absl::string_view text) {
+    try {
+      const bool parsed = json::sax_parse(text.begin(), text.end(), this);
+      if (!parsed) return SafetensorsError(wrong_);
+    } catch (const std::exception& error) {
+      return SafetensorsError(NotJson(error.what()));
     }
-    metadata[key] = text.get<std::string>();
+    return std::move(header_);
   }
-  return absl::OkStatus();
-}
 
-absl::StatusOr<FileTensor> ReadTensor(const std::string& name,
-                                      const json& entry) {
-  const auto wrong = [&name](const auto&... what) {
-    return SafetensorsError(absl::StrCat(QuotedName(name), ": ", what...));
-  };
-  if (!entry.is_object()) return wrong("its entry is no JSON object");
-  for (const auto& [key, value] : entry.items()) {
-    if (key != "dtype" && key != "shape" && key != "data_offsets") {
-      return wrong("unknown field ", QuotedName(key),
+  bool null() override { return Misplaced(); }
+  bool boolean(bool /*value*/) override { return Misplaced(); }
+  bool number_integer(number_integer_t /*value*/) override {
+    return Misplaced();
+  }
+  bool number_float(number_float_t /*value*/,
+                    const string_t& /*text*/) override {
+    return Misplaced();
+  }
+  bool binary(binary_t& /*value*/) override { return Misplaced(); }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value >= uint64_t{1} << 63) return Misplaced();
+    if (place_ == Place::kShape) {
+      if (tensor_.shape.size() == kMaxFileDimensions) {
+        return Wrong("its shape has more than ", kMaxFileDimensions,
+                     " dimensions");
+      }
+      tensor_.shape.push_back(static_cast<int64_t>(value));
+      return true;
+    }
+    if (place_ != Place::kOffsets || offsets_ == 2) return Misplaced();
+    (offsets_++ == 0 ? tensor_.begin : tensor_.end) = value;
+    return true;
+  }
+
+  bool string(string_t& value) override {
+    if (place_ == Place::kMetadata) {
+      header_.metadata[key_] = std::move(value);
+      return true;
+    }
+    if (place_ != Place::kTensor || key_ != kDtype) return Misplaced();
+    if (DtypeBytes(value) == 0) {
+      return Wrong("dtype ", QuotedName(value),
+                   " is unknown; allowed: ", kDtypes,
+                   "; convert the tensor or leave it out");
+    }
+    tensor_.dtype = std::move(value);
+    return true;
+  }
+
+  bool start_object(size_t /*size*/) override {
+    if (place_ == Place::kBeforeHeader) {
+      place_ = Place::kHeader;
+      return true;
+    }
+    if (place_ != Place::kHeader) return Misplaced();
+    place_ = name_ == kMetadata ? Place::kMetadata : Place::kTensor;
+    tensor_ = FileTensor();
+    tensor_.name = name_;
+    fields_.clear();
+    offsets_ = 0;
+    return true;
+  }
+
+  bool key(string_t& key) override {
+    if (place_ == Place::kHeader) {
+      name_ = std::move(key);
+      if (!names_.insert(name_).second) return Twice(name_);
+      return names_.size() <= kMaxFileTensors ||
+             Refuse("the header has more than ", kMaxFileTensors, " entries");
+    }
+    key_ = std::move(key);
+    if (place_ == Place::kMetadata) {
+      if (header_.metadata.count(key_) > 0) return Twice(key_);
+      return header_.metadata.size() < kMaxMetadataEntries ||
+             Refuse("__metadata__ has more than ", kMaxMetadataEntries,
+                    " entries");
+    }
+    if (key_ != kDtype && key_ != kShape && key_ != kOffsets) {
+      return Wrong("unknown field ", QuotedName(key_),
                    "; allowed: dtype, shape, data_offsets");
     }
+    return fields_.insert(key_).second || Twice(key_);
   }
-  FileTensor tensor;
-  tensor.name = name;
-  const auto dtype = entry.find("dtype");
-  if (dtype == entry.end() || !dtype->is_string()) {
-    return wrong("dtype missing or no text; allowed: ", kDtypes);
+
+  bool start_array(size_t /*size*/) override {
+    if (place_ != Place::kTensor || key_ == kDtype) return Misplaced();
+    place_ = key_ == kShape ? Place::kShape : Place::kOffsets;
+    return true;
   }
-  tensor.dtype = dtype->get<std::string>();
-  if (DtypeBytes(tensor.dtype) == 0) {
-    return wrong("dtype ", QuotedName(tensor.dtype),
-                 " is unknown; allowed: ", kDtypes,
-                 "; convert the tensor or leave it out");
+
+  bool end_array() override {
+    if (place_ == Place::kOffsets && offsets_ != 2) return Misplaced();
+    place_ = Place::kTensor;
+    return true;
   }
-  const auto shape = entry.find("shape");
-  if (shape == entry.end() || !ReadCounts(*shape, tensor.shape)) {
-    return wrong("its shape is missing or no list of integers");
+
+  bool end_object() override {
+    if (place_ == Place::kTensor && !FinishTensor()) return false;
+    place_ = Place::kHeader;
+    return true;
   }
-  const auto offsets = entry.find("data_offsets");
-  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
-      !ReadCount((*offsets)[0], tensor.begin) ||
-      !ReadCount((*offsets)[1], tensor.end)) {
-    return wrong("data_offsets are not two integers of at least 0");
+
+  bool parse_error(size_t /*position*/, const std::string& /*token*/,
+                   const json::exception& error) override {
+    return Refuse(NotJson(error.what()));
   }
-  uint64_t bytes = 0;
-  if (!BytesOf(tensor, bytes) || tensor.end < tensor.begin ||
-      tensor.end - tensor.begin != bytes) {
-    return wrong("data_offsets [", tensor.begin, ", ", tensor.end,
-                 "] do not span its shape ", core::ShapeText(tensor.shape),
-                 " of ", tensor.dtype);
+
+ private:
+  enum class Place {
+    kBeforeHeader,
+    kHeader,    // the value of name_ comes next
+    kMetadata,  // the value of key_
+    kTensor,    // the value of key_
+    kShape,
+    kOffsets,
+  };
+
+  template <typename... Parts>
+  bool Refuse(const Parts&... parts) {
+    wrong_ = absl::StrCat(parts...);
+    return false;
   }
-  return tensor;
-}
+  template <typename... Parts>
+  bool Wrong(const Parts&... parts) {
+    return Refuse(QuotedName(name_), ": ", parts...);
+  }
+  bool Twice(absl::string_view name) {
+    return Refuse(QuotedName(name), " comes twice in the header");
+  }
+  // A value that may not stand where it does.
+  bool Misplaced() {
+    switch (place_) {
+      case Place::kBeforeHeader:
+        return Refuse("the header is no JSON object");
+      case Place::kHeader:
+        return name_ == kMetadata ? Refuse("__metadata__ is no JSON object")
+                                  : Wrong("its entry is no JSON object");
+      case Place::kMetadata:
+        return Refuse("__metadata__: ", QuotedName(key_), " is no text");
+      case Place::kTensor:
+      case Place::kShape:
+      case Place::kOffsets:
+        break;
+    }
+    return Lacks(key_);
+  }
+  // The field `key` is missing or of another kind.
+  bool Lacks(absl::string_view key) {
+    if (key == kDtype) {
+      return Wrong("dtype missing or no text; allowed: ", kDtypes);
+    }
+    return key == kShape
+               ? Wrong("its shape is missing or no list of integers")
+               : Wrong("data_offsets are not two integers of at least 0");
+  }
+  bool FinishTensor() {
+    for (const char* key : {kDtype, kShape, kOffsets}) {
+      if (fields_.count(key) == 0) return Lacks(key);
+    }
+    uint64_t bytes = 0;
+    if (!BytesOf(tensor_, bytes) || tensor_.end < tensor_.begin ||
+        tensor_.end - tensor_.begin != bytes) {
+      return Wrong("data_offsets [", tensor_.begin, ", ", tensor_.end,
+                   "] do not span its shape ", core::ShapeText(tensor_.shape),
+                   " of ", tensor_.dtype);
+    }
+    header_.tensors.push_back(std::move(tensor_));
+    return true;
+  }
+  // The parser quotes what it read last, which may be long.
+  static std::string NotJson(absl::string_view error) {
+    constexpr size_t kShown = 300;
+    return absl::StrCat(
+        "the header is no JSON: ", OneLine(StartOf(error, kShown)),
+        error.size() > kShown ? "..." : "");
+  }
+
+  SafetensorsHeader header_;
+  Place place_ = Place::kBeforeHeader;
+  std::set<std::string> names_;   // of the header
+  std::string name_;              // the last of them
+  std::string key_;               // the last within its entry
+  FileTensor tensor_;             // being read
+  std::set<std::string> fields_;  // that it has so far
+  int offsets_ = 0;               // numbers of data_offsets so far
+  std::string wrong_;
+};
 
 // Sorts the tensors by their places, which must follow one another.
 absl::Status Order(SafetensorsHeader& header) {
@@ -185,19 +271,7 @@ size_t DtypeBytes(absl::string_view dtype) {
 
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
     absl::string_view text) {
-  DFL_ASSIGN_OR_RETURN(const json parsed, ParseJson(text));
-  if (!parsed.is_object()) {
-    return SafetensorsError("the header is no JSON object");
-  }
-  SafetensorsHeader header;
-  for (const auto& [name, entry] : parsed.items()) {
-    if (name == kMetadata) {
-      DFL_RETURN_IF_ERROR(ReadMetadata(entry, header.metadata));
-      continue;
-    }
-    DFL_ASSIGN_OR_RETURN(FileTensor tensor, ReadTensor(name, entry));
-    header.tensors.push_back(std::move(tensor));
-  }
+  DFL_ASSIGN_OR_RETURN(SafetensorsHeader header, HeaderParser().Parse(text));
   DFL_RETURN_IF_ERROR(Order(header));
   return header;
 }
@@ -208,7 +282,7 @@ absl::Status SafetensorsError(absl::string_view what) {
 
 std::string QuotedName(absl::string_view name) {
   constexpr size_t kShown = 80;
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(name.substr(0, kShown)),
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(StartOf(name, kShown)),
                       name.size() > kShown ? "...\"" : "\"");
 }
 

@@ -17,6 +17,10 @@ namespace dfl::store {
 // What a header's metadata may take: names and scaling of every feature are in
 // it.
 inline constexpr size_t kMaxMetadataBytes = size_t{16} << 20;
+// What else a header may have: many times what is seen.
+inline constexpr size_t kMaxMetadataEntries = 4096;
+inline constexpr size_t kMaxFileTensors = 65536;
+inline constexpr size_t kMaxFileDimensions = 64;
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
@@ -39,7 +43,8 @@ struct SafetensorsHeader {
 size_t DtypeBytes(absl::string_view dtype);
 
 // Reads the JSON text of a header. The tensors span their shapes and follow one
-// another without gap or overlap; no name comes twice.
+// another without gap or overlap; no name comes twice. Time and memory are
+// linear in the text, but for the look-up of names, whatever its form.
 // Errors: INVALID_ARGUMENT names the tensor, what is wrong and what is allowed.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(
     absl::string_view text);

@@ -38,6 +38,7 @@ namespace dfl {
 namespace {
 
 constexpr double kBarMs = 300;
+constexpr int64_t kKeep = 2;  // generations
 
 struct Job {
   size_t rounds = 9;
@@ -150,7 +151,7 @@ double Measure(const std::string& algorithm, const Job& job,
     const double boundary = WallMs() - began;
     const double cpu_before = CpuMs();
     const double write_began = WallMs();
-    DFL_CHECK(files.Write(taken).ok());
+    DFL_CHECK(files.Write(taken, kKeep).ok());
     const double cpu = CpuMs() - cpu_before;
     const double written = WallMs() - write_began;
     const double read_began = WallMs();

@@ -70,6 +70,18 @@ def train(folder, *targets):
     assert first.ping("a") == 0
     assert any("plan version 1" in event.text for event in first.events())
 
+    saved = os.path.join(folder, "a.ckpt")
+    said = first.save_checkpoint(saved)["targets"][0]
+    assert said["checkpoint"]["steps"] == 200, said
+    assert os.path.getsize(saved) == said["checkpoint"]["bytes"]
+    newest = first.checkpoints()[0]
+    assert newest.node == "a" and newest.steps == 200, newest
+    back = first.restore_checkpoint(saved)["targets"][0]
+    assert back["phase"] == "paused", back
+    list(networks[1].follow())  # until it does not train, either
+    assert "of node a, and this node is b" in expect_error(
+        "FAILED_PRECONDITION", networks[1].restore_checkpoint, saved)
+
     model = first.fetch_model()
     assert model.step == 200
     assert model["linear.weight"].shape == (3, 4), model

@@ -422,6 +422,13 @@ inline start(memory_now) {
   state[0] = ALIVE;
   memory[0] = memory_now;
 #if APPLIES > 0
+#if (TORN || FULL) && FAULT != 9
+  /* The plan is kept with its record: Orders::RestoreRecord. */
+  if
+  :: kept[0] > book[0] -> book[0] = kept[0]
+  :: else
+  fi;
+#endif
   owed[0] = (book[0] != kept[0]);
   part[0] = WANTED_PART(0)
 #endif

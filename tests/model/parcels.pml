@@ -25,8 +25,7 @@
  *   FAULT       a planted fault: README.md
  *   AGAIN       1: plans that change the model and change it back. 2: the same,
  *               and the epoch begins at 1 each time, which is wrong
- *   UNLINK      pairs of nodes that are neighbours no more, in all
- *   NOTICED     1: such a node still notices that the other lost its memory
+ *   UNLINK      pairs of nodes that are neighbours no more, in all; with RING
  *   STEP        atomic, or d_step: faster, but what is never reached stays
  *               unknown
  */
@@ -65,9 +64,6 @@
 #endif
 #ifndef UNLINK
 #define UNLINK 0
-#endif
-#ifndef NOTICED
-#define NOTICED 0
 #endif
 
 #ifndef STEP
@@ -433,6 +429,21 @@ inline link_up(e) {
 #endif
 }
 
+#if UNLINK > 0
+/* FROM(e) does not know whether TO(e) holds what it held, and has no link. */
+#define DOUBTS(e) (partner[e] && link[e] < TOLD)
+
+/* The link of a pair is closed in order. */
+inline unlink(e) {
+  link[e] = AWAY;
+  link[e ^ 1] = AWAY;
+  drop_all(e);
+  drop_all(e ^ 1);
+  drop_reply(e);
+  drop_reply(e ^ 1)
+}
+#endif
+
 /* Node n is gone, with all that is on its way to it. */
 inline crash(n) {
   alive[n] = 0;
@@ -561,29 +572,30 @@ end:
        enter(FROM(e), epoch[TO(e)])
      }
 #if UNLINK > 0
-  /* Another graph: the two need no link any more. */
+  /* Another graph: the two need no link any more. A ring is the same from each
+   * of its nodes, so the first pair stands for all. */
   :: STEP {
-       unlinked < UNLINK && !apart[e / 2] && link[e] == UP &&
+       unlinked < UNLINK && (unlinked > 0 || e == 0) && !apart[e / 2] && link[e] == UP &&
        link[e ^ 1] == UP ->
        unlinked++;
        apart[e / 2] = 1;
-       link[e] = AWAY;
-       link[e ^ 1] = AWAY;
-       drop_all(e);
-       drop_all(e ^ 1);
-       drop_reply(e);
-       drop_reply(e ^ 1)
+       unlink(e)
      }
 #endif
-#if NOTICED
-  /* FROM(e) hears from others that TO(e) has started again. */
+#if UNLINK > 0 && FAULT != 12
+  /* FROM(e) hears from others that TO(e) has started again, or has started
+   * again itself: MassExchange::OnMember. The two meet, or they cannot: Doubts.
+   */
   :: STEP {
-       apart[e / 2] && link[e] == OLD ->
-       link[e] = NONE;
-       if
-       :: partner[e] -> enter(FROM(e), epoch[FROM(e)] + 1)
-       :: else
-       fi
+       apart[e / 2] && DOUBTS(e) && alive[TO(e)] -> link_up(e); link_up(e ^ 1)
+     }
+  :: STEP {
+       apart[e / 2] && DOUBTS(e) && alive[TO(e)] ->
+       enter(FROM(e), epoch[FROM(e)] + 1)
+     }
+  /* Their link is needed no more: StandingLinks::CloseUnwanted. */
+  :: STEP {
+       apart[e / 2] && link[e] == UP && link[e ^ 1] == UP -> unlink(e)
      }
 #endif
   /* The giver: MassLedger::Give and Send, Parcels::Transfer. */

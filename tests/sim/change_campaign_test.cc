@@ -32,11 +32,11 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "gtest/gtest.h"
-#include "tests/sim/campaign.h"
 #include "tests/sim/campaign_run.h"
 #include "tests/sim/fault_knobs.h"
 #include "tests/sim/fault_schedule.h"
 #include "tests/sim/optimum.h"
+#include "tests/support/environment.h"
 
 namespace dfl::sim {
 namespace {

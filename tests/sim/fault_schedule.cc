@@ -1,6 +1,7 @@
 #include "tests/sim/fault_schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/status/statusor.h"
@@ -208,6 +209,18 @@ void DrawSlowNodes(Draw& draw) {
   }
 }
 
+void DrawDisks(Draw& draw) {
+  constexpr const char* kFaults[] = {"torn", "lost", "full"};
+  for (int64_t i = From(draw.rng, 0, 3); i > 0; --i) {
+    const auto [from, until] = draw.Span(0.1, 0.6);
+    draw.Add(
+        absl::StrCat(
+            "disk: ", CampaignNode(From(draw.rng, 0, draw.network.nodes - 1)),
+            ", fault: ", kFaults[draw.rng.Below(std::size(kFaults))]),
+        from, until);
+  }
+}
+
 }  // namespace
 
 std::string CampaignNode(int64_t i) { return absl::StrCat("n", i); }
@@ -224,6 +237,19 @@ void DrawExchange(Rng& rng, const core::AlgorithmInfo& info,
   if (info.gives_mass && info.exact_mass.empty() && rng.Bernoulli(0.5)) {
     network.codec = "{coordinates: dense, values: fp32, mass: int8}";
   }
+}
+
+void DrawBadPeer(Rng& rng, const core::AlgorithmInfo& info,
+                 CampaignNetwork& network) {
+  constexpr const char* kAttacks[] = {"sign-flip", "scale", "huge", "noise",
+                                      "stale"};
+  if (!info.mixes_models || info.star_graph || !rng.Bernoulli(0.3)) return;
+  network.graph = "{kind: complete}";
+  network.edges = AllPairs(network.nodes);
+  network.codec = "{coordinates: dense, values: fp32, mass: fp32}";
+  network.hostile = absl::StrCat(
+      "{nodes: [", CampaignNode(From(rng, 0, network.nodes - 1)),
+      "], attack: ", kAttacks[rng.Below(std::size(kAttacks))], "}");
 }
 
 CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info,
@@ -256,6 +282,7 @@ std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
   DrawLinkFaults(draw);
   DrawPartition(draw);
   DrawSlowNodes(draw);
+  if (network.checkpoints) DrawDisks(draw);
   return draw.events;
 }
 
@@ -328,6 +355,9 @@ std::string ScenarioText(const CampaignNetwork& network,
           ? absl::StrCat("checkpoint: {interval: ",
                          Millis(10 * (network.gradient + network.extra)), "}\n")
           : "",
+      network.hostile.empty()
+          ? ""
+          : "aggregation: {rule: trimmed-mean, hostile: 1}\n",
       "network:\n  nodes: [",
       [&] {
         std::vector<std::string> names;
@@ -337,6 +367,9 @@ std::string ScenarioText(const CampaignNetwork& network,
         return absl::StrJoin(names, ", ");
       }(),
       "]\n",
+      network.hostile.empty()
+          ? ""
+          : absl::StrCat("  hostile: ", network.hostile, "\n"),
       network.membership.empty()
           ? ""
           : absl::StrCat("  membership: ", network.membership, "\n"),

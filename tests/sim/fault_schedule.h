@@ -22,6 +22,8 @@ struct CampaignNetwork {
   std::string membership = {};   // its pace; "": all are known from the start
   bool plans_by_gossip = false;  // a change is given to one node
   bool checkpoints = false;      // nodes go on from them after a crash
+  // "{nodes: [n3], attack: stale}", against which all trim; "": none.
+  std::string hostile = {};
   uint64_t seed = 1;
   int64_t nodes = 4;
   int64_t n = 2;
@@ -52,6 +54,11 @@ CampaignNetwork DrawNetwork(Rng& rng, const core::AlgorithmInfo& info,
 void DrawExchange(Rng& rng, const core::AlgorithmInfo& info,
                   CampaignNetwork& network);
 
+// Makes one node of a complete graph hostile, now and then, if models of `info`
+// are averaged by a rule that bears it.
+void DrawBadPeer(Rng& rng, const core::AlgorithmInfo& info,
+                 CampaignNetwork& network);
+
 // The slowest that a slow node gets.
 constexpr double kSlowestFactor = 4;
 
@@ -60,7 +67,9 @@ std::string CampaignNode(int64_t i);
 
 // A list of events: links that lose frames, cuts, black holes, partitions,
 // crashes with a restart (never of more than half of the nodes at a time),
-// joins, slow nodes. Every one has ended by `last`.
+// joins, slow nodes; where nodes keep checkpoints also disks that are full,
+// tear what was written last, or lose everything. Every one has ended by
+// `last`.
 std::vector<std::string> DrawFaults(Rng& rng, const CampaignNetwork& network,
                                     absl::Duration last);
 

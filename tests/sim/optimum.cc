@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sim/campaign.h"
+#include "tests/sim/solve.h"
 
 namespace dfl::sim {
 namespace {

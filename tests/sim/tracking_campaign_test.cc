@@ -21,8 +21,9 @@
 #include "daemon/core/plan/run_plan.h"
 #include "daemon/simports/problems.h"
 #include "gtest/gtest.h"
-#include "tests/sim/campaign.h"
 #include "tests/sim/lossy_network.h"
+#include "tests/sim/solve.h"
+#include "tests/support/environment.h"
 
 namespace dfl::core {
 namespace {

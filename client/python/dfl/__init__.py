@@ -14,8 +14,9 @@ status_of_all() has each member's own report. Every call has a deadline and
 raises dfl.Error, whose `code` is the name of a gRPC status code.
 
 Needs Debian's python3-grpcio and python3-protobuf; fetch_model() and
-read_safetensors() also python3-numpy. apply(), start(), pause(), resume() and
-stop() call `dflctl`, which completes plans and signs orders.
+read_safetensors() also python3-numpy. apply(), start(), pause(), resume(),
+stop(), save_checkpoint() and restore_checkpoint() call `dflctl`, which
+completes plans and signs orders.
 """
 
 from dfl.client import Member, MemberStatus, Network, Progress, connect

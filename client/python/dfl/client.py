@@ -289,6 +289,28 @@ class Network:
                 pass  # the daemon forgets it by itself in a minute
         return b"".join(parts), opened
 
+    # ---- checkpoints ----
+
+    def checkpoints(self):
+        """The messages CheckpointInfo of what the daemon's node holds, the
+        newest first."""
+        return list(self._read(self._stub.ListCheckpoints,
+                               pb.ListCheckpointsRequest()).checkpoints)
+
+    def save_checkpoint(self, path=None):
+        """The daemon's node writes a checkpoint at its next boundary; with
+        `path` the newest one is then in that file, too. Returns what
+        `dflctl checkpoint save` says."""
+        return self._order(["checkpoint", "save"] +
+                           ([] if path is None else ["--to", path]))
+
+    def restore_checkpoint(self, path, force=False):
+        """The daemon's node, which must not train, goes on from that file once
+        it is told to train. With `force` it may be of another version of the
+        plan. Returns what `dflctl checkpoint restore` says."""
+        return self._order(["checkpoint", "restore", path] +
+                           ["--force"] * bool(force))
+
     # ---- how it is done ----
 
     def _error(self, error, timeout):

@@ -8,6 +8,8 @@
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/one_line.h"
+#include "daemon/base/utf8.h"
 #include "nlohmann/json.hpp"
 
 namespace dfl::app {
@@ -55,13 +57,40 @@ void TakeShape(const json& from, std::vector<int64_t>& to) {
 }
 
 void TakeNumbers(const json& from, const char* key, std::vector<float>& to) {
-  Take(from, key, to);
-  for (const float value : to) {
-    if (!std::isfinite(value)) {
+  std::vector<double> numbers;
+  Take(from, key, numbers);
+  for (const double number : numbers) {
+    if (!core::FitsFloat(number)) {
       throw std::invalid_argument(
-          absl::StrCat(key, " has a number that is not finite"));
+          absl::StrCat(key, " has a number that float32 does not hold"));
     }
+    to.push_back(static_cast<float>(number));
   }
+}
+
+void TakeDivide(const json& from, double& to) {
+  Take(from, "divide", to);
+  if (!core::IsDivisor(to)) {
+    throw std::invalid_argument(
+        absl::StrCat("divide is ", to, ", and not a ", core::kDivisors));
+  }
+}
+
+// Whether brackets outside of texts are nested at most `levels` deep. A parser
+// takes a hundred times the bytes of `text` where they are deep.
+bool IsFlat(absl::string_view text, int levels) {
+  int depth = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text && c == '\\') ++i;
+    if (in_text) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > levels) return false;
+  }
+  return true;
 }
 
 InputScaling::Per PerOf(const std::string& name) {
@@ -80,12 +109,9 @@ InputScaling::Over OverOf(const std::string& name) {
   return InputScaling::Over::kNode;
 }
 
-std::string Short(std::string text) {
-  if (text.size() > kShownText) {
-    text.resize(kShownText);
-    text += "...";
-  }
-  return text;
+std::string Short(absl::string_view text) {
+  return absl::StrCat(StartOf(text, kShownText),
+                      text.size() > kShownText ? "..." : "");
 }
 
 // Numbers that each node has of its own are no part of the contract.
@@ -162,6 +188,10 @@ std::string ContractJson(const DataContract& contract) {
 absl::StatusOr<DataContract> ParseContractJson(absl::string_view text) {
   DataContract contract;
   try {
+    constexpr int kLevels = 3;  // document, input, mean
+    if (!IsFlat(text, kLevels)) {
+      throw std::invalid_argument("it is nested too deeply");
+    }
     const json document = json::parse(text.begin(), text.end());
     if (!document.is_object()) throw std::invalid_argument("it is no object");
     std::string task;
@@ -176,7 +206,7 @@ absl::StatusOr<DataContract> ParseContractJson(absl::string_view text) {
     Take(document, "loss", contract.loss);
     Take(document, "model", contract.model);
     if (!input.is_object()) throw std::invalid_argument("input is no object");
-    Take(input, "divide", contract.input.divide);
+    TakeDivide(input, contract.input.divide);
     Take(input, "per", per);
     Take(input, "over", over);
     TakeNumbers(input, "mean", contract.input.mean);
@@ -188,7 +218,8 @@ absl::StatusOr<DataContract> ParseContractJson(absl::string_view text) {
     contract.input.over = OverOf(over);
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the file's data contract cannot be read: ", error.what(),
+        absl::StrCat("the file's data contract cannot be read: ",
+                     OneLine(Short(error.what())),
                      "; write the file again, or leave its metadata out"));
   }
   return contract;

@@ -108,14 +108,14 @@ absl::StatusOr<std::unique_ptr<control::ModelSink>> ModelTransfers::BeginImport(
         "only safetensors files can be imported; a TorchScript model is named "
         "in the plan (model.path)");
   }
-  std::optional<ports::ModelInfo> model = plans_.model();
-  if (!model) {
+  const std::optional<NodeLearner::Built> built = plans_.learner().built();
+  if (!built) {
     return absl::FailedPreconditionError(
         "there is no run plan yet, so no model to import into; apply one "
         "first: dflctl plan apply FILE");
   }
   return MakeSafetensorsSink(
-      *std::move(model), request,
+      built->model, request,
       [this](std::shared_ptr<const runtime::Snapshot> model,
              runtime::ModelParts parts, control::Done<int64_t> done) {
         loop_.Post([this, model = std::move(model), parts = std::move(parts),

@@ -47,6 +47,9 @@ ports::MemberFacts OwnFacts::Tell(ports::MemberFacts facts, const Now& now) {
   } else if (!status.checkpoint_error.empty()) {
     facts.condition = Condition::kDegraded;
     facts.reason = ReasonFrom(status.checkpoint_error);
+  } else if (!status.data_error.empty()) {
+    facts.condition = Condition::kDegraded;
+    facts.reason = ReasonFrom(status.data_error);
   } else if (status.phase == Phase::kJoining) {
     facts.condition = Condition::kJoining;
   } else {

@@ -32,7 +32,8 @@ class OwnFacts {
   // `facts` as they are from now on. The condition is, the first that holds:
   //   draining   the node drains
   //   degraded   it cannot take the network's plan, cannot train, has failed,
-  //              or cannot keep what it needs after a restart
+  //              cannot keep what it needs after a restart, or cannot take up
+  //              its new data
   //   joining    it gets its model from the others
   //   well       else
   ports::MemberFacts Tell(ports::MemberFacts facts, const Now& now);

@@ -27,6 +27,7 @@ void PlanOrders::Take(const runtime::Record& record) {
   }
   Plan plan;
   plan.options.yaml = std::string(record.content());
+  plan.options.record = record.bytes;
   plan.counter = record.id.counter;
   plan.author = record.author;
   owed_ = std::move(plan);

@@ -167,11 +167,12 @@ struct PeerDown {
   bool silent = false;
 };
 
-// New knobs, neighbours or weights. Only at a boundary.
+// New knobs, neighbours or weights, or other rows. Only at a boundary.
 struct PlanChanged {
   NodePlan plan;
   // As AlgorithmContext's; 0: as before.
   int64_t batches_per_pass = 0;
+  int64_t train_rows = 0;
 };
 
 // What Predict asked for: softmax probabilities [rows x classes] of one

@@ -65,7 +65,10 @@ void KdPdfl::Handle(Event event, Actions& actions) {
       },
       [&](const Predicted& e) { OnPredicted(e, actions); },
       [&](PushArrived e) { OnPush(std::move(e)); },
-      [&](PlanChanged e) { ChangePlan(std::move(e.plan)); },
+      [&](PlanChanged e) {
+        if (e.train_rows > 0) train_rows_ = e.train_rows;
+        ChangePlan(std::move(e.plan));
+      },
       Ignored<PeerUp, PeerDown, MassArrived, Delivered, Skipped,
               EpochBegins>());
 }

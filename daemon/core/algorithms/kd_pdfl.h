@@ -115,7 +115,7 @@ class KdPdfl : public Algorithm {
   Settings settings_;  // of plan_
   const NodeVectors vectors_;
   Decisions& decisions_;
-  const int64_t train_rows_;
+  int64_t train_rows_;
 
   int64_t r_ = 0;
   std::map<NodeId, double> weights_;  // of neighbours; absent: 1/m

@@ -79,9 +79,8 @@ void SinkRule::Reset() { held_.clear(); }
 
 void SinkRule::VisitState(StateFields& fields, size_t n) {
   bool holds = !held_.empty();
-  fields.Flag("holds", holds);
-  held_.resize(holds ? n : 0);
-  if (holds) fields.Vector("held", held_, n);
+  fields.Vector("held", holds, held_, n);
+  if (!holds) held_.clear();
 }
 
 // --------------------------------------------------------------- rounds ----

@@ -7,7 +7,9 @@
 #define DFL_CORE_CONTRACT_DATA_CONTRACT_H_
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,7 @@ struct InputScaling {
   // or nobody's, since they are given.
   enum class Over { kNode, kNetwork, kGiven };
 
-  double divide = 1;  // above 0; 255 for bytes
+  double divide = 1;  // IsDivisor; 255 for bytes
   Per per = Per::kNone;
   Over over = Over::kNode;
   // 1, channels or features numbers each. Empty with kNone and with kNode,
@@ -41,6 +43,20 @@ struct InputScaling {
 
   friend bool operator==(const InputScaling&, const InputScaling&) = default;
 };
+
+// Whether float32 holds `number`, rounded; a larger one, infinity and NaN it
+// does not.
+inline bool FitsFloat(double number) {
+  return std::fabs(number) <= std::numeric_limits<float>::max();
+}
+
+// Whether raw values can be divided by `number`, in float32: it is above 0, and
+// neither 0 nor infinite when it is rounded.
+inline bool IsDivisor(double number) {
+  return FitsFloat(number) && number >= std::numeric_limits<float>::min();
+}
+inline constexpr absl::string_view kDivisors =
+    "number > 0, from 1.2e-38 to 3.4e38";
 
 // "none", "all", "channel", "feature"; "node", "network", "given".
 absl::string_view PerName(InputScaling::Per per);

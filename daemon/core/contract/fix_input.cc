@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/core/contract/shape.h"
@@ -74,6 +76,15 @@ InputScaling Stated(const DataSection& plan, InputScaling input) {
   return Tidy(std::move(input));
 }
 
+// Where names stand in a list, which must outlive it.
+using Places = std::map<absl::string_view, size_t>;
+
+Places PlacesOf(const std::vector<std::string>& names) {
+  Places places;
+  for (size_t i = 0; i < names.size(); ++i) places.emplace(names[i], i);
+  return places;
+}
+
 // Numbers of features that an offer gives in the order of its own columns, in
 // the order of the plan.
 std::vector<float> InOrderOf(const DataSection& plan, const DataOffer& offer,
@@ -83,11 +94,11 @@ std::vector<float> InOrderOf(const DataSection& plan, const DataOffer& offer,
       numbers.size() != offer.features.size()) {
     return ordered;
   }
+  const Places places = PlacesOf(offer.features);
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const auto place = std::find(offer.features.begin(), offer.features.end(),
-                                 (*plan.features)[i]);
-    if (place == offer.features.end()) return numbers;
-    ordered[i] = numbers[static_cast<size_t>(place - offer.features.begin())];
+    const auto place = places.find((*plan.features)[i]);
+    if (place == places.end()) return numbers;
+    ordered[i] = numbers[place->second];
   }
   return ordered;
 }
@@ -124,6 +135,9 @@ int64_t NumbersOf(Per per, const std::vector<int64_t>& shape) {
   return 0;
 }
 
+// Of means and of stds that are worked out over the network.
+constexpr int64_t kMostNumbers = int64_t{1} << 24;
+
 // Sums of one node, in the order that the plan fixes. Features that the node's
 // files end before are 0 there (LIBSVM).
 struct Sums {
@@ -147,15 +161,15 @@ absl::StatusOr<Sums> SumsOf(const NamedOffer& named, Per per, size_t numbers,
   }
   Sums own{static_cast<double>(moments.count), std::vector<double>(numbers),
            std::vector<double>(numbers)};
+  Places places;
+  if (per == Per::kFeature && section.features.has_value()) {
+    places = PlacesOf(*section.features);
+  }
   for (size_t i = 0; i < found; ++i) {
     size_t to = i;
-    if (per == Per::kFeature && section.features.has_value() &&
-        i < offer.features.size()) {
-      const auto place = std::find(section.features->begin(),
-                                   section.features->end(), offer.features[i]);
-      if (place != section.features->end()) {
-        to = static_cast<size_t>(place - section.features->begin());
-      }
+    if (i < offer.features.size()) {
+      const auto place = places.find(offer.features[i]);
+      if (place != places.end()) to = place->second;
     }
     own.sums[to] = moments.sums[i];
     own.squares[to] = moments.squares[i];
@@ -176,8 +190,13 @@ absl::StatusOr<Sums> SumsOf(const NamedOffer& named, Per per, size_t numbers,
 // mean, so nothing is lost where values are large and vary little.
 absl::Status Pool(Offers offers, const DataSection& section,
                   InputScaling& input) {
-  const auto numbers =
-      static_cast<size_t>(NumbersOf(input.per, *section.shape));
+  const int64_t wanted = NumbersOf(input.per, *section.shape);
+  if (wanted > kMostNumbers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input: mean and std of ", wanted, " features are too many; allowed: ",
+        kMostNumbers, ", or data.standardise: {per: all}"));
+  }
+  const auto numbers = static_cast<size_t>(wanted);
   std::vector<Sums> all;
   double rows = 0;
   for (const NamedOffer& named : offers) {
@@ -197,10 +216,17 @@ absl::Status Pool(Offers offers, const DataSection& section,
       squares += own.squares[i] + own.rows * away * away;
     }
     const double std = std::sqrt(squares / rows);
+    if (!FitsFloat(mean) || !FitsFloat(std)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input: over the network, number ", i + 1, " of ", numbers,
+          " has mean ", mean, " and std ", std,
+          "; allowed: what float32 holds, up to 3.4e38; to mend it, set ",
+          FieldCure(ContractField::kInput)));
+    }
     // What never varies has no scale. Its std is no more than what sums of
     // doubles lose, and float32 values that differ have a larger one.
-    const bool varies = std > 1e-10 * std::fabs(mean) &&
-                        static_cast<float>(std) > 0 && std::isfinite(std);
+    const bool varies =
+        std > 1e-10 * std::fabs(mean) && static_cast<float>(std) > 0;
     input.mean[i] = static_cast<float>(mean);
     input.std[i] = varies ? static_cast<float>(std) : 1.0F;
   }
@@ -226,6 +252,11 @@ absl::Status FixInput(absl::Span<const NamedOffer> offers, bool may_pool,
         Sides(
             offers, [&](const DataOffer& o) { return InputText(effective(o)); },
             PlanText(section))));
+  }
+  if (!IsDivisor(input.divide)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input: divide is ", input.divide, "; allowed: ", kDivisors,
+        "; to mend it, set ", FieldCure(ContractField::kInput)));
   }
   if (input.over == Over::kNetwork && input.mean.empty()) {
     if (!may_pool) {

@@ -34,6 +34,38 @@ std::vector<int64_t> Reached(const Lists& next, int64_t start) {
   return reached;
 }
 
+// The nodes in the order in which a search along `next`, depth first, leaves
+// them.
+std::vector<int64_t> LeavingOrder(const Lists& next) {
+  std::vector<bool> seen(next.size(), false);
+  std::vector<int64_t> order;
+  order.reserve(next.size());
+  struct Step {
+    int64_t node = 0;
+    size_t followed = 0;  // of next[node]
+  };
+  std::vector<Step> path;
+  const auto enter = [&](int64_t node) {
+    if (seen[static_cast<size_t>(node)]) return;
+    seen[static_cast<size_t>(node)] = true;
+    path.push_back({node, 0});
+  };
+  for (size_t start = 0; start < next.size(); ++start) {
+    enter(static_cast<int64_t>(start));
+    while (!path.empty()) {
+      Step& last = path.back();
+      const std::vector<int64_t>& others = next[static_cast<size_t>(last.node)];
+      if (last.followed < others.size()) {
+        enter(others[last.followed++]);
+      } else {
+        order.push_back(last.node);
+        path.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
 }  // namespace
 
 Graph::Graph(int64_t nodes) {
@@ -138,25 +170,27 @@ std::vector<std::pair<int64_t, int64_t>> Digraph::Arcs() const {
   return arcs;
 }
 
-// A component is what its first node reaches and is reached from.
+// Kosaraju: of the nodes that are left, the one that a search along the arcs
+// leaves last is reached from its own component alone.
 std::vector<std::vector<int64_t>> Digraph::StrongComponents() const {
   std::vector<std::vector<int64_t>> components;
   std::vector<bool> placed(out_.size(), false);
-  for (int64_t start = 0; start < size(); ++start) {
-    if (placed[static_cast<size_t>(start)]) continue;
-    std::vector<bool> reaches_start(out_.size(), false);
-    for (const int64_t node : Reached(in_, start)) {
-      reaches_start[static_cast<size_t>(node)] = true;
-    }
-    std::vector<int64_t> component;
-    for (const int64_t node : Reached(out_, start)) {
-      if (!reaches_start[static_cast<size_t>(node)]) continue;
-      placed[static_cast<size_t>(node)] = true;
-      component.push_back(node);
+  std::vector<int64_t> order = LeavingOrder(out_);
+  for (auto start = order.rbegin(); start != order.rend(); ++start) {
+    if (placed[static_cast<size_t>(*start)]) continue;
+    placed[static_cast<size_t>(*start)] = true;
+    std::vector<int64_t> component = {*start};
+    for (size_t at = 0; at < component.size(); ++at) {
+      for (const int64_t other : in(component[at])) {
+        if (placed[static_cast<size_t>(other)]) continue;
+        placed[static_cast<size_t>(other)] = true;
+        component.push_back(other);
+      }
     }
     std::sort(component.begin(), component.end());
     components.push_back(std::move(component));
   }
+  std::sort(components.begin(), components.end());
   return components;
 }
 

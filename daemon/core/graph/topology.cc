@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,8 +17,16 @@
 namespace dfl::core {
 namespace {
 
-constexpr int kMaxDraws = 1000;
 constexpr int64_t kWindowDraws = 8;
+
+// How often a graph is drawn until it is connected: fewer times where each
+// takes long.
+int64_t MaxDraws(int64_t nodes) {
+  constexpr int64_t kMostDraws = 1000;
+  constexpr int64_t kDrawnNodes = int64_t{1} << 22;  // of all draws together
+  return std::clamp<int64_t>(kDrawnNodes / std::max<int64_t>(1, nodes), 1,
+                             kMostDraws);
+}
 
 absl::Status Bad(absl::string_view key, absl::string_view found,
                  absl::string_view allowed) {
@@ -224,14 +231,14 @@ Graph WithoutUndialable(const Graph& graph,
 
 // ----------------------------------------------------------- drawn graphs ----
 
-// Up to 1,000 draws of one generator until one is connected; nullopt: none was.
-// `draw` gives nullopt where it got stuck.
+// Up to MaxDraws draws of one generator until one is connected; nullopt: none
+// was. `draw` gives nullopt where it got stuck.
 template <typename Draw>
 std::optional<Graph> DrawConnected(absl::string_view kind, uint64_t seed,
-                                   int64_t number, Draw draw) {
+                                   int64_t nodes, int64_t number, Draw draw) {
   Rng rng(number == 0 ? DeriveSeed(seed, kind)
                       : DeriveSeed(seed, kind, static_cast<uint64_t>(number)));
-  for (int tries = 0; tries < kMaxDraws; ++tries) {
+  for (int64_t tries = 0; tries < MaxDraws(nodes); ++tries) {
     std::optional<Graph> graph = draw(rng);
     if (graph.has_value() && graph->IsConnected()) return graph;
   }
@@ -314,33 +321,70 @@ std::optional<Graph> DrawRegularOrComplement(Rng& rng, int64_t nodes,
   return graph;
 }
 
-// Points in the order x0, y0, x1, y1, ...; swept by x, so that a small radius
-// is cheap.
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+// Points of the unit square by the square cells that they lie in. A cell is at
+// least `radius` wide, so that neighbours lie in the same cell or next to it,
+// and there are not more cells than points.
+class Cells {
+ public:
+  Cells(const std::vector<Point>& points, double radius)
+      : side_(SideOf(points.size(), radius)), cells_(side_ * side_) {
+    for (size_t i = 0; i < points.size(); ++i) {
+      cells_[CellAt(points[i].x) * side_ + CellAt(points[i].y)].push_back(i);
+    }
+  }
+
+  // Calls visit(i) for the points of the cell of `at` and those around it.
+  template <typename Visit>
+  void Around(const Point& at, Visit visit) const {
+    const size_t x = CellAt(at.x);
+    const size_t y = CellAt(at.y);
+    for (size_t i = x - (x > 0); i <= x + 1 && i < side_; ++i) {
+      for (size_t j = y - (y > 0); j <= y + 1 && j < side_; ++j) {
+        for (const size_t point : cells_[i * side_ + j]) visit(point);
+      }
+    }
+  }
+
+ private:
+  static size_t SideOf(size_t points, double radius) {
+    const double most = std::sqrt(static_cast<double>(points));
+    // A little wider than need be: products are rounded.
+    const double side = std::min(most, 0.999 / radius);
+    return std::max<size_t>(1, static_cast<size_t>(side));
+  }
+  size_t CellAt(double coordinate) const {
+    return std::min(side_ - 1, static_cast<size_t>(coordinate *
+                                                   static_cast<double>(side_)));
+  }
+
+  const size_t side_;
+  std::vector<std::vector<size_t>> cells_;
+};
+
+// Points in the order x0, y0, x1, y1, ...
 Graph DrawGeometric(Rng& rng, int64_t nodes, double radius) {
-  struct Point {
-    double x = 0;
-    double y = 0;
-    int64_t node = 0;
-  };
   std::vector<Point> points;
   for (int64_t node = 0; node < nodes; ++node) {
     const double x = rng.Uniform();
     const double y = rng.Uniform();
-    points.push_back(Point{x, y, node});
+    points.push_back(Point{x, y});
   }
-  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
-    return a.x != b.x ? a.x < b.x : a.node < b.node;
-  });
+  const Cells cells(points, radius);
   Graph graph(nodes);
   for (size_t a = 0; a < points.size(); ++a) {
-    for (size_t b = a + 1; b < points.size(); ++b) {
-      const double dx = points[b].x - points[a].x;
-      if (dx > radius) break;
+    cells.Around(points[a], [&](size_t b) {
+      if (b <= a) return;
+      const double dx = std::fabs(points[b].x - points[a].x);
       const double dy = points[b].y - points[a].y;
-      if (dx * dx + dy * dy <= radius * radius) {
-        graph.AddEdge(points[a].node, points[b].node);
+      if (dx <= radius && dx * dx + dy * dy <= radius * radius) {
+        graph.AddEdge(static_cast<int64_t>(a), static_cast<int64_t>(b));
       }
-    }
+    });
   }
   return graph;
 }
@@ -358,14 +402,14 @@ absl::StatusOr<Graph> ErdosRenyi(const TopologySpec& spec, uint64_t seed,
                      " is not in (0, 1]"));
   }
   std::optional<Graph> graph =
-      DrawConnected("erdos-renyi", seed, number, [&](Rng& rng) {
+      DrawConnected("erdos-renyi", seed, nodes, number, [&](Rng& rng) {
         return std::optional<Graph>(DrawErdosRenyi(rng, nodes, probability));
       });
   if (graph.has_value()) return *std::move(graph);
   const auto m = static_cast<double>(nodes);
   return absl::FailedPreconditionError(absl::StrCat(
-      "topology.edge_probability: ", NumberText(probability), ": ", kMaxDraws,
-      " draws in a row over ", nodes,
+      "topology.edge_probability: ", NumberText(probability), ": ",
+      MaxDraws(nodes), " draws in a row over ", nodes,
       " members were disconnected; choose a larger one, well above ln(m)/m = ",
       UpToThousandths(Log(m) / m)));
 }
@@ -387,12 +431,12 @@ absl::StatusOr<Graph> RandomRegular(const TopologySpec& spec, uint64_t seed,
         nodes - 1));
   }
   std::optional<Graph> graph =
-      DrawConnected("random-regular", seed, number, [&](Rng& rng) {
+      DrawConnected("random-regular", seed, nodes, number, [&](Rng& rng) {
         return DrawRegularOrComplement(rng, nodes, spec.degree);
       });
   if (graph.has_value()) return *std::move(graph);
   return absl::FailedPreconditionError(absl::StrCat(
-      "topology.degree: ", spec.degree, ": ", kMaxDraws,
+      "topology.degree: ", spec.degree, ": ", MaxDraws(nodes),
       " draws in a row over ", nodes,
       " members were not connected; choose a larger one, or another seed"));
 }
@@ -406,14 +450,14 @@ absl::StatusOr<Graph> RandomGeometric(const TopologySpec& spec, uint64_t seed,
                "graph is complete)");
   }
   std::optional<Graph> graph =
-      DrawConnected("random-geometric", seed, number, [&](Rng& rng) {
+      DrawConnected("random-geometric", seed, nodes, number, [&](Rng& rng) {
         return std::optional<Graph>(DrawGeometric(rng, nodes, radius));
       });
   if (graph.has_value()) return *std::move(graph);
   constexpr double kPi = 3.14159265358979323846;
   const auto m = static_cast<double>(nodes);
   return absl::FailedPreconditionError(absl::StrCat(
-      "topology.radius: ", NumberText(radius), ": ", kMaxDraws,
+      "topology.radius: ", NumberText(radius), ": ", MaxDraws(nodes),
       " draws in a row over ", nodes,
       " members were disconnected; choose a larger one, well above "
       "sqrt(ln(m)/(pi m)) = ",
@@ -422,48 +466,63 @@ absl::StatusOr<Graph> RandomGeometric(const TopologySpec& spec, uint64_t seed,
 
 // ------------------------------------------------------------ named edges ----
 
-// The places of the two ends of each edge.
-absl::StatusOr<std::vector<std::pair<int64_t, int64_t>>> Places(
-    const std::string& key, const EdgeList& edges,
-    absl::Span<const NodeId> members) {
-  std::map<NodeId, int64_t> place;
+// Of which members a graph is made.
+struct GraphMembers {
+  absl::Span<const NodeId> names;  // sorted
+  std::vector<bool> undialable;    // empty: none is
+  Strangers strangers;
+};
+
+absl::Status StrangerError(absl::string_view path, const NodeId& stranger,
+                           absl::Span<const NodeId> members) {
   std::vector<std::string> names;
-  for (const NodeId& member : members) {
-    place.emplace(member, static_cast<int64_t>(names.size()));
-    names.push_back(member.name());
-  }
-  std::vector<std::pair<int64_t, int64_t>> out;
-  for (size_t e = 0; e < edges.size(); ++e) {
-    const std::string path = absl::StrCat(key, "[", e, "]");
-    const auto& [from, to] = edges[e];
-    for (const NodeId* end : {&from, &to}) {
-      if (place.count(*end) == 0) {
-        return UnknownNameError(path, end->name(), names);
-      }
-    }
-    if (from == to) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": \"", from.name(),
-                       "\" is joined to itself; an edge needs two members"));
-    }
-    out.emplace_back(place[from], place[to]);
-  }
-  return out;
+  for (const NodeId& member : members) names.push_back(member.name());
+  return UnknownNameError(path, stranger.name(), names);
 }
 
-absl::StatusOr<AnyGraph> Named(const std::string& key, const EdgeList& edges,
-                               bool directed,
-                               absl::Span<const NodeId> members) {
-  DFL_ASSIGN_OR_RETURN(const auto places, Places(key, edges, members));
-  const auto nodes = static_cast<int64_t>(members.size());
-  if (directed) {
-    Digraph graph(nodes);
-    for (const auto& [from, to] : places) graph.AddArc(from, to);
-    return AnyGraph(std::move(graph));
+AnyGraph NoEdges(bool directed, int64_t nodes) {
+  return directed ? AnyGraph(Digraph(nodes)) : AnyGraph(Graph(nodes));
+}
+
+// Adds the edges of a list, which stands under `key`.
+absl::Status AddNamed(const std::string& key, const EdgeList& edges,
+                      const GraphMembers& members, AnyGraph& graph) {
+  const auto find = [&members](const NodeId& name) {
+    return std::lower_bound(members.names.begin(), members.names.end(), name);
+  };
+  const auto is_stranger = [&members](const auto at, const NodeId& name) {
+    return at == members.names.end() || *at != name;
+  };
+  for (size_t e = 0; e < edges.size(); ++e) {
+    const auto& [from, to] = edges[e];
+    const auto a = find(from);
+    const auto b = find(to);
+    if (is_stranger(a, from) || is_stranger(b, to)) {
+      if (members.strangers == Strangers::kLeaveOut) continue;
+      return StrangerError(absl::StrCat(key, "[", e, "]"),
+                           is_stranger(a, from) ? from : to, members.names);
+    }
+    if (a == b) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(key, "[", e, "]: \"", from.name(),
+                       "\" is joined to itself; an edge needs two members"));
+    }
+    const int64_t first = a - members.names.begin();
+    const int64_t second = b - members.names.begin();
+    if (Graph* undirected = std::get_if<Graph>(&graph)) {
+      undirected->AddEdge(first, second);
+    } else {
+      std::get<Digraph>(graph).AddArc(first, second);
+    }
   }
-  Graph graph(nodes);
-  for (const auto& [a, b] : places) graph.AddEdge(a, b);
-  return AnyGraph(std::move(graph));
+  return absl::OkStatus();
+}
+
+// The same of set `number` of a time-varying topology.
+absl::Status AddSet(const TopologySpec& spec, int64_t number,
+                    const GraphMembers& members, AnyGraph& graph) {
+  return AddNamed(absl::StrCat("topology.edge_sets[", number, "]"),
+                  spec.edge_sets[static_cast<size_t>(number)], members, graph);
 }
 
 // --------------------------------------------------------------- a plan's ----
@@ -498,8 +557,9 @@ absl::Status CheckSpec(const TopologySpec& spec) {
         "topology.directed: on, but the edges of kind ", spec.kind,
         " run both ways; allowed: off, or kind explicit or time-varying"));
   }
-  if (spec.every < 0) {
-    return Bad("every", absl::StrCat(spec.every), "integer >= 0");
+  if (spec.every < 0 || spec.every > kMostEvery) {
+    return Bad("every", absl::StrCat(spec.every),
+               absl::StrCat("integer from 0 to ", kMostEvery));
   }
   if (spec.every > 0 && !varying && !IsDrawn(spec.kind)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -510,15 +570,10 @@ absl::Status CheckSpec(const TopologySpec& spec) {
   return absl::OkStatus();
 }
 
-// Of which members a graph is made.
-struct GraphMembers {
-  absl::Span<const NodeId> names;
-  std::vector<bool> undialable;  // empty: none is
-};
-
 GraphMembers MembersOf(absl::Span<const NodeId> names,
-                       absl::Span<const NodeId> undialable) {
-  GraphMembers members{names, {}};
+                       absl::Span<const NodeId> undialable,
+                       Strangers strangers) {
+  GraphMembers members{names, {}, strangers};
   if (undialable.empty()) return members;
   members.undialable.reserve(names.size());
   for (const NodeId& name : names) {
@@ -528,11 +583,45 @@ GraphMembers MembersOf(absl::Span<const NodeId> names,
   return members;
 }
 
+// About how many edges the graph will have; of kinds that have no more than two
+// for each member, 0.
+double ExpectedEdges(const TopologySpec& spec, const std::string& kind,
+                     double nodes) {
+  const double pairs = nodes * (nodes - 1) / 2;
+  const double of_degree =
+      std::min(pairs, nodes * static_cast<double>(spec.degree) / 2);
+  if (kind == "complete") return pairs;
+  if (kind == "bipartite") return nodes * nodes / 4;
+  if (kind == "k-nearest" || kind == "random-regular") return of_degree;
+  // One that hangs beside the rings has as many edges as two that are on them.
+  if (kind == "hashed") return std::min(pairs, 2 * of_degree);
+  if (kind == "erdos-renyi") return spec.edge_probability * pairs;
+  if (kind == "random-geometric") {
+    constexpr double kPi = 3.14159265358979323846;
+    return std::min(1.0, kPi * spec.radius * spec.radius) * pairs;
+  }
+  return 0;
+}
+
+absl::Status CheckEdges(const TopologySpec& spec, const std::string& kind,
+                        int64_t nodes) {
+  const int64_t most =
+      TopologyVaries(spec) ? kMostEdges / kWindowDraws : kMostEdges;
+  const double edges = ExpectedEdges(spec, kind, static_cast<double>(nodes));
+  if (!(edges > static_cast<double>(most))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "topology.kind: \"", kind, "\" has about ", NumberText(std::floor(edges)),
+      " edges between ", nodes, " members; allowed: at most ", most,
+      TopologyVaries(spec) ? " where they change from round to round" : "",
+      "; fewer members, fewer neighbours of each, or kind hashed"));
+}
+
 absl::StatusOr<Graph> BuildUndirected(const TopologySpec& spec, uint64_t seed,
                                       const GraphMembers& members,
                                       int64_t number) {
   const auto nodes = static_cast<int64_t>(members.names.size());
   const std::string kind = KindInForce(spec, nodes);
+  DFL_RETURN_IF_ERROR(CheckEdges(spec, kind, nodes));
   if (kind == "complete") return Complete(nodes);
   if (kind == "ring") return Ring(nodes);
   if (kind == "star") return Star(nodes);
@@ -561,33 +650,29 @@ bool MayLeaveOut(const TopologySpec& spec, int64_t nodes) {
 absl::StatusOr<AnyGraph> BuildNumbered(const TopologySpec& spec, uint64_t seed,
                                        const GraphMembers& members,
                                        int64_t number) {
-  if (spec.kind == "explicit") {
-    return Named("topology.edges", spec.edges, spec.directed, members.names);
-  }
-  if (spec.kind == "time-varying") {
-    return Named(absl::StrCat("topology.edge_sets[", number, "]"),
-                 spec.edge_sets[static_cast<size_t>(number)], spec.directed,
-                 members.names);
+  const auto nodes = static_cast<int64_t>(members.names.size());
+  if (spec.kind == "explicit" || spec.kind == "time-varying") {
+    AnyGraph graph = NoEdges(spec.directed, nodes);
+    DFL_RETURN_IF_ERROR(
+        spec.kind == "explicit"
+            ? AddNamed("topology.edges", spec.edges, members, graph)
+            : AddSet(spec, number, members, graph));
+    return graph;
   }
   absl::StatusOr<Graph> graph = BuildUndirected(spec, seed, members, number);
   if (number > 0 && absl::IsFailedPrecondition(graph.status())) {
     graph = BuildUndirected(spec, seed, members, 0);
   }
   if (!graph.ok()) return graph.status();
-  if (!members.undialable.empty() &&
-      MayLeaveOut(spec, static_cast<int64_t>(members.names.size()))) {
+  if (!members.undialable.empty() && MayLeaveOut(spec, nodes)) {
     return AnyGraph(WithoutUndialable(*graph, members.undialable));
   }
   return AnyGraph(*std::move(graph));
 }
 
 void AddEdgesOf(const AnyGraph& from, AnyGraph& to) {
-  if (const Graph* graph = std::get_if<Graph>(&from)) {
-    for (const auto& [a, b] : graph->Edges()) std::get<Graph>(to).AddEdge(a, b);
-    return;
-  }
-  for (const auto& [a, b] : std::get<Digraph>(from).Arcs()) {
-    std::get<Digraph>(to).AddArc(a, b);
+  for (const auto& [a, b] : std::get<Graph>(from).Edges()) {
+    std::get<Graph>(to).AddEdge(a, b);
   }
 }
 
@@ -596,9 +681,10 @@ void AddEdgesOf(const AnyGraph& from, AnyGraph& to) {
 absl::StatusOr<AnyGraph> BuildTopology(const TopologySpec& spec, uint64_t seed,
                                        absl::Span<const NodeId> members,
                                        int64_t round,
-                                       absl::Span<const NodeId> undialable) {
+                                       absl::Span<const NodeId> undialable,
+                                       Strangers strangers) {
   DFL_RETURN_IF_ERROR(CheckSpec(spec));
-  return BuildNumbered(spec, seed, MembersOf(members, undialable),
+  return BuildNumbered(spec, seed, MembersOf(members, undialable, strangers),
                        GraphNumber(spec, round));
 }
 
@@ -631,15 +717,20 @@ int64_t NextGraphRound(const TopologySpec& spec, int64_t round) {
 
 absl::StatusOr<AnyGraph> BuildWindow(const TopologySpec& spec, uint64_t seed,
                                      absl::Span<const NodeId> members,
-                                     absl::Span<const NodeId> undialable) {
-  DFL_ASSIGN_OR_RETURN(AnyGraph window,
-                       BuildTopology(spec, seed, members, 0, undialable));
+                                     absl::Span<const NodeId> undialable,
+                                     Strangers strangers) {
+  DFL_ASSIGN_OR_RETURN(AnyGraph window, BuildTopology(spec, seed, members, 0,
+                                                      undialable, strangers));
   if (!TopologyVaries(spec)) return window;
-  const int64_t graphs = spec.kind == "time-varying"
-                             ? static_cast<int64_t>(spec.edge_sets.size())
-                             : kWindowDraws;
-  const GraphMembers all = MembersOf(members, undialable);
-  for (int64_t number = 1; number < graphs; ++number) {
+  const GraphMembers all = MembersOf(members, undialable, strangers);
+  if (spec.kind == "time-varying") {
+    const auto sets = static_cast<int64_t>(spec.edge_sets.size());
+    for (int64_t number = 1; number < sets; ++number) {
+      DFL_RETURN_IF_ERROR(AddSet(spec, number, all, window));
+    }
+    return window;
+  }
+  for (int64_t number = 1; number < kWindowDraws; ++number) {
     DFL_ASSIGN_OR_RETURN(const AnyGraph graph,
                          BuildNumbered(spec, seed, all, number));
     AddEdgesOf(graph, window);

@@ -41,13 +41,26 @@ struct TopologySpec {
   // explicit, time-varying: edges run from their first member to the second.
   bool directed = false;
   // Rounds until a drawn graph is drawn afresh (0 = never), or until the next
-  // of edge_sets (0 is taken as 1).
+  // of edge_sets (0 is taken as 1). At most kMostEvery.
   int64_t every = 0;
   // metropolis, laplacian, uniform, explicit. Unused by directed graphs, whose
   // weights are 1/(1 + number of in- or out-neighbours).
   std::string weights = "metropolis";
   // weights explicit: one row per member, in sorted member order.
   std::vector<std::vector<double>> matrix;
+};
+
+// The most edges of a graph that no list of edges gives: a complete one has so
+// many with 2,048 members. One that changes from round to round has an eighth
+// of them.
+inline constexpr int64_t kMostEdges = int64_t{1} << 21;
+
+inline constexpr int64_t kMostEvery = 1'000'000'000;
+
+// What becomes of listed edges with a name that is no member.
+enum class Strangers {
+  kRefuse,    // they are an error
+  kLeaveOut,  // they are left out
 };
 
 // Directed or not, as the topology says.
@@ -77,7 +90,8 @@ using AnyGraph = std::variant<Graph, Digraph>;
 // however many members there are, and those of undialable members that hang
 // beside it. The drawn kinds are drawn anew each `every` rounds (0: never). A
 // later draw that stays disconnected 1,000 times gives the first graph again,
-// so that what holds in round 0 never fails afterwards.
+// so that what holds in round 0 never fails afterwards. With more than 4,194
+// members it is fewer times: 2^22 / m.
 //
 // `undialable` are members that others cannot dial, sorted. Two of them cannot
 // be linked. A complete, hashed or drawn graph has an edge between two only
@@ -85,12 +99,14 @@ using AnyGraph = std::variant<Graph, Digraph>;
 // neither do uniform weights.
 //
 // Errors: INVALID_ARGUMENT for an unknown kind (with the nearest), a parameter
-// that is out of range or impossible for m members, an edge to a name that is
-// no member or to itself; FAILED_PRECONDITION when 1,000 draws in a row were
-// disconnected. All begin with the key, "topology.degree: ...".
+// that is out of range or impossible for m members, more than kMostEdges, an
+// edge to itself or, as `strangers` says, to a name that is no member;
+// FAILED_PRECONDITION when 1,000 draws in a row were disconnected. All begin
+// with the key, "topology.degree: ...".
 absl::StatusOr<AnyGraph> BuildTopology(
     const TopologySpec& spec, uint64_t seed, absl::Span<const NodeId> members,
-    int64_t round = 0, absl::Span<const NodeId> undialable = {});
+    int64_t round = 0, absl::Span<const NodeId> undialable = {},
+    Strangers strangers = Strangers::kRefuse);
 
 // What of a topology is wrong whatever its members are.
 // Errors: as BuildTopology.
@@ -116,7 +132,8 @@ int64_t NextGraphRound(const TopologySpec& spec, int64_t round);
 // Errors: as BuildTopology, for any of these rounds.
 absl::StatusOr<AnyGraph> BuildWindow(const TopologySpec& spec, uint64_t seed,
                                      absl::Span<const NodeId> members,
-                                     absl::Span<const NodeId> undialable = {});
+                                     absl::Span<const NodeId> undialable = {},
+                                     Strangers strangers = Strangers::kRefuse);
 
 }  // namespace dfl::core
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "daemon/base/names.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/labels.h"
 
 namespace dfl::core {
@@ -123,9 +124,8 @@ absl::Status CheckNumbers(const DataSection& data) {
 }
 
 absl::Status CheckInput(const DataSection& data) {
-  if (data.divide.has_value() &&
-      !(std::isfinite(*data.divide) && *data.divide > 0)) {
-    return Wrong("divide", NumberText(*data.divide), "number > 0");
+  if (data.divide.has_value() && !IsDivisor(*data.divide)) {
+    return Wrong("divide", NumberText(*data.divide), kDivisors);
   }
   DFL_RETURN_IF_ERROR(CheckNumbers(data));
   const bool standardises =

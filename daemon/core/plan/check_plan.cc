@@ -51,6 +51,11 @@ absl::Status CheckMembers(const RunPlan& plan) {
         "members: none are named; list the names of at least one node under "
         "participants.fixed, or write participants: all");
   }
+  if (plan.members.size() > kMostPlanMembers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("members: ", plan.members.size(),
+                     " are named; allowed: at most ", kMostPlanMembers));
+  }
   for (size_t i = 0; i < plan.members.size(); ++i) {
     const MemberSpec& member = plan.members[i];
     const std::string key = absl::StrCat("members[", i, "]");
@@ -423,6 +428,17 @@ absl::Status CheckEvaluationAndStop(const RunPlan& plan,
   return absl::OkStatus();
 }
 
+absl::Status CheckCheckpoints(const CheckpointSpec& spec) {
+  if (spec.keep >= CheckpointSpec::kLeastKept &&
+      spec.keep <= CheckpointSpec::kMostKept) {
+    return absl::OkStatus();
+  }
+  return Bad("checkpoint.keep", absl::StrCat(spec.keep),
+             absl::StrCat("an integer from ", CheckpointSpec::kLeastKept,
+                          " to ", CheckpointSpec::kMostKept,
+                          ", how many checkpoints a node's disk holds"));
+}
+
 // Names of the algorithms that run on directed graphs; "" when there is none.
 std::string DirectedAlgorithms(const Catalogue& catalogue) {
   std::vector<std::string> names;
@@ -538,6 +554,7 @@ absl::StatusOr<Found> Check(const RunPlan& plan, const Catalogue& catalogue) {
   DFL_RETURN_IF_ERROR(CheckCodec(plan, **algorithm));
   DFL_RETURN_IF_ERROR(CheckAggregation(plan, **algorithm, graph));
   DFL_RETURN_IF_ERROR(CheckEvaluationAndStop(plan, **algorithm));
+  DFL_RETURN_IF_ERROR(CheckCheckpoints(plan.checkpoint));
   return Found{*algorithm, std::move(graph)};
 }
 

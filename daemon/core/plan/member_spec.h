@@ -2,6 +2,7 @@
 #ifndef DFL_CORE_PLAN_MEMBER_SPEC_H_
 #define DFL_CORE_PLAN_MEMBER_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,6 +11,10 @@
 #include "daemon/base/ids.h"
 
 namespace dfl::core {
+
+// The most members of a plan: as many as a node's table of the network holds
+// (runtime/membership/member_table.h).
+inline constexpr size_t kMostPlanMembers = 16384;
 
 // What a node does in a run.
 enum class Participation {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "daemon/base/ids.h"
 #include "daemon/core/plan/plan_network.h"
 #include "daemon/core/plan/plan_warnings.h"
@@ -60,15 +62,38 @@ std::string NamesText(const std::vector<std::string>& names) {
           : "");
 }
 
+using NameSet = std::set<absl::string_view>;
+
+NameSet NamesOf(absl::Span<const MemberSpec> members) {
+  NameSet names;
+  for (const MemberSpec& member : members) names.insert(member.node.name());
+  return names;
+}
+
+// What selectors can say of a member: its name, and its labels.
+std::vector<std::string> SelectorsOf(const MemberSpec& member) {
+  std::vector<std::string> all = {member.node.name()};
+  for (const auto& [key, value] : member.labels) {
+    all.push_back(absl::StrCat(key, "=", value));
+  }
+  return all;
+}
+
+bool IsChosen(const NameSet& selectors, const MemberSpec& member) {
+  const std::vector<std::string> own = SelectorsOf(member);
+  return std::any_of(own.begin(), own.end(),
+                     [&selectors](const std::string& selector) {
+                       return selectors.count(selector) > 0;
+                     });
+}
+
 // Returns how many of a fixed set are not there.
 size_t WarnOfMissing(const RunPlan& plan, absl::Span<const MemberSpec> present,
                      std::vector<std::string>& warnings) {
+  const NameSet there = NamesOf(present);
   std::vector<std::string> missing;
   for (const MemberSpec& member : plan.members) {
-    if (std::none_of(present.begin(), present.end(),
-                     [&member](const MemberSpec& there) {
-                       return there.node == member.node;
-                     })) {
+    if (there.count(member.node.name()) == 0) {
       missing.push_back(member.node.name());
     }
   }
@@ -84,12 +109,12 @@ void WarnOfIdleInSet(const RunPlan& plan, absl::Span<const MemberSpec> present,
                      const Catalogue& catalogue,
                      std::vector<std::string>& warnings) {
   const bool mixes = MixesWithoutData(plan, catalogue);
+  const NameSet named = NamesOf(plan.members);
   std::vector<std::string> idle;
   for (const MemberSpec& there : present) {
-    const bool named = std::any_of(
-        plan.members.begin(), plan.members.end(),
-        [&there](const MemberSpec& m) { return m.node == there.node; });
-    if (named && !MayTakePart(there, mixes)) idle.push_back(there.node.name());
+    if (named.count(there.node.name()) > 0 && !MayTakePart(there, mixes)) {
+      idle.push_back(there.node.name());
+    }
   }
   if (idle.empty()) return;
   warnings.push_back(
@@ -101,17 +126,23 @@ void WarnOfIdleInSet(const RunPlan& plan, absl::Span<const MemberSpec> present,
                    idle.size() == 1 ? "it" : "them", " out of the set"));
 }
 
+// The first ones one by one.
 void WarnOfSelectors(const RunPlan& plan, absl::Span<const MemberSpec> present,
                      std::vector<std::string>& warnings) {
+  constexpr size_t kMostWarnings = 10;
+  std::set<std::string> known;
+  for (const MemberSpec& member : present) {
+    for (std::string& own : SelectorsOf(member)) known.insert(std::move(own));
+  }
+  size_t count = 0;
   for (const std::string& selector : plan.participants.selectors) {
-    if (std::any_of(present.begin(), present.end(),
-                    [&selector](const MemberSpec& member) {
-                      return Selects(selector, member);
-                    })) {
-      continue;
-    }
+    if (known.count(selector) > 0 || ++count > kMostWarnings) continue;
     warnings.push_back(absl::StrCat("participants: \"", selector,
                                     "\" names nobody who is there now"));
+  }
+  if (count > kMostWarnings) {
+    warnings.push_back(absl::StrCat("participants: ", count - kMostWarnings,
+                                    " more name nobody who is there now"));
   }
 }
 
@@ -178,32 +209,19 @@ absl::Status CheckParticipants(const RunPlan& plan) {
   return absl::OkStatus();
 }
 
-bool Selects(absl::string_view selector, const MemberSpec& member) {
-  const size_t equals = selector.find('=');
-  if (equals == absl::string_view::npos) {
-    return selector == member.node.name();
-  }
-  const auto label =
-      member.labels.find(std::string(selector.substr(0, equals)));
-  return label != member.labels.end() &&
-         label->second == selector.substr(equals + 1);
-}
-
 void ResolveParticipants(RunPlan& plan, absl::Span<const MemberSpec> present,
                          const Catalogue& catalogue) {
   if (!FollowsView(plan)) {
     FillIn(plan, present);
     return;
   }
-  const std::vector<std::string>& selectors = plan.participants.selectors;
+  const NameSet selectors(plan.participants.selectors.begin(),
+                          plan.participants.selectors.end());
   const bool mixes = MixesWithoutData(plan, catalogue);
   plan.members.clear();
   for (const MemberSpec& member : present) {
-    const bool chosen = plan.participants.kind == Kind::kAll ||
-                        std::any_of(selectors.begin(), selectors.end(),
-                                    [&member](const std::string& selector) {
-                                      return Selects(selector, member);
-                                    });
+    const bool chosen =
+        plan.participants.kind == Kind::kAll || IsChosen(selectors, member);
     if (!chosen || !MayTakePart(member, mixes)) continue;
     plan.members.push_back(member);
     // What it has, it does not train on.

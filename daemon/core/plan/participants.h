@@ -38,9 +38,6 @@ absl::Status CheckParticipants(const RunPlan& plan);
 // Errors: INVALID_ARGUMENT.
 absl::Status CheckSelector(absl::string_view selector);
 
-// Whether `selector` is the name of `member`, or a label that it has.
-bool Selects(absl::string_view selector, const MemberSpec& member);
-
 // Fills plan.members in. `present` are the members of the network that are
 // there and do not drain, in any order, no doubles.
 //   kAll       those of them that train or mix

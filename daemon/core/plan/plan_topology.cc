@@ -36,22 +36,18 @@ std::vector<NodeId> UndialableOf(const RunPlan& plan) {
   return ids;
 }
 
-// The topology among the members. A plan that follows the view may name edges
-// of members that are not there.
-TopologySpec AmongMembers(const RunPlan& plan) {
-  TopologySpec spec = plan.topology;
-  spec.kind = KindInForce(plan);
-  if (!FollowsView(plan)) return spec;
-  const auto absent = [&plan](const std::pair<NodeId, NodeId>& edge) {
-    return !PlaceOf(plan, edge.first) || !PlaceOf(plan, edge.second);
-  };
-  const auto drop = [&absent](EdgeList& edges) {
-    edges.erase(std::remove_if(edges.begin(), edges.end(), absent),
-                edges.end());
-  };
-  drop(spec.edges);
-  for (EdgeList& edges : spec.edge_sets) drop(edges);
-  return spec;
+// A plan that follows the view may name edges of members that are not there.
+Strangers StrangersOf(const RunPlan& plan) {
+  return FollowsView(plan) ? Strangers::kLeaveOut : Strangers::kRefuse;
+}
+
+// The plan's topology with the kind that is in force, which `other` keeps where
+// the plan says another.
+const TopologySpec& SpecInForce(const RunPlan& plan, TopologySpec& other) {
+  if (plan.topology.kind != "auto") return plan.topology;
+  other = plan.topology;
+  other.kind = KindInForce(plan);
+  return other;
 }
 
 }  // namespace
@@ -79,13 +75,16 @@ std::string KindInForce(const RunPlan& plan) {
 }
 
 absl::StatusOr<AnyGraph> PlanGraph(const RunPlan& plan, int64_t round) {
-  return BuildTopology(AmongMembers(plan), TopologySeed(plan), MemberIds(plan),
-                       round, UndialableOf(plan));
+  TopologySpec other;
+  return BuildTopology(SpecInForce(plan, other), TopologySeed(plan),
+                       MemberIds(plan), round, UndialableOf(plan),
+                       StrangersOf(plan));
 }
 
 absl::StatusOr<AnyGraph> PlanWindow(const RunPlan& plan) {
-  return BuildWindow(AmongMembers(plan), TopologySeed(plan), MemberIds(plan),
-                     UndialableOf(plan));
+  TopologySpec other;
+  return BuildWindow(SpecInForce(plan, other), TopologySeed(plan),
+                     MemberIds(plan), UndialableOf(plan), StrangersOf(plan));
 }
 
 absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
@@ -118,25 +117,105 @@ double SpectralGap(const PlanTopology& topology) {
                       SecondLargestModulus(topology.directed_weights.b));
 }
 
+double SpectralGapIfSmall(const RunPlan& plan) {
+  constexpr size_t kMost = 256;
+  constexpr size_t kMostDirected = 128;
+  const size_t members = plan.members.size();
+  if (members > (plan.topology.directed ? kMostDirected : kMost)) return 0;
+  const absl::StatusOr<PlanTopology> topology = DeriveTopology(plan);
+  return topology.ok() ? SpectralGap(*topology) : 0;
+}
+
 namespace {
 
-// Marks whom member `i` hears and sends to in `graph`.
-void MarkNeighbours(const AnyGraph& graph, int64_t i, std::vector<bool>& heard,
-                    std::vector<bool>& sent_to) {
-  const Graph* undirected = std::get_if<Graph>(&graph);
-  for (size_t j = 0; j < heard.size(); ++j) {
-    const auto other = static_cast<int64_t>(j);
-    if (other == i) continue;
-    if (undirected != nullptr) {
-      const bool edge = undirected->HasEdge(i, other);
-      heard[j] = heard[j] || edge;
-      sent_to[j] = sent_to[j] || edge;
-    } else {
-      const auto& directed = std::get<Digraph>(graph);
-      heard[j] = heard[j] || directed.HasArc(other, i);
-      sent_to[j] = sent_to[j] || directed.HasArc(i, other);
+// Whom a member hears and sends to in one graph or several.
+class Neighbours {
+ public:
+  Neighbours(const RunPlan& plan, int64_t place)
+      : plan_(plan),
+        place_(place),
+        heard_(plan.members.size()),
+        sent_to_(plan.members.size()) {}
+
+  void Add(const AnyGraph& graph) {
+    if (const Graph* undirected = std::get_if<Graph>(&graph)) {
+      Mark(undirected->neighbours(place_), heard_);
+      Mark(undirected->neighbours(place_), sent_to_);
+      return;
+    }
+    Mark(std::get<Digraph>(graph).in(place_), heard_);
+    Mark(std::get<Digraph>(graph).out(place_), sent_to_);
+  }
+
+  // The edges of a list.
+  void Add(const EdgeList& edges) {
+    const NodeId& self = plan_.members[static_cast<size_t>(place_)].node;
+    const bool both_ways = !plan_.topology.directed;
+    for (const auto& [from, to] : edges) {
+      if (from != self && to != self) continue;
+      const std::optional<int64_t> other =
+          PlaceOf(plan_, from == self ? to : from);
+      if (!other.has_value()) continue;
+      if (to == self || both_ways) Mark({*other}, heard_);
+      if (from == self || both_ways) Mark({*other}, sent_to_);
     }
   }
+
+  NeighbourCount count() const {
+    return {std::count(heard_.begin(), heard_.end(), true),
+            std::count(sent_to_.begin(), sent_to_.end(), true)};
+  }
+
+ private:
+  static void Mark(const std::vector<int64_t>& nodes,
+                   std::vector<bool>& marked) {
+    for (const int64_t node : nodes) marked[static_cast<size_t>(node)] = true;
+  }
+
+  const RunPlan& plan_;
+  const int64_t place_;
+  std::vector<bool> heard_;
+  std::vector<bool> sent_to_;
+};
+
+// How many graphs have been looked at, and whether that is enough.
+class Looks {
+ public:
+  bool enough() const {
+    return graphs_ >= kGraphsLookedAt || edges_ > kMostEdges;
+  }
+  void Count(int64_t edges) {
+    ++graphs_;
+    edges_ += edges;
+  }
+
+ private:
+  int graphs_ = 0;
+  int64_t edges_ = 0;
+};
+
+// Of one that is drawn; those run both ways.
+int64_t EdgesOf(const AnyGraph& drawn) {
+  const Graph& graph = std::get<Graph>(drawn);
+  int64_t ends = 0;
+  for (int64_t i = 0; i < graph.size(); ++i) ends += graph.degree(i);
+  return ends / 2;
+}
+
+// Either way.
+bool HasEdge(const AnyGraph& graph, int64_t i, int64_t j) {
+  if (const Graph* undirected = std::get_if<Graph>(&graph)) {
+    return undirected->HasEdge(i, j);
+  }
+  const auto& directed = std::get<Digraph>(graph);
+  return directed.HasArc(i, j) || directed.HasArc(j, i);
+}
+
+bool IsListed(const EdgeList& edges, const NodeId& a, const NodeId& b) {
+  return std::any_of(edges.begin(), edges.end(), [&](const auto& edge) {
+    return (edge.first == a && edge.second == b) ||
+           (edge.first == b && edge.second == a);
+  });
 }
 
 // The round from which on no graph is new; -1: there is always a new one.
@@ -166,27 +245,30 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
                                                int64_t place) {
   const int64_t end = EndOfGraphs(plan, algorithm);
   const auto all = static_cast<int64_t>(plan.members.size()) - 1;
-  std::vector<bool> heard(plan.members.size());
-  std::vector<bool> sent_to(plan.members.size());
-  NeighbourCount count;
+  Neighbours neighbours(plan, place);
   int64_t round = 0;
-  for (int looked = 0; end < 0 || round < end; ++looked) {
-    if (looked == kGraphsLookedAt && plan.topology.kind != "time-varying") {
-      return NeighbourCount{all, all};
+  if (plan.topology.kind == "time-varying") {
+    for (const EdgeList& edges : plan.topology.edge_sets) {
+      if (round >= end) break;
+      neighbours.Add(edges);
+      round = NextGraphRound(plan.topology, round);
     }
-    if (looked == 0) {
-      MarkNeighbours(first, place, heard, sent_to);
-    } else {
-      DFL_ASSIGN_OR_RETURN(const AnyGraph graph, PlanGraph(plan, round));
-      MarkNeighbours(graph, place, heard, sent_to);
-    }
-    count.heard = std::count(heard.begin(), heard.end(), true);
-    count.sent_to = std::count(sent_to.begin(), sent_to.end(), true);
-    const bool everybody = count.heard == all && count.sent_to == all;
-    if (everybody || !TopologyVaries(plan.topology)) break;
-    round = NextGraphRound(plan.topology, round);
+    return neighbours.count();
   }
-  return count;
+  neighbours.Add(first);
+  if (!TopologyVaries(plan.topology)) return neighbours.count();
+  Looks looks;
+  looks.Count(EdgesOf(first));
+  while (true) {
+    const NeighbourCount count = neighbours.count();
+    if (count.heard == all && count.sent_to == all) return count;
+    round = NextGraphRound(plan.topology, round);
+    if (end >= 0 && round >= end) return count;
+    if (looks.enough()) return NeighbourCount{all, all};
+    DFL_ASSIGN_OR_RETURN(const AnyGraph graph, PlanGraph(plan, round));
+    neighbours.Add(graph);
+    looks.Count(EdgesOf(graph));
+  }
 }
 
 bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
@@ -194,19 +276,25 @@ bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
   const std::optional<int64_t> i = PlaceOf(plan, a);
   const std::optional<int64_t> j = PlaceOf(plan, b);
   if (!i || !j) return false;
-  int64_t round = from;
-  for (int looked = 0; round < to; ++looked) {
-    if (looked == kGraphsLookedAt) return true;
+  if (!TopologyVaries(plan.topology)) {
+    const absl::StatusOr<AnyGraph> graph = PlanGraph(plan);
+    return from < to && graph.ok() && HasEdge(*graph, *i, *j);
+  }
+  Looks looks;
+  for (int64_t round = from; round < to;
+       round = NextGraphRound(plan.topology, round)) {
+    if (looks.enough()) return true;
+    if (plan.topology.kind == "time-varying") {
+      const EdgeList& edges = plan.topology.edge_sets[static_cast<size_t>(
+          GraphNumber(plan.topology, round))];
+      if (IsListed(edges, a, b)) return true;
+      looks.Count(static_cast<int64_t>(edges.size()));
+      continue;
+    }
     const absl::StatusOr<AnyGraph> graph = PlanGraph(plan, round);
     if (!graph.ok()) return false;
-    const Graph* undirected = std::get_if<Graph>(&*graph);
-    const bool meet = undirected != nullptr
-                          ? undirected->HasEdge(*i, *j)
-                          : std::get<Digraph>(*graph).HasArc(*i, *j) ||
-                                std::get<Digraph>(*graph).HasArc(*j, *i);
-    if (meet) return true;
-    if (!TopologyVaries(plan.topology)) return false;
-    round = NextGraphRound(plan.topology, round);
+    if (HasEdge(*graph, *i, *j)) return true;
+    looks.Count(EdgesOf(*graph));
   }
   return false;
 }

@@ -66,11 +66,16 @@ absl::StatusOr<PlanTopology> DeriveTopology(const RunPlan& plan,
 // without members.
 double SpectralGap(const PlanTopology& topology);
 
+// The same of round 0, for those who did not ask for it by itself: 0 with more
+// than 256 members, or 128 where edges run one way, for then it takes long.
+// `plan` has passed CheckPlan.
+double SpectralGapIfSmall(const RunPlan& plan);
+
 // How many members are neighbours of member `place` in one round or another:
 // that it hears, and that it sends to. A graph that is drawn again and again
-// counts as everybody once 64 of them were looked at. What comes after the last
-// iteration that the stop rule allows does not count. `plan` has passed
-// CheckPlan, `algorithm` is its entry, `first` its graph of iteration 0.
+// counts as everybody once 64 of them were looked at, or kMostEdges. What comes
+// after the last iteration that the stop rule allows does not count. `plan` has
+// passed CheckPlan, `algorithm` is its entry, `first` its graph of iteration 0.
 // Errors: as BuildTopology.
 struct NeighbourCount {
   int64_t heard = 0;
@@ -82,8 +87,8 @@ absl::StatusOr<NeighbourCount> CountNeighbours(const RunPlan& plan,
                                                int64_t place);
 
 // Whether members `a` and `b` have an edge, either way, in one of the rounds
-// from <= r < to. Looks at 64 graphs at the most; with more it is taken for
-// granted. `plan` has passed CheckPlan.
+// from <= r < to. Looks at 64 graphs at the most, and kMostEdges; with more it
+// is taken for granted. `plan` has passed CheckPlan.
 bool MeetWithin(const RunPlan& plan, const NodeId& a, const NodeId& b,
                 int64_t from, int64_t to);
 

@@ -110,9 +110,14 @@ struct DeadlineSpec {
 
 // How often nodes keep what they need to go on after a restart: about this long
 // lies between two checkpoints, at steps that all nodes have in common
-// (runtime/checkpoints/checkpoint_clock.h). 0: never.
+// (runtime/checkpoints/checkpoint_clock.h). 0: never. Each node holds the last
+// `keep` of them.
 struct CheckpointSpec {
   absl::Duration interval = absl::Seconds(30);
+  int64_t keep = kLeastKept;
+
+  static constexpr int64_t kLeastKept = 2;
+  static constexpr int64_t kMostKept = 16;
 };
 
 // What one node does differently.

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "daemon/base/aligned_vector.h"
 #include "daemon/core/algorithm/algorithm_state.h"
 #include "daemon/core/algorithm/decisions.h"
@@ -42,6 +43,8 @@ struct CheckpointHead {
   // Nullopt: the learner draws no mini-batches.
   std::optional<ports::BatchPosition> position;
   core::EpochCount::State epochs;
+  // By the machine's clock, for people alone. The epoch: not told.
+  absl::Time written = absl::UnixEpoch();
 
   friend bool operator==(const CheckpointHead& a, const CheckpointHead& b) {
     return a.node == b.node && a.run_id == b.run_id &&
@@ -50,7 +53,7 @@ struct CheckpointHead {
            a.idle == b.idle && a.tracker_epoch == b.tracker_epoch &&
            a.partners == b.partners && a.decisions == b.decisions &&
            a.gradients == b.gradients && a.position == b.position &&
-           a.epochs == b.epochs;
+           a.epochs == b.epochs && a.written == b.written;
   }
 };
 
@@ -67,10 +70,10 @@ class CheckpointStore {
  public:
   virtual ~CheckpointStore() = default;
 
-  // Writes `checkpoint` in place of the older of the two that are kept. Off the
-  // loop, one call at a time.
-  // Errors: as ports::FileWriter::Commit; both that were there stay.
-  virtual absl::Status Write(const Checkpoint& checkpoint) = 0;
+  // Writes `checkpoint`. The last `keep` of all that were written stay, as
+  // core::CheckpointSpec::keep has it. Off the loop, one call at a time.
+  // Errors: as ports::FileWriter::Commit; all that were there stay.
+  virtual absl::Status Write(const Checkpoint& checkpoint, int64_t keep) = 0;
 
   // The heads of the whole ones, the one that was written last first. What is
   // broken, or of a newer dfld, is set aside and named in `notes`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +14,11 @@ namespace {
 
 using core::ContractField;
 
-// Names of a list that are shown, and bytes of a name or of another value.
+// Names of a list that are shown, and bytes of all of them, of a name or of
+// another value.
 constexpr size_t kShownNames = 8;
+constexpr size_t kShownListBytes = 200;
+constexpr size_t kShownNameBytes = 60;
 constexpr size_t kShownBytes = 120;
 // Of a value that is too long: what is shown before the first difference.
 constexpr size_t kBefore = 30;
@@ -78,36 +82,55 @@ std::vector<absl::string_view> NamesOf(absl::string_view text) {
 }
 
 std::string NameText(absl::string_view name) {
-  return Cut(name, 0, kShownBytes / 2);
+  return Cut(name, 0, kShownNameBytes);
 }
 
-// "3 ["cat", "dog", "fox"]"
-std::string ListText(const std::vector<absl::string_view>& names) {
-  std::vector<std::string> shown;
-  for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i) {
-    shown.push_back(NameText(names[i]));
+// A list of which the first names are shown: "3 ["cat", "dog", "fox"]".
+class ShownList {
+ public:
+  explicit ShownList(std::vector<absl::string_view> names)
+      : names_(std::move(names)) {
+    size_t bytes = 0;
+    for (const absl::string_view name : names_) {
+      std::string text = NameText(name);
+      bytes += text.size();
+      if (shown_.size() == kShownNames || bytes > kShownListBytes) break;
+      shown_.push_back(std::move(text));
+    }
   }
-  if (names.size() > kShownNames) shown.emplace_back("...");
-  return absl::StrCat(names.size(), " [", absl::StrJoin(shown, ", "), "]");
-}
+
+  const std::vector<absl::string_view>& names() const { return names_; }
+  // Whether what is shown tells the name at `i`, or that there is none.
+  bool Tells(size_t i) const {
+    return i < shown_.size() || shown_.size() == names_.size();
+  }
+  std::string text() const {
+    return absl::StrCat(names_.size(), " [", absl::StrJoin(shown_, ", "),
+                        shown_.size() < names_.size() ? ", ..." : "", "]");
+  }
+
+ private:
+  std::vector<absl::string_view> names_;
+  std::vector<std::string> shown_;
+};
 
 std::string NamesText(absl::string_view here_text,
                       absl::string_view there_text) {
-  const std::vector<absl::string_view> here = NamesOf(here_text);
-  const std::vector<absl::string_view> there = NamesOf(there_text);
-  const size_t common = std::min(here.size(), there.size());
+  const ShownList here(NamesOf(here_text));
+  const ShownList there(NamesOf(there_text));
+  const size_t common = std::min(here.names().size(), there.names().size());
   size_t first = 0;
-  while (first < common && here[first] == there[first]) ++first;
-  if (first < kShownNames) {
-    return absl::StrCat(ListText(here), " here, ", ListText(there), " there");
+  while (first < common && here.names()[first] == there.names()[first]) ++first;
+  if (here.Tells(first) && there.Tells(first)) {
+    return absl::StrCat(here.text(), " here, ", there.text(), " there");
   }
-  const auto at = [first](const std::vector<absl::string_view>& names) {
-    return first < names.size() ? NameText(names[first])
-                                : std::string("nothing");
+  const auto at = [first](const ShownList& list) {
+    return first < list.names().size() ? NameText(list.names()[first])
+                                       : std::string("nothing");
   };
-  return absl::StrCat(here.size(), " here, ", there.size(), " there; number ",
-                      first + 1, " is ", at(here), " here and ", at(there),
-                      " there");
+  return absl::StrCat(here.names().size(), " here, ", there.names().size(),
+                      " there; number ", first + 1, " is ", at(here),
+                      " here and ", at(there), " there");
 }
 
 std::string ValuesText(absl::string_view here, absl::string_view there) {

@@ -23,10 +23,15 @@ bool Newer(const ports::RecordId& a, const ports::RecordId& b) {
   return std::tie(a.counter, a.hash) > std::tie(b.counter, b.hash);
 }
 
-// `record` is trusted.
-bool Overrides(const Record& record, const Held& other) {
-  if (Newer(record.id, other.record->id)) return true;
-  return !other.trusted && record.unix_nanos > other.record->unix_nanos;
+// `held` is trusted and was signed after `other`, which is not.
+bool Cures(const Held& held, const Held& other) {
+  return held.trusted && !other.trusted &&
+         held.record->unix_nanos > other.record->unix_nanos;
+}
+
+bool Overrides(const Held& held, const Held& other) {
+  if (Cures(held, other)) return true;
+  return Newer(held.record->id, other.record->id) && !Cures(other, held);
 }
 
 // The places of a kind and subject.
@@ -121,7 +126,7 @@ RecordBook::Answer RecordBook::Insert(Held held, std::vector<Held>& current,
   auto [at, end] = RangeOf(current, record->id);
   Names taken;
   bool tie = false;
-  while (at < end && !Overrides(*record, current[at])) {
+  while (at < end && !Overrides(held, current[at])) {
     taken.Add(*current[at].record);
     tie = tie || current[at].record->id.counter == record->id.counter;
     ++at;
@@ -146,12 +151,22 @@ RecordBook::Answer RecordBook::Insert(Held held, std::vector<Held>& current,
 }
 
 absl::StatusOr<RecordBook::Answer> RecordBook::Offer(Record record, Disk disk) {
-  if (Find(record.id) != nullptr) return Answer::kUnchanged;
+  return Add({std::make_shared<const Record>(std::move(record)), true}, disk);
+}
+
+absl::StatusOr<RecordBook::Answer> RecordBook::Restore(Record record) {
+  const bool trusted = judge_.CheckAuthor(record).ok();
+  // What was replaced is not brought back.
+  if (IsPast(record.id)) return Answer::kOlder;
+  return Add({std::make_shared<const Record>(std::move(record)), trusted},
+             Disk::kMay);
+}
+
+absl::StatusOr<RecordBook::Answer> RecordBook::Add(Held held, Disk disk) {
+  if (Find(held.record->id) != nullptr) return Answer::kUnchanged;
   std::vector<Held> current = current_;
   std::vector<PastRecord> history = history_;
-  const Answer answer =
-      Insert({std::make_shared<const Record>(std::move(record)), true}, current,
-             history);
+  const Answer answer = Insert(std::move(held), current, history);
   if (answer == Answer::kOlder && history.size() == history_.size() &&
       (history.empty() || history.back().id == history_.back().id)) {
     return answer;
@@ -198,8 +213,12 @@ bool RecordBook::Wants(const ports::RecordId& id) const {
       return false;
     }
   }
-  return std::none_of(history_.begin(), history_.end(),
-                      [&](const PastRecord& past) { return past.id == id; });
+  return !IsPast(id);
+}
+
+bool RecordBook::IsPast(const ports::RecordId& id) const {
+  return std::any_of(history_.begin(), history_.end(),
+                     [&](const PastRecord& past) { return past.id == id; });
 }
 
 bool RecordBook::Recheck() {

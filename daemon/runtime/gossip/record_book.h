@@ -70,6 +70,12 @@ class RecordBook {
   // disk is, otherwise as Files. Nothing has changed then.
   absl::StatusOr<Answer> Offer(Record record, Disk disk = Disk::kMust);
 
+  // Takes a record that counted in a former life of this node, and that was
+  // kept elsewhere than in the file, which need not have it. The judge has just
+  // reopened it; its author may have lost the judge's trust since.
+  // Errors: RESOURCE_EXHAUSTED when the book is full.
+  absl::StatusOr<Answer> Restore(Record record);
+
   // Why what is held is not all on disk; OK: it is.
   const absl::Status& not_on_disk() const { return not_on_disk_; }
   // Tries that once more.
@@ -93,9 +99,12 @@ class RecordBook {
   const std::vector<PastRecord>& history() const { return history_; }
 
  private:
+  absl::StatusOr<Answer> Add(Held held, Disk disk);
   // Puts `held` where it belongs; kOlder when it does not count.
   Answer Insert(Held held, std::vector<Held>& current,
                 std::vector<PastRecord>& history) const;
+  // Whether the history has it.
+  bool IsPast(const ports::RecordId& id) const;
   static absl::Status CheckRoom(const std::vector<Held>& current);
   absl::Status Save(const std::vector<Held>& current,
                     const std::vector<PastRecord>& history);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/status_macros.h"
 
 namespace dfl::runtime {
 namespace {
@@ -51,19 +52,29 @@ RecordGossip::RecordGossip(const RecordOptions& options, ports::Loop& loop,
         return options_.judge->Knows(id.kind) && book_.Wants(id);
       }) {}
 
-absl::StatusOr<RecordBook::Answer> RecordGossip::Offer(
-    absl::string_view bytes) {
-  const RecordJudge* judge =
-      options_.judge != nullptr ? options_.judge : no_judge_.get();
-  absl::StatusOr<Record> record = judge->Open(bytes);
-  if (!record.ok()) return record.status();
-  const ports::RecordId id = record->id;
-  const absl::StatusOr<RecordBook::Answer> answer =
-      book_.Offer(*std::move(record));
-  if (answer.ok() && *answer == RecordBook::Answer::kTaken) {
-    Announce(book_.Find(id)->record, NodeId());
-  }
+absl::StatusOr<RecordBook::Answer> RecordGossip::Offer(absl::string_view bytes,
+                                                       RecordBook::Disk disk) {
+  DFL_ASSIGN_OR_RETURN(Record record, judge().Open(bytes));
+  const ports::RecordId id = record.id;
+  DFL_ASSIGN_OR_RETURN(const RecordBook::Answer answer,
+                       book_.Offer(std::move(record), disk));
+  Taken(id, answer);
   return answer;
+}
+
+absl::Status RecordGossip::Restore(absl::string_view bytes) {
+  DFL_ASSIGN_OR_RETURN(Record record, judge().Reopen(bytes));
+  const ports::RecordId id = record.id;
+  DFL_ASSIGN_OR_RETURN(const RecordBook::Answer answer,
+                       book_.Restore(std::move(record)));
+  Taken(id, answer);
+  return absl::OkStatus();
+}
+
+void RecordGossip::Taken(const ports::RecordId& id, RecordBook::Answer answer) {
+  SaveLater();
+  if (answer != RecordBook::Answer::kTaken) return;
+  Announce(book_.Find(id)->record, NodeId());
 }
 
 void RecordGossip::TrustChanged() {
@@ -153,7 +164,7 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
                      answer.status().message())});
     return pulls_.Postponed(from, kDiskPause);
   }
-  if (!book_.not_on_disk().ok()) SaveLater();
+  SaveLater();
   if (*answer != RecordBook::Answer::kTaken) {
     return pulls_.Useless(from, whole.id);
   }
@@ -163,7 +174,7 @@ void RecordGossip::TakeWhole(const NodeId& from, RecordPulls::Whole whole) {
 
 // A full disk keeps no order from being obeyed.
 void RecordGossip::SaveLater() {
-  if (save_timer_ != 0) return;
+  if (book_.not_on_disk().ok() || save_timer_ != 0) return;
   events_.Report(ports::RecordCame{
       false, NodeId(),
       absl::StrCat("records hold and cannot be stored, so a restart forgets "

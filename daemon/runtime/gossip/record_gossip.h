@@ -42,8 +42,9 @@ namespace dfl::runtime {
 class RecordListener {
  public:
   virtual ~RecordListener() = default;
-  // `record` is in the book and on disk; `from` is who passed it on, empty when
-  // control did. It may call RecordGossip::TrustChanged.
+  // `record` is in the book, and on disk where there is room; `from` is who
+  // passed it on, empty when control or this node itself did. It may call
+  // RecordGossip::TrustChanged.
   virtual void OnRecordTaken(const Record& record, const NodeId& from) = 0;
 };
 
@@ -74,7 +75,14 @@ class RecordGossip
   // A record that a person brought.
   // Errors: FAILED_PRECONDITION without a judge; the judge's; those of
   // RecordBook::Offer, for which it also waits.
-  absl::StatusOr<RecordBook::Answer> Offer(absl::string_view bytes);
+  absl::StatusOr<RecordBook::Answer> Offer(
+      absl::string_view bytes, RecordBook::Disk disk = RecordBook::Disk::kMust);
+
+  // A record that this node obeyed before it started, as it was kept with what
+  // came of it. If it counts, it is passed on as if it came now.
+  // Errors: as Offer's, but for a disk that is full; those of
+  // RecordJudge::Reopen.
+  absl::Status Restore(absl::string_view bytes);
 
   // What the judge trusts has changed: authorities, bans, or a clock that was
   // set. Records are judged again, and what was refused is fetched again.
@@ -102,11 +110,16 @@ class RecordGossip
     absl::Time at;
   };
 
+  const RecordJudge& judge() const {
+    return options_.judge != nullptr ? *options_.judge : *no_judge_;
+  }
   bool HasJudge(const NodeId& from);
   void Refuse(const NodeId& from, const ports::RecordId& id,
               const absl::Status& why);
   void TakeWhole(const NodeId& from, RecordPulls::Whole whole);
-  // What is held is not on disk: says so, and tries again until it is.
+  // The book has answered so to a record of this node's own.
+  void Taken(const ports::RecordId& id, RecordBook::Answer answer);
+  // If what is held is not on disk, says so, and tries again until it is.
   void SaveLater();
   void SaveAgain();
   // Tells everybody but `from`.

@@ -1,6 +1,6 @@
-// What a node holds on to over restarts: the newest plan, what the operator
-// wanted, how often it has started, the addresses that were added by hand. The
-// same in dfld and in the simulator.
+// What a node holds on to over restarts: the newest plan and its record, what
+// the operator wanted, how often it has started, the addresses that were added
+// by hand. The same in dfld and in the simulator.
 //
 // A plan goes through three stages here:
 //   known     the newest plan that the disk holds; after a start it has not

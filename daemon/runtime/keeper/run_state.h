@@ -19,6 +19,8 @@ struct KeptPlan {
   std::string text;      // its YAML; "": none
   uint64_t version = 0;  // 0: none
   std::string run_id;
+  // The record that it came as, as it travels; "": it came as none.
+  std::string record = {};
 };
 
 struct RunState {

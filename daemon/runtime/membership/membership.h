@@ -23,7 +23,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,7 +57,7 @@ struct MembershipOptions {
 };
 
 // Is told of changes of the table, the node's own entry included. Calls come on
-// the loop, and must not call Membership but for what is const.
+// the loop, and must not call Membership but for Meet and for what is const.
 class MembershipListener {
  public:
   virtual ~MembershipListener() = default;
@@ -105,6 +107,12 @@ class Membership
   // With whom this node exchanges models, in either direction. They stay
   // linked.
   void SetNeighbours(std::vector<NodeId> neighbours);
+
+  // With whom this node has something to settle. They are linked, too, until
+  // the next call, as far as they can be dialled or dial.
+  void Meet(std::set<NodeId> nodes) {
+    if (active()) standing_.Meet(std::move(nodes));
+  }
 
   // Addresses "host:port" where `source` has found somebody, all of them. Each
   // is dialled until a member has answered there, and again when it has gone.

@@ -74,6 +74,12 @@ void StandingLinks::SetNeighbours(std::vector<NodeId> neighbours) {
   UpdateSoon();
 }
 
+void StandingLinks::Meet(std::set<NodeId> nodes) {
+  if (nodes == met_) return;
+  met_ = std::move(nodes);
+  UpdateSoon();
+}
+
 void StandingLinks::SetCandidates(const std::string& source,
                                   std::vector<std::string> addresses) {
   if (addresses.size() > kMostCandidates) addresses.resize(kMostCandidates);
@@ -154,6 +160,7 @@ void StandingLinks::Update() {
   const std::vector<NodeId> paired = overlay_.LinksOf(options_.self);
   wanted_ = {paired.begin(), paired.end()};
   wanted_.insert(neighbours_.begin(), neighbours_.end());
+  wanted_.insert(met_.begin(), met_.end());
   wanted_.erase(options_.self);
   ClaimWanted();
   ClaimCandidates();

@@ -1,10 +1,10 @@
 // StandingLinks: which members this node stays linked with, and which addresses
 // are dialled for that.
 //
-//   wanted       those whom the overlay pairs it with, and its neighbours in
-//                the graph. Of two that can be dialled the one with the smaller
-//                name dials at once, the other when they are still not linked
-//                1 s later.
+//   wanted       those whom the overlay pairs it with, its neighbours in the
+//                graph, and those whom it has to meet for a while. Of two that
+//                can be dialled the one with the smaller name dials at once,
+//                the other when they are still not linked 1 s later.
 //   candidates   addresses of discovery, until a present member has answered
 //                there, and again when that one has gone.
 //   dead ones    are tried now and then, ever more seldom, so that networks
@@ -71,6 +71,8 @@ class StandingLinks {
 
   // With whom this node exchanges models.
   void SetNeighbours(std::vector<NodeId> neighbours);
+  // With whom it needs a link until the next call, neighbours or not.
+  void Meet(std::set<NodeId> nodes);
   // What `source` has found, all of it; of more than kMostCandidates the first.
   void SetCandidates(const std::string& source,
                      std::vector<std::string> addresses);
@@ -131,6 +133,7 @@ class StandingLinks {
   Overlay overlay_;
   std::map<NodeId, Known> known_;  // this node included
   std::set<NodeId> neighbours_;
+  std::set<NodeId> met_;  // as Meet says
   std::set<NodeId> wanted_;
   std::map<std::string, Candidate> candidates_;
   std::map<std::string, Claim> claimed_;      // for wanted_

@@ -16,12 +16,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "daemon/app/control_backend.h"
+#include "daemon/app/new_data/new_data.h"
+#include "daemon/app/new_data/renewable_learners.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
 #include "daemon/runtime/following/plan_follower.h"
 #include "daemon/runtime/linked_node.h"
 #include "daemon/simports/analytic_learner.h"
 #include "daemon/simports/sim_files.h"
+#include "daemon/store/checkpoint_files.h"
 #include "daemon/store/node_state.h"
 #include "gtest/gtest.h"
 
@@ -44,9 +47,10 @@ class GatedLearner final : public simports::FakeLearner {
  public:
   // `tensors`: the parameters' lengths, as t0, t1, ...; {}: they are one.
   GatedLearner(int64_t parameters, const std::vector<int64_t>& tensors,
-               std::function<void()> on_gradient)
+               const ports::DataInfo& data, std::function<void()> on_gradient)
       : FakeLearner(parameters, 0),
         model_(FakeLearner::model()),
+        data_(data),
         on_gradient_(std::move(on_gradient)) {
     if (!tensors.empty()) model_.parameters.clear();
     int64_t offset = 0;
@@ -57,6 +61,7 @@ class GatedLearner final : public simports::FakeLearner {
     }
   }
   const ports::ModelInfo& model() const override { return model_; }
+  const ports::DataInfo& data() const override { return data_; }
   absl::StatusOr<ports::GradientResult> Gradient(
       const ports::GradientRequest& request) override {
     if (on_gradient_) on_gradient_();
@@ -65,6 +70,7 @@ class GatedLearner final : public simports::FakeLearner {
 
  private:
   ports::ModelInfo model_;
+  const ports::DataInfo data_;
   const std::function<void()> on_gradient_;
 };
 
@@ -80,7 +86,7 @@ class FakeLearners final : public LearnerFactory {
   control::DataReport Report() override {
     control::DataReport report;
     report.format = "csv";
-    report.train_rows = 150;
+    report.train_rows = reported_rows;
     return report;
   }
   std::vector<std::string> Warnings(
@@ -94,7 +100,8 @@ class FakeLearners final : public LearnerFactory {
     if (!failure.ok() && !mended_) return failure;
     ++built;
     built_for = contract;
-    return std::make_unique<GatedLearner>(parameters, tensors, on_gradient);
+    return std::make_unique<GatedLearner>(parameters, tensors, data,
+                                          on_gradient);
   }
   absl::Status ExportTorchScript(
       ports::Learner& /*learner*/, absl::Span<const float> /*parameters*/,
@@ -121,6 +128,8 @@ class FakeLearners final : public LearnerFactory {
   core::DataOffer offer = SampleOffer();
   int64_t parameters = 10;
   std::vector<int64_t> tensors;
+  int64_t reported_rows = 150;
+  ports::DataInfo data{.train_rows = 1, .test_rows = 1};
   int built = 0;
   core::DataContract built_for;
   absl::Status failure;
@@ -167,6 +176,12 @@ class SlowDisk final : public ports::Files {
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// A node that looks for new data.
+struct StageData {
+  NewDataOptions options;
+  RenewableLearners& learners;  // those of the stage
+};
+
 // One start of a daemon on `disk`, between its constructor and its destructor.
 class BackendStage {
  public:
@@ -176,15 +191,21 @@ class BackendStage {
   // thread writes all else.
   // `gossips`: membership is on, and plans follow the members that SayMember
   // brings.
-  BackendStage(ports::Files& disk, FakeLearners& learners,
+  // `checkpoints_disk`: the node keeps checkpoints there, for it has a thread
+  // of its own that writes them; null: it keeps none.
+  // `data`: null: nobody looks for new data.
+  BackendStage(ports::Files& disk, LearnerFactory& learners,
                BackendOptions options = {},
                const config::NodeSettings* secured = nullptr,
                simports::SimFiles* records_disk = nullptr,
-               bool insecure_records = false, bool gossips = false)
+               bool insecure_records = false, bool gossips = false,
+               simports::SimFiles* checkpoints_disk = nullptr,
+               const StageData* data = nullptr)
       : log_({config::LogLevel::kError, config::LogFormat::kText}, "anna"),
         loop_("test-node"),
         events_(log_),
-        worker_(loop_, "test-encode") {
+        worker_(loop_, "test-encode"),
+        checkpoint_worker_(loop_, "test-keep") {
     runtime::RunKeeper keeper(disk, codec_, "anna");
     EXPECT_TRUE(keeper.Begin().ok());
     runtime::NodeOptions node;
@@ -205,6 +226,12 @@ class BackendStage {
       records = {&orders_->judge(), records_disk, orders_.get()};
       options.orders = orders_.get();
     }
+    if (checkpoints_disk != nullptr) {
+      checkpoints_ =
+          std::make_unique<store::CheckpointFiles>(*checkpoints_disk);
+      node.checkpoints.store = options.checkpoints = checkpoints_.get();
+      node.checkpoints.worker = options.checkpoint_worker = &checkpoint_worker_;
+    }
     runtime::MembershipOptions membership;
     membership.enabled = gossips;
     membership.self = node.self;
@@ -222,6 +249,11 @@ class BackendStage {
     });
     options.follower = follower_.get();
     options.membership = &node_->membership();
+    if (data != nullptr) {
+      new_data_ = std::make_unique<NewData>(
+          data->options, data->learners, loop_, &node_->membership(), events_);
+      options.new_data = new_data_.get();
+    }
     backend_ = std::make_unique<ControlBackend>(
         std::move(options), loop_, node_->node(), learners, std::move(keeper),
         events_, log_);
@@ -233,6 +265,7 @@ class BackendStage {
       node_.reset();
     });
     worker_.Stop();
+    checkpoint_worker_.Stop();
     loop_.Stop();
   }
 
@@ -324,6 +357,35 @@ class BackendStage {
     return Wait<control::ImportResult>(
         [&](auto done) { (*sink)->Commit(std::move(done)); });
   }
+  absl::StatusOr<control::CheckpointList> Checkpoints() {
+    return Wait<control::CheckpointList>(
+        [&](auto done) { backend_->checkpoints().List(std::move(done)); });
+  }
+  absl::StatusOr<control::CheckpointInfo> SaveCheckpoint(
+      control::Begin begin = nullptr) {
+    return Wait<control::CheckpointInfo>([&](auto done) {
+      backend_->checkpoints().Save(begin, std::move(done));
+    });
+  }
+  // The bytes of the newest one.
+  absl::StatusOr<std::string> ExportCheckpoint() {
+    auto source = Wait<std::unique_ptr<control::CheckpointSource>>(
+        [&](auto done) { backend_->checkpoints().Open(std::move(done)); });
+    if (!source.ok()) return source.status();
+    return (*source)->Read(0, (*source)->total_bytes());
+  }
+  absl::StatusOr<control::RestoreResult> RestoreCheckpoint(
+      const std::string& bytes, bool other_version = false) {
+    auto sink = Wait<std::unique_ptr<control::CheckpointSink>>([&](auto done) {
+      backend_->checkpoints().Restore(
+          {static_cast<int64_t>(bytes.size()), other_version}, std::move(done));
+    });
+    if (!sink.ok()) return sink.status();
+    const absl::Status taken = (*sink)->Append(bytes);
+    if (!taken.ok()) return taken;
+    return Wait<control::RestoreResult>(
+        [&](auto done) { (*sink)->Commit(std::move(done)); });
+  }
   // The node's status as it is now.
   runtime::NodeStatus Status() {
     loop_.RunAndWait([&] { backend_->Publish(); });
@@ -348,11 +410,14 @@ class BackendStage {
   EventLoop loop_;
   EventHub events_;
   Worker worker_;
+  std::unique_ptr<store::CheckpointFiles> checkpoints_;
+  Worker checkpoint_worker_;
   DeafTransport transport_;
   std::unique_ptr<Security> security_;
   std::unique_ptr<Orders> orders_;
   std::unique_ptr<runtime::LinkedNode> node_;
   std::unique_ptr<runtime::PlanFollower> follower_;
+  std::unique_ptr<NewData> new_data_;
   std::unique_ptr<ControlBackend> backend_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -52,6 +53,52 @@ TEST(ContractJson, WhatIsNoContractIsRefused) {
   }
   // Of another version.
   EXPECT_TRUE(ParseContractJson(R"({"task": "regression", "new": 1})").ok());
+}
+
+TEST(ContractJson, NumbersThatFloat32CannotHoldAreRefused) {
+  struct Case {
+    const char* input;
+    const char* why;
+  };
+  for (const Case& c : {Case{R"("divide": 1e300)", "divide is 1e+300"},
+                        Case{R"("divide": 1e-300)", "divide is 1e-300"},
+                        Case{R"("divide": 0)", "divide is 0"},
+                        Case{R"("divide": -2)", "divide is -2"},
+                        Case{R"("mean": [0, 1e39], "std": [1, 1])", "mean has"},
+                        Case{R"("mean": [0], "std": [-1e200])", "std has"}}) {
+    const auto read =
+        ParseContractJson(absl::StrCat(R"({"input": {)", c.input, "}}"));
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr(c.why));
+  }
+  const auto read = ParseContractJson(
+      R"({"input": {"divide": 0.5, "mean": [3e38], "std": [1e-40]}})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->input.divide, 0.5);
+}
+
+TEST(ContractJson, DeepNestingIsRefusedBeforeItIsRead) {
+  for (const std::string& text :
+       {std::string(1 << 20, '['), R"({"classes": )" + std::string(100, '['),
+        std::string(R"({"input": {"mean": [[1]]}})")}) {
+    EXPECT_THAT(std::string(ParseContractJson(text).status().message()),
+                HasSubstr("nested too deeply"));
+  }
+  // In texts there are no brackets.
+  const auto read = ParseContractJson(
+      R"({"classes": ["[[[[[", "\"[[[[["], "loss": "{{{{{\\"})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->classes[1], "\"[[[[[");
+}
+
+TEST(ContractJson, AnErrorQuotesLittle) {
+  for (const std::string& text :
+       {"{\"task\": \"" + std::string(100000, 'x'),
+        "{\"task\": \"\x1b[31m" + std::string(100000, '\xff')}) {
+    const std::string why(ParseContractJson(text).status().message());
+    EXPECT_LT(why.size(), 1000u);
+    EXPECT_EQ(why.find('\x1b'), std::string::npos);
+  }
 }
 
 TEST(CheckFileContract, EachFieldIsComparedWithBothSides) {

@@ -287,17 +287,21 @@ TEST_F(BackendTest, OnlySoManyPlansWaitForTheirTurn) {
 }
 
 TEST_F(BackendTest, AnExportThatWaitsForTheTrainerOutlivesTheBackend) {
-  absl::Notification begun;
-  absl::Notification go_on;
-  learners_.on_gradient = [&] {
-    if (begun.HasBeenNotified()) return;
-    begun.Notify();
-    go_on.WaitForNotification();
+  // The trainer's thread looks at them until the stage has ended.
+  struct Gate {
+    absl::Notification begun;
+    absl::Notification go_on;
+  };
+  const auto gate = std::make_shared<Gate>();
+  learners_.on_gradient = [gate] {
+    if (gate->begun.HasBeenNotified()) return;
+    gate->begun.Notify();
+    gate->go_on.WaitForNotification();
   };
   BackendStage& stage = Start();
   ASSERT_TRUE(stage.Apply(kAlone).ok());
   ASSERT_TRUE(stage.Train(TrainAction::kStart).ok());
-  begun.WaitForNotification();
+  gate->begun.WaitForNotification();
   absl::Notification answered;
   absl::Status answer;
   stage.backend().BeginExport(
@@ -308,7 +312,7 @@ TEST_F(BackendTest, AnExportThatWaitsForTheTrainerOutlivesTheBackend) {
       });
   stage.Status();  // the export has been posted, and waits for the gradient
   stage.EndBackend();
-  go_on.Notify();
+  gate->go_on.Notify();
   answered.WaitForNotification();
   EXPECT_EQ(answer.message(), "there is none");
 }

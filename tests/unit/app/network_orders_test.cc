@@ -84,7 +84,7 @@ class NetworkOrdersTest : public testing::Test {
   BackendStage& Start(bool gossips = false) {
     StartDeaf(gossips);
     (void)stage_->backend().Restore();
-    stage_->backend().ObeyRecords();
+    stage_->backend().Connect();
     return *stage_;
   }
   // What the setup thread was given is done, and the loop knows of it.
@@ -157,6 +157,74 @@ TEST_F(NetworkOrdersTest, ADocumentBecomesARecordThatIsPassedOn) {
   // A dry run makes none.
   ASSERT_TRUE(stage.Apply(PlanText(9, "0.25"), std::nullopt, true).ok());
   EXPECT_THAT(stage.backend().ListRecords(), SizeIs(1));
+}
+
+// It ended after the plan was on its disk, and before the record was.
+TEST_F(NetworkOrdersTest, APlanThatIsNoRecordYetBecomesOneAtTheNextStart) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.Apply(PlanText(1)).ok());
+  const simports::SimFiles before = records_disk_;
+  ASSERT_TRUE(stage.Apply(PlanText(2, "0.25")).ok());
+  stage_.reset();
+  records_disk_ = before;
+  for (int start = 0; start < 2; ++start) {
+    Start();
+    FinishSetup();
+    EXPECT_EQ(stage_->backend().Plan().version, 2u);
+    EXPECT_EQ(stage_->Status().plan_version, 2u);
+    const auto records = stage_->backend().ListRecords();
+    ASSERT_THAT(records, SizeIs(2));
+    EXPECT_FALSE(records[0].current);
+    EXPECT_EQ(records[1].counter, 2u);
+    EXPECT_TRUE(records[1].current);
+  }
+}
+
+// Another one came meanwhile, and counts.
+TEST_F(NetworkOrdersTest, AStoredPlanGivesWayToANewerRecord) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.Apply(PlanText(1)).ok());
+  ASSERT_TRUE(stage.Put(Plan(2, "0.25")).ok());
+  FinishSetup();
+  const simports::SimFiles after = records_disk_;
+  stage_.reset();
+  disk_ = simports::SimFiles();
+  records_disk_ = simports::SimFiles();
+  ASSERT_TRUE(Start().Apply(PlanText(1)).ok());
+  stage_.reset();
+  records_disk_ = after;
+  Start();
+  EXPECT_TRUE(HasInForce(2));
+  EXPECT_EQ(stage_->backend().Plan().version, 2u);
+}
+
+TEST_F(NetworkOrdersTest, APlanForWhoseRecordTheDiskHasNoRoomHolds) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  records_disk_.set_capacity(10);
+  const auto applied = stage.ApplySigned(Plan(2, "0.25"));
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  Start();
+  FinishSetup();
+  EXPECT_EQ(stage_->backend().Plan().version, 2u);
+  EXPECT_EQ(stage_->Status().plan_version, 2u);
+  const auto records = stage_->backend().ListRecords();
+  ASSERT_THAT(records, SizeIs(2));
+  EXPECT_EQ(records[1].counter, 2u);
+  EXPECT_TRUE(records[1].current);
+}
+
+// What is not kept with a plan must be on disk by itself.
+TEST_F(NetworkOrdersTest, WithAFullDiskAnOrderWithoutAPlanIsRefused) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  records_disk_.set_capacity(10);
+  EXPECT_EQ(stage.Put(Want(1, DesiredPhase::kTraining)).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(stage.Put(Plan(2, "0.25")).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(stage.Status().phase, Phase::kIdle);
+  EXPECT_EQ(stage.backend().Plan().version, 1u);
 }
 
 TEST_F(NetworkOrdersTest, ANodeThatCannotTakeThePlanIsDegradedUntilItCan) {
@@ -502,6 +570,13 @@ TEST(OwnFacts, ANodeWhoseTrainingFailsIsDegraded) {
   EXPECT_EQ(draining.condition, Condition::kDraining);
   EXPECT_EQ(draining.reason, "a new disk");
   status.phase = Phase::kTraining;
+  // One that trains, but not on its new data.
+  status.data_error = "its new data are not taken up: b.csv: line 3";
+  const ports::MemberFacts stale =
+      facts.Tell(told, {status, {}, std::nullopt, "", plan});
+  EXPECT_EQ(stale.condition, Condition::kDegraded);
+  EXPECT_EQ(stale.reason, status.data_error);
+  status.data_error.clear();
   const ports::MemberFacts well =
       facts.Tell(told, {status, {}, std::nullopt, "", plan});
   EXPECT_EQ(well.condition, Condition::kWell);

@@ -82,7 +82,7 @@ class OrdersTest : public testing::Test {
     stage_ = std::make_unique<BackendStage>(disk_, learners_, BackendOptions(),
                                             &settings_, &records_disk_);
     EXPECT_TRUE(stage_->backend().Restore().ok());
-    stage_->backend().ObeyRecords();
+    stage_->backend().Connect();
     return *stage_;
   }
   bool Becomes(Phase phase) {
@@ -124,6 +124,25 @@ TEST_F(OrdersTest, ASignedPlanIsTakenAndListed) {
   EXPECT_EQ(stage.ApplySigned(Plan(1)).status().code(),
             absl::StatusCode::kAborted);
   EXPECT_EQ(stage.backend().Plan().version, 2u);
+}
+
+// It ended after the plan was on its disk, and before the record was.
+TEST_F(OrdersTest, ASignedPlanIsKeptWithItsRecord) {
+  BackendStage& stage = Start();
+  ASSERT_TRUE(stage.ApplySigned(Plan(1)).ok());
+  const simports::SimFiles before = records_disk_;
+  ASSERT_TRUE(stage.ApplySigned(Plan(2, "run-1", "0.25")).ok());
+  stage_.reset();
+  records_disk_ = before;
+  BackendStage& next = Start();
+  (void)next.Data("");  // what the setup thread was given before is done
+  EXPECT_EQ(next.backend().Plan().version, 2u);
+  EXPECT_EQ(next.Status().plan_version, 2u);
+  const auto records = next.backend().ListRecords();
+  ASSERT_THAT(records, SizeIs(2));
+  EXPECT_EQ(records[1].counter, 2u);
+  EXPECT_EQ(records[1].author, "spiffe://plant-4/operator/olga");
+  EXPECT_TRUE(records[1].current);
 }
 
 TEST_F(OrdersTest, ASignedPlanMustBeComplete) {

@@ -32,7 +32,7 @@ class PlanWay : public testing::Test {
     stage_ = std::make_unique<BackendStage>(
         disk_, learners_, std::move(options), nullptr, &records_disk_,
         /*insecure_records=*/true);
-    stage_->backend().ObeyRecords();
+    stage_->backend().Connect();
     control::ControlServerOptions server;
     server.unix_socket = folder_.File("anna.sock");
     auto started = control::ControlServer::Start(server, stage_->backend());

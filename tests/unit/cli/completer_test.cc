@@ -42,6 +42,13 @@ TEST_F(CompleterTest, KnowsCommandsAndFlags) {
               ElementsAre("--output=json", "--output=jsonl", ":"));
   EXPECT_THAT(Offered({"status", "-o", "y"}), ElementsAre("yaml", ":"));
   EXPECT_THAT(Offered({"plan", "apply", "x"}), ElementsAre(":files"));
+  EXPECT_THAT(Offered({"checkpoint", ""}),
+              AllOf(Contains("list"), Contains("save"), Contains("restore")));
+  EXPECT_THAT(Offered({"checkpoint", "save", "--t"}),
+              AllOf(Contains("--to"), Contains("--target")));
+  EXPECT_THAT(Offered({"checkpoint", "save", "--to", ""}),
+              ElementsAre(":files"));
+  EXPECT_THAT(Offered({"checkpoint", "restore", ""}), ElementsAre(":files"));
 }
 
 TEST_F(CompleterTest, KnowsAlgorithmsAndTheirKnobs) {

@@ -195,6 +195,16 @@ TEST_F(CliTest, ANodeThatLearnsAloneIsWarnedOf) {
               HasSubstr("warning: box-1 learned alone: "));
 }
 
+TEST_F(CliTest, NewDataThatAreNotTakenUpAreWarnedOf) {
+  control::FakeBackend& daemon = StartDaemon("box-1");
+  control::DaemonStatus status = control::SampleStatus("box-1");
+  status.node.data_error = "its new data are not taken up: b.csv: line 3";
+  daemon.SetStatus(status);
+  EXPECT_THAT(RunAt("box-1", {"status", "--local"}).err,
+              HasSubstr("warning: box-1: its new data are not taken up: b.csv: "
+                        "line 3"));
+}
+
 // A node without gradients has no loss, and one without classes no accuracy.
 TEST_F(CliTest, WhatIsNotThereIsNoNumber) {
   control::FakeBackend& daemon = StartDaemon("box-1");

@@ -63,6 +63,14 @@ TEST(GuessData, CsvWithNumbersToPredict) {
   EXPECT_EQ(ReadBack(*guess).common.task, data::Task::kRegression);
 }
 
+// They are no fractions.
+TEST(GuessData, CsvWithClassesBeyondAnyInteger) {
+  const auto guess =
+      GuessData({WriteFile("c.csv", "a,b\n1,1e300\n2,2\n3,1e300\n1,2\n")});
+  ASSERT_TRUE(guess.ok()) << guess.status();
+  EXPECT_EQ(ReadBack(*guess).common.task, data::Task::kClassification);
+}
+
 TEST(GuessData, LibsvmThatCountsFromZero) {
   const auto guess =
       GuessData({WriteFile("s.svm", "# made\n1 0:1 2:3\n-1 1:2\n")});

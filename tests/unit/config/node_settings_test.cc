@@ -162,6 +162,7 @@ TEST(NodeSettings, EveryKindOfValueIsRead) {
               "  header: yes\n"
               "  delimiter: tab\n"
               "  max_bytes: 64MiB\n"
+              "  watch: 1m30s\n"
               "  train: {paths: [a.csv, b.csv], rows: 100}\n"
               "  test: {paths: [t.csv]}\n"
               "  standardise: {mean: [0.5], std: [0.25]}\n"
@@ -188,6 +189,7 @@ TEST(NodeSettings, EveryKindOfValueIsRead) {
   EXPECT_THAT(train.label_values, ElementsAre("cat", "dog", "the, third"));
   EXPECT_THAT(settings->data.TestSpec().paths, ElementsAre("t.csv"));
   EXPECT_EQ(settings->data.TestSpec().rows, 0);
+  EXPECT_EQ(settings->data.watch, absl::Seconds(90));
   EXPECT_THAT(settings->data.standardise.mean, ElementsAre(0.5f));
   EXPECT_EQ(settings->data.partition.kind, "dirichlet");
   EXPECT_EQ(settings->data.partition.index, 3);
@@ -293,6 +295,11 @@ TEST(NodeSettings, RefusesBadValuesWithPlaceValueAndWhatIsAllowed) {
            Case{"data: {partition: {count: 4, index: 4}}",
                 {"dfld.yaml:1: data.partition.index: found 4; allowed: 0 to 3",
                  "data.partition.count is 4"}},
+           Case{"data: {watch: 30}",
+                {"data.watch: found \"30\": that is no duration; allowed: 0s, "
+                 "or a duration from 100ms to 24h"}},
+           Case{"data: {watch: 1ms}", {"data.watch: found \"1ms\"; allowed"}},
+           Case{"data: {watch: inf}", {"data.watch: found \"inf\"; allowed"}},
            Case{"data: {shape: [1, 0]}", {"data.shape: found [1, 0]", "\"0\""}},
            Case{"data: {delimiter: ab}",
                 {"data.delimiter: found \"ab\"; allowed: one character"}},

@@ -96,6 +96,7 @@ deadline:
   ceiling: 9s
 checkpoint:
   interval: 7s
+  keep: 5
 aggregation:
   rule: centred-clipping
   hostile: 2

@@ -426,6 +426,27 @@ TEST(PlanYaml, RefusesAPlanThatIsTooLong) {
                          "most 8388608"));
 }
 
+// It could be kept, and not be read again.
+TEST(PlanYaml, RefusesAPlanThatIsTooLongWrittenOut) {
+  const std::string a(14, 'a');
+  const std::string b(14, 'b');
+  std::string text = "members: [" + a + "," + b +
+                     "]\nalgorithm: {name: pame}\ntopology: {kind: "
+                     "explicit, edges: [";
+  while (text.size() + 40 < kMaxPlanBytes) text += "[" + a + "," + b + "],";
+  text += "]}\n";
+  EXPECT_THAT(ErrorOf(text), HasSubstr("plan: written out it has "));
+}
+
+TEST(PlanYaml, HasABoundOnMembers) {
+  std::string text = "topology: {kind: ring}\nparticipants: {fixed: [";
+  for (int i = 0; i < 16384; ++i)
+    text += "n" + std::to_string(100'000 + i) + ",";
+  EXPECT_TRUE(ParsePlan(text + "]}", "plan.yaml").ok());
+  EXPECT_THAT(ErrorOf(text + "n9]}"),
+              HasSubstr("members: 16385 are named; allowed: at most 16384"));
+}
+
 TEST(PlanYaml, EveryTruncationAndFlipGivesAPlanOrAnError) {
   const std::string sample = kFull;
   for (size_t at = 0; at < sample.size(); ++at) {

@@ -72,5 +72,16 @@ TEST(Values, MistakesReportTheFirstTenTogether) {
   EXPECT_THAT(text, testing::EndsWith("mistake 10\n... and 2 more"));
 }
 
+TEST(Values, MistakesThatNobodyWillSeeAreToldApart) {
+  Mistakes mistakes;
+  for (size_t i = 0; i < Mistakes::kReported; ++i) {
+    EXPECT_FALSE(mistakes.full());
+    mistakes.Add("mistake");
+  }
+  EXPECT_TRUE(mistakes.full());
+  EXPECT_EQ(std::string(mistakes.ToStatus().message()).find("more"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace dfl::config

@@ -69,6 +69,14 @@ TEST(YamlTree, RefusesWithTheLine) {
   }
 }
 
+TEST(YamlTree, RefusesMoreValuesThanAPlanHas) {
+  std::string text = "a: [";
+  for (size_t i = 0; i < kMaxYamlNodes; ++i) text += "1,";
+  EXPECT_THAT(
+      std::string(ParseYaml(text + "]", "f.yaml").status().message()),
+      HasSubstr("found more than 1048576 keys and values; allowed: so many"));
+}
+
 // What every answer holds: a tree, or an error that names the file.
 void ExpectTreeOrError(const std::string& text) {
   const absl::StatusOr<YamlNode> root = ParseYaml(text, "f.yaml");

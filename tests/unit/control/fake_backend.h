@@ -21,6 +21,7 @@
 #include "daemon/control/event_proto.h"
 #include "daemon/control/member_proto.h"
 #include "dfl/record/v1/record.pb.h"
+#include "tests/unit/control/fake_checkpoints.h"
 
 namespace dfl::control {
 
@@ -148,7 +149,7 @@ inline MemberTable SampleMembers() {
 class FakeBackend : public Backend {
  public:
   explicit FakeBackend(const std::string& name = "box-1")
-      : status_(SampleStatus(name)) {}
+      : status_(SampleStatus(name)), checkpoints_(name) {}
 
   // Ten classes of images, as they are.
   static NodeData SampleData() {
@@ -566,6 +567,8 @@ class FakeBackend : public Backend {
     return std::make_unique<FakeSink>(*this);
   }
 
+  FakeCheckpoints& checkpoints() override { return checkpoints_; }
+
  private:
   class FakeSubscription : public Subscription {
    public:
@@ -737,6 +740,7 @@ class FakeBackend : public Backend {
   std::map<int, std::function<void(const TimedEvent&)>> listeners_
       ABSL_GUARDED_BY(mutex_);
   int next_listener_ ABSL_GUARDED_BY(mutex_) = 0;
+  FakeCheckpoints checkpoints_;  // has a lock of its own
 };
 
 }  // namespace dfl::control

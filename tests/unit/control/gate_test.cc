@@ -39,6 +39,13 @@ TEST(LeastRoles, EachMethodHasOne) {
   EXPECT_EQ(roles.size(), static_cast<size_t>(Contract().method_count()));
   EXPECT_EQ(roles.find("GetStatus")->second, Role::kViewer);
   EXPECT_EQ(roles.find("PutRecord")->second, Role::kOperator);
+  // A checkpoint holds the model, and more: as for its export and import.
+  EXPECT_EQ(roles.find("ListCheckpoints")->second, Role::kViewer);
+  for (const char* method :
+       {"SaveCheckpoint", "BeginCheckpointExport", "BeginRestore",
+        "CommitRestore", "ReadExport", "WriteImport"}) {
+    EXPECT_EQ(roles.find(method)->second, Role::kOperator) << method;
+  }
 }
 
 class GateTest : public TlsServerTest {

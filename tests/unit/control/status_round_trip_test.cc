@@ -47,6 +47,7 @@ TEST(StatusRoundTrip, WritesEveryFieldOfTheContract) {
   status.node.alone = "nobody answers";
   status.node.checkpoint_step = 128;
   status.node.checkpoint_error = "no space left";
+  status.node.data_error = "line 3 has no label";
   status.node.evaluation.mae = 0.5;
   status.node.evaluation.r2 = 0.25;
   for (runtime::PeerStatus& peer : status.node.peers) peer.mixing = true;
@@ -175,6 +176,7 @@ TEST(StatusRoundTrip, EveryWatchedEventHasAKindAndASentence) {
       ports::Disagrees{NodeId("box-2"), "classes: 3 here, 2 there"},
       ports::LearnsAlone{"no model came from its neighbour"},
       ports::LearnsAlone{},
+      ports::DataNote{false, "60 rows taken up (40 before)"},
       ports::MemberChanged{NodeId("b"), false, "is dead"}};
   for (const ports::NodeEvent& event : events) {
     ASSERT_TRUE(IsWatched(event));

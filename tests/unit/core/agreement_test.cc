@@ -1,7 +1,9 @@
 // What nodes say of their data, fixed to one contract or refused.
 #include "daemon/core/contract/agreement.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "daemon/core/contract/labels.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/cpu_seconds.h"
 
 namespace dfl::core {
 namespace {
@@ -400,6 +403,67 @@ TEST(Fix, SumsAreMatchedByTheNamesOfFeatures) {
   EXPECT_THAT(
       Refusal(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}})),
       HasSubstr("bert tells 0 sums of its rows instead of 2"));
+}
+
+TEST(Fix, NumbersThatFloat32CannotHoldAreRefused) {
+  DataOffer anna = Sample();
+  anna.input.divide = 1e300;
+  EXPECT_THAT(Refusal(Fix({}, kClassesOfData, {{"anna", anna}})),
+              HasSubstr("input: divide is 1e+300"));
+  anna.input.divide = 1;
+  anna.input.per = Per::kFeature;
+  anna.input.over = Over::kNetwork;
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const Moments& moments :
+       {Moments{1, {0, 1e300}, {0, 0}}, Moments{1, {0, infinite}, {0, 0}},
+        Moments{1, {0, std::nan("")}, {0, 0}}, Moments{1, {0, 1}, {0, 1e300}},
+        Moments{1, {0, 1}, {0, -1}}}) {
+    anna.moments = moments;
+    EXPECT_THAT(Refusal(Fix({}, kClassesOfData, {{"anna", anna}})),
+                HasSubstr("number 2 of 2 has mean"));
+  }
+  anna.moments = {1, {0, 3e38}, {0, 1e70}};
+  EXPECT_TRUE(Fix({}, kClassesOfData, {{"anna", anna}}).ok());
+}
+
+TEST(Fix, TooManyNumbersOverTheNetworkAreRefusedBeforeTheyAreMade) {
+  DataOffer anna = Sample();
+  anna.features.clear();
+  anna.shape = {10};
+  anna.shape_is_at_least = true;
+  anna.input.per = Per::kFeature;
+  anna.input.over = Over::kNetwork;
+  anna.moments.count = 1;
+  anna.moments.sums.assign(10, 1);
+  anna.moments.squares.assign(10, 0);
+  DataSection section;
+  section.shape = std::vector<int64_t>{int64_t{1} << 40};
+  EXPECT_THAT(Refusal(Fix(section, kClassesOfData, {{"anna", anna}})),
+              HasSubstr("mean and std of 1099511627776 features are too many"));
+}
+
+TEST(Fix, ManyFeaturesAreMatchedByNameQuickly) {
+  constexpr int64_t kFeatures = 40000;
+  DataOffer anna = Sample();
+  anna.features.clear();
+  anna.shape = {kFeatures};
+  for (int64_t i = 0; i < kFeatures; ++i) {
+    anna.features.push_back(absl::StrCat("feature-", 10000 + i));
+  }
+  anna.input.per = Per::kFeature;
+  anna.input.over = Over::kNetwork;
+  anna.moments.count = 1;
+  anna.moments.sums.assign(kFeatures, 1);
+  anna.moments.squares.assign(kFeatures, 0);
+  DataOffer bert = anna;
+  std::reverse(bert.features.begin(), bert.features.end());
+  const double begin = CpuSeconds();
+  EXPECT_TRUE(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}}).ok());
+  anna.input.over = bert.input.over = Over::kGiven;
+  anna.input.mean = bert.input.mean = std::vector<float>(kFeatures, 1);
+  anna.input.std = bert.input.std = std::vector<float>(kFeatures, 2);
+  EXPECT_TRUE(Fix({}, kClassesOfData, {{"anna", anna}, {"bert", bert}}).ok());
+  EXPECT_LT(CpuSeconds() - begin, 3);
 }
 
 TEST(Fix, FeaturesBehindTheEndOfASparseFileAreZero) {

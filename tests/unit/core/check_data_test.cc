@@ -68,6 +68,8 @@ TEST(CheckData, EachMistakeIsNamed) {
        -1, "data.features: 2 names"},
       {[](DataSection& d) { d.shape = {{0}}; }, -1, "data.shape: [0]"},
       {[](DataSection& d) { d.divide = 0; }, -1, "data.divide: 0"},
+      {[](DataSection& d) { d.divide = 1e300; }, -1, "data.divide: 1e+300"},
+      {[](DataSection& d) { d.divide = 1e-300; }, -1, "data.divide: 1e-300"},
       {[](DataSection& d) { d.over = InputScaling::Over::kNetwork; }, -1,
        "data.standardise: over given without per"},
       {[](DataSection& d) {

@@ -1,7 +1,9 @@
 // The fields of a data contract as texts and hashes.
 #include "daemon/core/contract/data_contract.h"
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,6 +72,23 @@ TEST(DataContract, TextsTellNamesApart) {
   two.classes = {"a", "b"};
   EXPECT_NE(FieldText(one, ContractField::kClasses),
             FieldText(two, ContractField::kClasses));
+}
+
+TEST(DataContract, DividesByWhatFloat32CanHold) {
+  for (const double good : {1.0, 255.0, 0.001, 1.2e-38, 3.4e38}) {
+    EXPECT_TRUE(IsDivisor(good)) << good;
+  }
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const double bad : {0.0, -0.0, -1.0, 1e-39, 1e-300, 3.5e38, 1e300,
+                           infinite, -infinite, std::nan("")}) {
+    EXPECT_FALSE(IsDivisor(bad)) << bad;
+  }
+  for (const double good : {0.0, -1.0, 1e-300, 3.4e38, -3.4e38}) {
+    EXPECT_TRUE(FitsFloat(good)) << good;
+  }
+  for (const double bad : {3.5e38, -1e300, infinite, std::nan("")}) {
+    EXPECT_FALSE(FitsFloat(bad)) << bad;
+  }
 }
 
 TEST(DataContract, EveryFieldHasANameAndACure) {

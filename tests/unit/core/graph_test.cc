@@ -1,12 +1,16 @@
 #include "daemon/core/graph/graph.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/rng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
@@ -54,6 +58,61 @@ TEST(Digraph, KeepsDirectionsAndIgnoresDoublesAndLoops) {
   EXPECT_THAT(graph.StrongComponents(),
               ElementsAre(ElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
   EXPECT_FALSE(graph.IsStronglyConnected());
+}
+
+// What each node reaches and is reached from.
+std::vector<std::vector<int64_t>> NaiveStrongComponents(const Digraph& graph) {
+  const int64_t m = graph.size();
+  std::vector<std::vector<bool>> reaches(m, std::vector<bool>(m));
+  for (int64_t i = 0; i < m; ++i) reaches[i][i] = true;
+  for (const auto& [from, to] : graph.Arcs()) reaches[from][to] = true;
+  for (int64_t k = 0; k < m; ++k) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < m; ++j) {
+        if (reaches[i][k] && reaches[k][j]) reaches[i][j] = true;
+      }
+    }
+  }
+  std::vector<std::vector<int64_t>> components;
+  std::vector<bool> placed(m);
+  for (int64_t i = 0; i < m; ++i) {
+    if (placed[i]) continue;
+    components.emplace_back();
+    for (int64_t j = i; j < m; ++j) {
+      if (!reaches[i][j] || !reaches[j][i]) continue;
+      placed[j] = true;
+      components.back().push_back(j);
+    }
+  }
+  return components;
+}
+
+TEST(Digraph, HasTheStrongComponentsThatPathsBothWaysMake) {
+  Rng rng(3);
+  for (int draw = 0; draw < 200; ++draw) {
+    const int64_t nodes = 1 + draw % 12;
+    Digraph graph(nodes);
+    for (int arc = 0; arc < draw % 20; ++arc) {
+      const int64_t from = std::min(
+          nodes - 1,
+          static_cast<int64_t>(rng.Uniform() * static_cast<double>(nodes)));
+      const int64_t to = std::min(
+          nodes - 1,
+          static_cast<int64_t>(rng.Uniform() * static_cast<double>(nodes)));
+      graph.AddArc(from, to);
+    }
+    EXPECT_EQ(graph.StrongComponents(), NaiveStrongComponents(graph)) << draw;
+  }
+}
+
+// From each of them all that follow are reached.
+TEST(Digraph, FindsTheComponentsOfALongPathQuickly) {
+  constexpr int64_t kNodes = 200'000;
+  Digraph path(kNodes);
+  for (int64_t i = 0; i + 1 < kNodes; ++i) path.AddArc(i, i + 1);
+  const double begin = CpuSeconds();
+  EXPECT_EQ(path.StrongComponents().size(), static_cast<size_t>(kNodes));
+  EXPECT_LT(CpuSeconds() - begin, 5);
 }
 
 TEST(Digraph, IsStronglyConnectedWhenAllReachAll) {

@@ -134,6 +134,19 @@ TEST(KdPdflTest, ANodeWithFewRowsKeepsLessOfItsOwn) {
   }
 }
 
+TEST(KdPdflTest, MoreRowsGiveItsOwnModelMoreWeight) {
+  Machine m("kd-pdfl", WithKnobs({{"c_base", 10.0}}), Members("a"));
+  PlanChanged changed{m.Plan(WithKnobs({{"c_base", 10.0}}), Members("a"))};
+  m.Handle(changed);  // as many as before
+  changed.train_rows = 3;
+  m.Handle(changed);
+  Until(m, 3);
+  m.Handle(StepBegins{});
+  m.Handle(AnswerArrived{Id("a"), m.Last<Ask>().ask, Model({0, 8}, 0, {0})});
+  m.Handle(Saying({{1, 0}, {1, 0}}));
+  EXPECT_FLOAT_EQ(At(m).last_star().own_share, 0.3);
+}
+
 TEST(KdPdflTest, GoesOnWithThoseThatAnswerInTime) {
   Machine m("kd-pdfl", WithKnobs(), Members("abc"));
   Until(m, 3);

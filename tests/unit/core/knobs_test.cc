@@ -222,6 +222,28 @@ TEST(NearestName, FindsSlipsAndKeepsQuietOtherwise) {
   EXPECT_EQ(NearestName("xy", std::vector<std::string>{"nu", "p"}), "");
 }
 
+TEST(NearestName, GivesUpOnMoreThanAnybodyWouldLookThrough) {
+  std::vector<std::string> names(20000, std::string(60, 'x'));
+  const std::string wanted = std::string(59, 'y') + "a";
+  const std::string slip = std::string(59, 'y') + "b";
+  names[200] = slip;
+  EXPECT_EQ(NearestName(wanted, names), slip);
+  names[200] = names[0];
+  names.back() = slip;
+  EXPECT_EQ(NearestName(wanted, names), "");
+  const std::string large(1 << 20, 'x');
+  EXPECT_EQ(NearestName(large + "y", std::vector<std::string>{large}), "");
+}
+
+TEST(UnknownNameError, ShowsTheBeginningOfWhatIsLong) {
+  const std::vector<std::string> known(20000, "x");
+  const std::string text =
+      Message(UnknownNameError("edges[0]", std::string(100000, 'y'), known));
+  EXPECT_THAT(text, AllOf(HasSubstr("yyy...\" is unknown"),
+                          HasSubstr("x, x and 19950 more")));
+  EXPECT_LT(text.size(), 500u);
+}
+
 TEST(UnknownNameError, NamesPathValueNearestAndAllowed) {
   const std::vector<std::string> known = {"complete", "ring"};
   EXPECT_EQ(Message(UnknownNameError("topology.kind", "rign", known)),

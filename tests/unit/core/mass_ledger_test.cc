@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "daemon/core/algorithm/algorithm_state.h"
+#include "daemon/core/algorithm/state_fields.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/core/algorithms/sgp.h"
 #include "daemon/core/algorithms/spod_gt.h"
@@ -385,6 +387,50 @@ TEST(SinkRuleTest, DeductsWhatASinkWasGivenUntilItCanHandItOn) {
   EXPECT_EQ(deducted(), (FlatVector{-5, -2}));
   rule.SetLinks(1, 1, 0);  // it can be handed on
   EXPECT_EQ(deducted(), (FlatVector{0, 0}));
+}
+
+absl::Status Import(const AlgorithmState& state, SinkRule& rule) {
+  for (const auto reading :
+       {StateFields::Reading::kCheck, StateFields::Reading::kRead}) {
+    StateFields fields(state, reading);
+    rule.VisitState(fields, 2);
+    if (!fields.Finish().ok()) return fields.Finish();
+  }
+  return absl::OkStatus();
+}
+
+TEST(SinkRuleTest, WhatItHoldsComesBackFromAState) {
+  SinkRule empty;
+  SinkRule full;
+  FlatVector z = {1, 2};
+  full.SetLinks(1, 0, 1);
+  full.Take(z, [&] { z = {4, 8}; });
+  const auto deducted = [](const SinkRule& rule) {
+    FlatVector y = {0, 0};
+    rule.Deduct(absl::MakeSpan(y));
+    return y;
+  };
+  const auto exported = [](SinkRule& rule) {
+    AlgorithmState state;
+    StateFields fields(&state);
+    rule.VisitState(fields, 2);
+    return state;
+  };
+  const AlgorithmState nothing = exported(empty);
+  const AlgorithmState something = exported(full);
+  ASSERT_TRUE(Import(something, empty).ok()) << Import(something, empty);
+  EXPECT_EQ(deducted(empty), (FlatVector{-3, -6}));
+  EXPECT_EQ(exported(empty), something);
+  ASSERT_TRUE(Import(nothing, full).ok());
+  EXPECT_EQ(deducted(full), (FlatVector{0, 0}));
+  EXPECT_EQ(exported(full), nothing);
+  // Refused before anything is read.
+  AlgorithmState wrong = something;
+  wrong.fields["held"] = FlatVector{1};
+  EXPECT_FALSE(Import(wrong, empty).ok());
+  wrong.fields.erase("held");
+  EXPECT_FALSE(Import(wrong, empty).ok());
+  EXPECT_EQ(deducted(empty), (FlatVector{-3, -6}));
 }
 
 TEST(SpodGtTest, ASinkDoesNotStep) {

@@ -1,5 +1,7 @@
 #include "daemon/core/plan/participants.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "daemon/core/plan/plan_warnings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/cpu_seconds.h"
 
 namespace dfl::core {
 namespace {
@@ -245,6 +248,40 @@ TEST(Participants, AWarningNamesWhoIsMissingAndWhoWillBeApart) {
   EXPECT_THAT(ViewWarnings(*selected, {There("anna")}),
               ElementsAre(HasSubstr("\"site=north\" names nobody"),
                           HasSubstr("nobody who is there now takes part")));
+}
+
+TEST(Participants, ManyAreFoundQuicklyAndTheFirstThatAreNotAreTold) {
+  std::vector<MemberSpec> present;
+  std::vector<std::string> selectors;
+  RunPlan fixed = PlanOf(Kind::kFixed);
+  for (size_t i = 0; i < kMostPlanMembers; ++i) {
+    const std::string name = absl::StrCat("node-", 100'000 + i);
+    present.push_back(
+        There(name, {}, {{"site", absl::StrCat("s-", 100'000 + i)}}));
+    selectors.push_back(absl::StrCat("gone-", 100'000 + i));
+    selectors.push_back(absl::StrCat("site=s-", 100'000 + i));
+    fixed.members.push_back({NodeId(absl::StrCat("node-", 200'000 + i)), 0});
+  }
+  std::sort(selectors.begin(), selectors.end());
+  fixed.members[0] = present[0];
+  const auto set = CheckPlan(fixed);
+  ASSERT_TRUE(set.ok()) << set.status();
+  RunPlan plan = PlanOf(Kind::kSelected, selectors);
+  const double begin = CpuSeconds();
+  ResolveParticipants(plan, present);
+  EXPECT_EQ(plan.members.size(), kMostPlanMembers);
+  const auto checked = CheckPlan(plan);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  const std::vector<std::string> warnings = ViewWarnings(*checked, present);
+  ASSERT_EQ(warnings.size(), 11u);
+  EXPECT_THAT(warnings[0], HasSubstr("\"gone-100000\" names nobody"));
+  EXPECT_THAT(warnings[10], HasSubstr("16374 more name nobody"));
+  EXPECT_THAT(ViewWarnings(*set, present),
+              testing::Contains(HasSubstr("and 1637")));
+  EXPECT_LT(CpuSeconds() - begin, 10);
+  plan.members.push_back({NodeId("zz"), 0});
+  EXPECT_THAT(std::string(ValidatePlan(plan).message()),
+              HasSubstr("members: 16385 are named; allowed: at most 16384"));
 }
 
 // Of members that cannot be dialled.

@@ -22,6 +22,7 @@
 #include "daemon/core/plan/plan_warnings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
@@ -399,7 +400,11 @@ INSTANTIATE_TEST_SUITE_P(
                   p.deadline.ceiling = absl::Seconds(3);
                 }},
         BadPlan{"deadline.floor: -1s", "at most the ceiling (10s)",
-                [](RunPlan& p) { p.deadline.floor = -absl::Seconds(1); }}));
+                [](RunPlan& p) { p.deadline.floor = -absl::Seconds(1); }},
+        BadPlan{"checkpoint.keep: 1", "an integer from 2 to 16",
+                [](RunPlan& p) { p.checkpoint.keep = 1; }},
+        BadPlan{"checkpoint.keep: 17", "an integer from 2 to 16",
+                [](RunPlan& p) { p.checkpoint.keep = 17; }}));
 
 TEST(ValidatePlan, TakesADeadlineThatItsBoundsLeaveNoRoom) {
   RunPlan plan = GoodPlan();
@@ -1083,6 +1088,35 @@ TEST(CountNeighbours, TakesTheRoundsOfAVaryingGraphTogether) {
   EXPECT_EQ(Count(plan, 0)->sent_to, 2);
   plan.stop.steps = 6;
   EXPECT_LE(Count(plan, 0)->sent_to, 4);
+}
+
+// A plan of many sets, each of which is seen for a round.
+TEST(CountNeighbours, LooksThroughManySetsOfEdgesQuickly) {
+  RunPlan plan = VaryingPlan();
+  const EdgeList pair = {{NodeId("anna"), NodeId("bert")}};
+  plan.topology.edge_sets.assign(100'000, pair);
+  plan.topology.edge_sets.back()[0].second = NodeId("dora");
+  plan.topology.edge_sets.push_back({{NodeId("carl"), NodeId("dora")}});
+  const double begin = CpuSeconds();
+  EXPECT_TRUE(ValidatePlan(plan).ok()) << ValidatePlan(plan);
+  EXPECT_EQ(Count(plan, 0)->heard, 2);
+  EXPECT_TRUE(
+      MeetWithin(plan, NodeId("carl"), NodeId("dora"), 99'990, 100'010));
+  EXPECT_FALSE(MeetWithin(plan, NodeId("carl"), NodeId("dora"), 10, 40));
+  EXPECT_LT(CpuSeconds() - begin, 5);
+}
+
+TEST(SpectralGapIfSmall, IsTheGapOfTheFirstGraph) {
+  RunPlan plan = GoodPlan();
+  plan.topology.kind = "ring";
+  EXPECT_EQ(SpectralGapIfSmall(plan), SpectralGap(*DeriveTopology(plan)));
+  EXPECT_GT(SpectralGapIfSmall(plan), 0);
+  plan.members.clear();
+  for (int i = 0; i < 16384; ++i) {
+    plan.members.push_back(
+        MemberSpec{.node = NodeId(absl::StrCat("n", 100'000 + i))});
+  }
+  EXPECT_EQ(SpectralGapIfSmall(plan), 0);
 }
 
 TEST(MeetWithin, TellsWhetherTwoHaveAnEdgeInOneOfTheRounds) {

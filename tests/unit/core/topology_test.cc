@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/rng.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/unit/core/graphs.h"
 
 namespace dfl::core {
@@ -271,6 +275,40 @@ TEST(RandomGeometric, HasAsManyEdgesAsTheSquareSays) {
   EXPECT_NEAR(edges / kDraws / (20 * 19 / 2.0), expected, 0.015);
 }
 
+// All pairs, of the points that the same draws give.
+Graph NaiveGeometric(double radius, int64_t nodes, uint64_t seed) {
+  Rng rng(DeriveSeed(seed, "random-geometric"));
+  while (true) {
+    std::vector<double> x(static_cast<size_t>(nodes));
+    std::vector<double> y = x;
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = rng.Uniform();
+      y[i] = rng.Uniform();
+    }
+    Graph graph(nodes);
+    for (size_t a = 0; a < x.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        const double dx = x[a] - x[b];
+        const double dy = y[a] - y[b];
+        if (dx * dx + dy * dy > radius * radius) continue;
+        graph.AddEdge(static_cast<int64_t>(a), static_cast<int64_t>(b));
+      }
+    }
+    if (graph.IsConnected()) return graph;
+  }
+}
+
+TEST(RandomGeometric, LinksAllThatAreNearEnough) {
+  for (const double radius : {0.09, 0.1, 0.125, 0.25, 0.3, 0.5, 0.99, 1.2}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const auto nodes = static_cast<int64_t>(radius < 0.2 ? 500 : 40);
+      EXPECT_EQ(Built(WithRadius(radius), nodes, seed).Edges(),
+                NaiveGeometric(radius, nodes, seed).Edges())
+          << radius << " " << seed;
+    }
+  }
+}
+
 // Every node of a network, whatever its processor, must draw these graphs.
 TEST(DrawnTopologies, KeepTheirEdgesForEver) {
   EXPECT_THAT(
@@ -418,6 +456,75 @@ TEST(TimeVaryingTopology, AWindowOfFreshDrawsHasTheFirstEight) {
 
 // --------------------------------------------------------------- refusals ----
 
+// Sorted bytewise.
+std::vector<NodeId> ManyMembers(int64_t count) {
+  std::vector<NodeId> members;
+  for (int64_t i = 0; i < count; ++i) {
+    members.emplace_back(absl::StrCat("n", 100'000 + i));
+  }
+  return members;
+}
+
+TEST(Topology, RefusesMoreEdgesThanANodeCanHold) {
+  const std::vector<NodeId> members = ManyMembers(16384);
+  TopologySpec random = Kind("erdos-renyi");
+  for (const TopologySpec& spec :
+       {Kind("complete"), Kind("bipartite"), WithDegree("k-nearest", 16380),
+        WithDegree("hashed", 1000), WithDegree("random-regular", 1000), random,
+        WithRadius(0.5)}) {
+    const absl::Status status = BuildTopology(spec, 1, members).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith(absl::StrCat("topology.kind: \"", spec.kind)),
+                      HasSubstr("edges between 16384 members; allowed: at most "
+                                "2097152")));
+  }
+  EXPECT_TRUE(BuildTopology(Kind("complete"), 1, ManyMembers(2048)).ok());
+  EXPECT_FALSE(BuildTopology(Kind("complete"), 1, ManyMembers(2049)).ok());
+  // All of a window together.
+  TopologySpec varies = WithDegree("random-regular", 40);
+  EXPECT_TRUE(BuildTopology(varies, 1, members).ok());
+  varies.every = 1;
+  EXPECT_THAT(
+      std::string(BuildTopology(varies, 1, members).status().message()),
+      HasSubstr("at most 262144 where they change from round to round"));
+}
+
+// Those whose edges are not too many.
+TEST(Topology, TheLargestNetworkHasAGraphOfEveryKind) {
+  const std::vector<NodeId> members = ManyMembers(16384);
+  TopologySpec random = Kind("erdos-renyi");
+  random.edge_probability = 0.002;
+  TopologySpec sets = Kind("time-varying");
+  TopologySpec list = Kind("explicit");
+  for (size_t i = 0; i + 1 < members.size(); ++i) {
+    list.edges.emplace_back(members[i], members[i + 1]);
+    sets.edge_sets.push_back({list.edges.back()});
+  }
+  const double begin = CpuSeconds();
+  for (const TopologySpec& spec :
+       {Kind("ring"), Kind("star"), Kind("path"), Kind("grid"), Kind("torus"),
+        WithDegree("k-nearest", 4), WithDegree("hashed", 4), random,
+        WithDegree("random-regular", 4), WithRadius(0.03), sets, list}) {
+    const auto window = BuildWindow(spec, 1, members);
+    ASSERT_TRUE(window.ok()) << spec.kind << ": " << window.status();
+    EXPECT_TRUE(std::get<Graph>(*window).IsConnected()) << spec.kind;
+  }
+  EXPECT_LT(CpuSeconds() - begin, 15);
+}
+
+TEST(Topology, EdgesOfStrangersAreAnErrorOrLeftOut) {
+  TopologySpec spec = Kind("explicit");
+  spec.edges = {Edge(0, 1), Edge(1, 7), Edge(8, 8), Edge(1, 2)};
+  EXPECT_THAT(Refused(spec, 3, absl::StatusCode::kInvalidArgument),
+              StartsWith("topology.edges[1]: \"n1007\" is unknown"));
+  const auto graph =
+      BuildTopology(spec, 1, Members(3), 0, {}, Strangers::kLeaveOut);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(std::get<Graph>(*graph).Edges(),
+              ElementsAre(Pair(0, 1), Pair(1, 2)));
+}
+
 TEST(Topology, RefusesWhatIsOutOfRangeOrImpossible) {
   struct Case {
     TopologySpec spec;
@@ -431,6 +538,8 @@ TEST(Topology, RefusesWhatIsOutOfRangeOrImpossible) {
   every_ring.every = 3;
   TopologySpec negative = WithDegree("random-regular", 3);
   negative.every = -1;
+  TopologySpec endless = negative;
+  endless.every = std::numeric_limits<int64_t>::max();
   TopologySpec stranger = Kind("time-varying");
   stranger.edge_sets = {{Edge(0, 1)}, {Edge(1, 2), Edge(1, 7)}};
   stranger.every = 1;
@@ -456,7 +565,9 @@ TEST(Topology, RefusesWhatIsOutOfRangeOrImpossible) {
            {WithRadius(std::nan("")), 4, "topology.radius: nan", "number > 0"},
            {directed_ring, 4, "topology.directed: on", "kind ring"},
            {every_ring, 4, "topology.every: 3", "one graph for all rounds"},
-           {negative, 4, "topology.every: -1", ">= 0"},
+           {negative, 4, "topology.every: -1", "from 0 to 1000000000"},
+           {endless, 4, "topology.every: 9223372036854775807",
+            "from 0 to 1000000000"},
            {Kind("time-varying"), 4, "topology.edge_sets: missing",
             "at least one"},
        }) {

@@ -206,6 +206,17 @@ TEST(Standardizer, ConstantFeaturesThatDoNotSumExactlyGetStdOne) {
   EXPECT_THAT(s->std(), ElementsAre(1));
 }
 
+TEST(Standardizer, RefusesWhatFloat32CannotHold) {
+  const DatasetView view = FloatView({2}, {1, 1e10F, 2, 3e10F}, {0, 1}, 2);
+  const auto fits =
+      Standardizer::FromRows(view, Standardizer::Per::kFeature, 1e-20);
+  ASSERT_TRUE(fits.ok()) << fits.status();
+  ExpectError(
+      Standardizer::FromRows(view, Standardizer::Per::kFeature, 1e-30).status(),
+      absl::StatusCode::kInvalidArgument,
+      {"values of feature 1 have mean 2e+40", "data.divide"});
+}
+
 TEST(Standardizer, ReadsAScalerFile) {
   const std::string path =
       WriteFile("s", "feature,mean,std\n0,0.5,2\n1,-1,0\n");

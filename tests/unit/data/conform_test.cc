@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "tests/support/cpu_seconds.h"
 #include "tests/unit/data/test_files.h"
 
 namespace dfl {
@@ -73,6 +74,39 @@ TEST(Conform, TakesColumnsByName) {
       Conform(ViewOf("b", "sugar,age,iron,y\n3,1,2,0\n6,4,5,1\n"), contract);
   ExpectError(other.status(), absl::StatusCode::kInvalidArgument,
               {"with iron, without bp", "age, bp, sugar", "data.drop_columns"});
+}
+
+TEST(Conform, TakesManyColumnsByNameQuickly) {
+  constexpr int64_t kColumns = 80000;
+  core::DataContract contract = Contract({"0", "1"}, kColumns);
+  std::string header;
+  std::string rows[2];
+  for (int64_t i = 0; i < kColumns; ++i) {
+    contract.features.push_back(
+        absl::StrCat("column-", 10000 + kColumns - 1 - i));
+    absl::StrAppend(&header, "column-", 10000 + i, ",");
+    for (std::string& row : rows) absl::StrAppend(&row, i, ",");
+  }
+  const DatasetView view =
+      ViewOf("a", header + "y\n" + rows[0] + "0\n" + rows[1] + "1\n");
+  const double begin = CpuSeconds();
+  const auto data = Conform(view, contract);
+  EXPECT_LT(CpuSeconds() - begin, 1);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->dataset().floats()[0], kColumns - 1);
+}
+
+TEST(OfferOf, TellsWhereEachOfManyClassesIsQuickly) {
+  std::string text;
+  for (int i = 0; i < 60000; ++i)
+    absl::StrAppend(&text, "1,c", 10000 + i, "\n");
+  const DatasetView view = ViewOf("a", text);
+  const double begin = CpuSeconds();
+  const core::DataOffer offer = OfferOf(view.dataset(), nullptr);
+  EXPECT_LT(CpuSeconds() - begin, 1);
+  ASSERT_EQ(offer.class_places.size(), 60000U);
+  EXPECT_THAT(offer.class_places.back(),
+              testing::HasSubstr("line 60000, column 2"));
 }
 
 TEST(Conform, WidensWhatNamesNoWidth) {

@@ -1,6 +1,7 @@
 #include "daemon/data/csv.h"
 
 #include "daemon/data/load.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/unit/data/test_files.h"
 
 namespace dfl {
@@ -290,6 +291,57 @@ TEST(Csv, TellsOfColumnsThatCountRows) {
   data = Load(SpecOf("x,y\n1,0\n2,1\n3,0\n"));
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_TRUE(data->columns().warnings.empty());
+}
+
+// A table of `width` columns, each of which rises from row to row, and labels.
+std::string RisingColumns(const std::string& header, int width) {
+  std::string text = header;
+  for (int row = 1; row <= 4; ++row) {
+    for (int i = 0; i < width; ++i) absl::StrAppend(&text, row, ",");
+    absl::StrAppend(&text, row % 2, "\n");
+  }
+  return text;
+}
+
+TEST(Csv, WarnsOfTheFirstOfManyColumns) {
+  constexpr int kColumns = 40000;
+  const std::string nameless(kColumns, ',');
+  DataSpec spec = SpecOf(RisingColumns(nameless + "y\n", kColumns));
+  spec.header = Header::kYes;
+  auto data = Load(spec);
+  ASSERT_TRUE(data.ok()) << data.status();
+  const std::vector<std::string>& warnings = data->columns().warnings;
+  ASSERT_EQ(warnings.size(), 6U);
+  EXPECT_THAT(warnings[4], testing::HasSubstr("column 4 has no name"));
+  EXPECT_THAT(warnings[5],
+              testing::HasSubstr(": 39995 more columns rise from row to row"));
+  spec = SpecOf(RisingColumns(nameless.substr(0, 6) + "y\n", 6));
+  spec.header = Header::kYes;
+  data = Load(spec);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->columns().warnings.back(),
+              testing::HasSubstr(": 1 more column rises"));
+}
+
+TEST(Csv, ManyColumnsAreMatchedByNameQuickly) {
+  constexpr int kColumns = 80000;
+  std::string up;
+  std::string down;
+  for (int i = 0; i < kColumns; ++i) {
+    absl::StrAppend(&up, "column-", 10000 + i, ",");
+    absl::StrAppend(&down, "column-", 10000 + kColumns - 1 - i, ",");
+  }
+  DataSpec spec = SpecOf(RisingColumns(up + "y\n", kColumns));
+  spec.paths.push_back(WriteFile("g", RisingColumns(down + "y\n", kColumns)));
+  const double begin = CpuSeconds();
+  const auto data = Load(spec);
+  EXPECT_LT(CpuSeconds() - begin, 3);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->rows(), 8);
+  // No name is told whole, however long it is.
+  spec.paths[1] =
+      WriteFile("g", RisingColumns(std::string(100000, 'x') + ",y\n", 1));
+  EXPECT_LT(Load(spec).status().message().size(), 3000U);
 }
 
 TEST(Csv, TakesNamesFromTheSettings) {

@@ -67,6 +67,8 @@ TEST(DataSpec, RefusesFieldsThatContradict) {
   spec = csv;
   spec.divide = -1;
   refused(spec, {"divide", "-1"});
+  spec.divide = 1e300;
+  refused(spec, {"divide", "1e+300", "3.4e38"});
   spec = csv;
   spec.index_base = 2;
   refused(spec, {"index_base", "2", "0 or 1"});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "dfl/storage/v1/token_book.pb.h"
 #include "tests/support/process.h"
 
 namespace dfl::enrol {
@@ -184,6 +185,39 @@ TEST_F(TokenBookTest, TheFileHoldsNoSecretAndOnlyItsOwnerWritesIt) {
   const absl::Status open = TokenBook::Open(folder_.path()).status();
   EXPECT_EQ(open.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(Text(open), HasSubstr("chmod 600"));
+}
+
+TEST_F(TokenBookTest, AnEntryWithoutWhatItMustHaveIsDamage) {
+  using dfl::storage::v1::TokenBookFile;
+  const JoinToken token = Create();
+  const TokenBook book = Open();
+  TokenBookFile whole;
+  ASSERT_TRUE(
+      whole.ParseFromString(testing_support::ReadFile(folder_.File("tokens"))));
+  const auto why = [&](const TokenBookFile& file) {
+    testing_support::WriteFile(folder_.File("tokens"),
+                               file.SerializeAsString());
+    const absl::Status list = book.List(kNow).status();
+    EXPECT_EQ(TokenBook::Open(folder_.path()).status(), list);
+    EXPECT_EQ(book.Redeem(token.secret, UseOf("box-1"), kNow,
+                          [](const std::string&) { return absl::OkStatus(); }),
+              list);
+    EXPECT_EQ(list.code(), absl::StatusCode::kFailedPrecondition);
+    return Text(list);
+  };
+  TokenBookFile file = whole;
+  file.add_tokens()->set_node("box-2");
+  EXPECT_THAT(why(file), HasSubstr("damaged (token 2 has no hash"));
+  file.mutable_tokens(1)->set_secret_sha256("short");
+  EXPECT_THAT(why(file), HasSubstr("damaged (token 2 has no hash"));
+  file.mutable_tokens(1)->set_secret_sha256(std::string(32, 'x'));
+  file.mutable_tokens(1)->clear_node();
+  EXPECT_THAT(why(file), HasSubstr("damaged (token 2 has no node)"));
+  file = whole;
+  file.set_issuer("0123456789abcd\n\n");
+  EXPECT_THAT(why(file), HasSubstr("damaged (it names no issuer)"));
+  file.clear_issuer();
+  EXPECT_THAT(why(file), HasSubstr("damaged (it names no issuer)"));
 }
 
 TEST_F(TokenBookTest, ADamagedOrLaterFileRedeemsNothing) {

@@ -255,6 +255,32 @@ TEST_F(RecordBookTest, WhatNeedNotBeOnDiskIsTakenAndWrittenLater) {
   EXPECT_EQ(History(), "1.1:ann");
 }
 
+TEST_F(RecordBookTest, WhatWasKeptElsewhereCountsAsItDid) {
+  const FakeRecord first{.counter = 1};
+  const FakeRecord second{.counter = 2, .unix_nanos = 200, .author = "eve"};
+  Offer(first);
+  judge_.Shun("eve");
+  files_.set_capacity(100);
+  // Its author is trusted no more, and the disk is full.
+  auto restored = book_->Restore(Opened(second));
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(*restored, Answer::kTaken);
+  EXPECT_EQ(Current(), "1.2:eve");
+  EXPECT_FALSE(book_->current()[0].trusted);
+  EXPECT_FALSE(book_->not_on_disk().ok());
+  EXPECT_EQ(*book_->Restore(Opened(second)), Answer::kUnchanged);
+  files_.set_capacity(-1);
+  // What was replaced stays so, by its counter or by its author's loss.
+  EXPECT_EQ(*book_->Restore(Opened(first)), Answer::kOlder);
+  EXPECT_EQ(Offer({.counter = 1, .unix_nanos = 300}), Answer::kTaken);
+  EXPECT_EQ(*book_->Restore(Opened(second)), Answer::kOlder);
+  const FakeRecord third{.counter = 3, .unix_nanos = 250, .author = "eve"};
+  EXPECT_EQ(*book_->Restore(Opened(third)), Answer::kOlder);
+  judge_.Pardon("eve");
+  EXPECT_EQ(*book_->Restore(Opened(second)), Answer::kOlder);
+  EXPECT_EQ(Current(), "1.1:ann");
+}
+
 TEST_F(RecordBookTest, WhatIsDamagedIsLeftOutAndSaid) {
   Offer({.counter = 1});
   Offer({.counter = 2});

@@ -226,6 +226,27 @@ TEST_F(Gossip, WithAFullDiskARecordThatAPersonBringsIsRefused) {
   }
 }
 
+TEST_F(Gossip, ARecordThatWasKeptElsewhereIsPassedOnAndWrittenLater) {
+  Line(2);
+  const FakeRecord old{.counter = 1};
+  const FakeRecord plan{.counter = 2};
+  Offer("n0", old);
+  ASSERT_TRUE(AllHold(old));
+  disks_["n0"].set_capacity(10);
+  EXPECT_TRUE(node("n0").gossip().Restore(BytesOf(plan)).ok());
+  EXPECT_EQ(node("n0").taken().back(), " record 1.2 of ann");
+  EXPECT_TRUE(AllHold(plan));
+  EXPECT_TRUE(node("n0").gossip().Restore(BytesOf(old)).ok());
+  EXPECT_TRUE(node("n0").gossip().Restore(BytesOf(plan)).ok());
+  EXPECT_EQ(node("n0").taken().size(), 2U);
+  disks_["n0"].set_capacity(-1);
+  RunFor(absl::Minutes(1));
+  nodes_.clear();
+  EXPECT_TRUE(Boot("n0").Holds(plan));
+  EXPECT_EQ(node("n0").gossip().Restore("garbage").code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(Gossip, WhatIsNotTrustedIsNeitherTakenNorPassedOn) {
   Line(3);
   const FakeRecord plan{.counter = 1, .author = "eve"};

@@ -98,6 +98,29 @@ TEST_F(StandingLinksTest, NeighboursStayLinkedAndOthersAreLetGo) {
   EXPECT_EQ(node.downs.size(), 1U);
 }
 
+TEST_F(StandingLinksTest, WhomItHasToMeetIsLinkedForAsLongAsThatTakes) {
+  PathNetwork network(network_, 20);
+  ASSERT_TRUE(network.Settle());
+  PathNode& node = network[0];
+  NodeId far;
+  for (const auto& other : network.nodes) {
+    if (other->id != node.id && !node.IsLinked(other->id.name())) {
+      far = other->id;
+      break;
+    }
+  }
+  node.standing.Meet({far, NodeId("stranger")});
+  RunFor(absl::Seconds(1));
+  EXPECT_TRUE(node.IsLinked(far.name()));
+  // Its neighbours are others.
+  node.standing.SetNeighbours({});
+  RunFor(absl::Seconds(120));
+  EXPECT_TRUE(node.IsLinked(far.name()));
+  node.standing.Meet({});
+  RunFor(absl::Seconds(50));
+  EXPECT_FALSE(node.IsLinked(far.name()));
+}
+
 TEST_F(StandingLinksTest, ACandidateIsDialledUntilAMemberHasAnsweredThere) {
   PathNode a(network_, "a");
   PathNode b(network_, "b");

@@ -1,5 +1,6 @@
 // What a neighbour says is no fact: rounds, epochs, and what was right when it
 // began.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,8 +26,9 @@ using ports::TransferKind;
 // n0 is a node; n1 says what a test wants; n2 is not there.
 class Belief : public testing::Test {
  protected:
-  Belief() {
+  explicit Belief(bool membership = false) {
     ClusterOptions options;
+    options.membership = membership;
     options.seed = 62;
     options.nodes = 3;
     options.transfers.chunk_bytes = 3000;
@@ -292,6 +294,87 @@ TEST_F(Belief, OneThatLosesItsMemoryAgainAndAgainIsSoonHeld) {
   Announce(TransferKind::kMass, 8, cluster_->step(0), 1000, 0);
   EXPECT_TRUE(peer_->Heard<ports::TransferCancel>().empty());
   EXPECT_EQ(node().transfers().inbound(), 1);
+}
+
+// n1 has exchanged mass with n0, and is linked with n2 alone.
+class BeliefOfOthers : public Belief {
+ protected:
+  BeliefOfOthers() : Belief(/*membership=*/true) {}
+
+  void Part() {
+    Begin(Plan("spod-gt"));
+    cluster_->RunFor(absl::Milliseconds(200));
+    ASSERT_EQ(node().parcels().partners().count(NodeId("n1")), 1U);
+    peer_->Hang();
+    other_ = std::make_unique<RawPeer>(cluster_->network(), "n2");
+    other_->Dial("n0:1");
+    ASSERT_TRUE(cluster_->RunUntil([&] { return other_->linked(); }));
+    Tell(1);
+  }
+  // n2 passes on what n1 says of itself, whatever was said before.
+  void Tell(uint64_t memory, std::vector<std::string> addresses = {}) {
+    ports::MemberUpdate update;
+    update.node = NodeId("n1");
+    update.incarnation = {1, ++told_};
+    update.facts.emplace();
+    update.facts->memory = memory;
+    update.facts->addresses = std::move(addresses);
+    ASSERT_TRUE(other_->Send(ports::MembersFrame{{update}}).ok());
+    Pass();
+  }
+  // Whether the epoch rises within `limit`, in which n1 answers n2.
+  bool Rises(absl::Duration limit, uint64_t memory) {
+    const uint64_t before = epoch();
+    const absl::Time end = cluster_->Now() + limit;
+    while (cluster_->Now() < end && epoch() == before) {
+      Tell(memory);
+      cluster_->RunFor(absl::Milliseconds(95));
+    }
+    return epoch() != before;
+  }
+
+  std::unique_ptr<RawPeer> other_;
+  uint64_t told_ = 0;
+};
+
+TEST_F(BeliefOfOthers, APartnerThatStartsAgainElsewhereEndsTheEpoch) {
+  Part();
+  EXPECT_FALSE(Rises(absl::Seconds(90), 1));
+  EXPECT_FALSE(Rises(absl::Seconds(50), 7));
+  EXPECT_TRUE(Rises(absl::Seconds(60), 7));
+  EXPECT_FALSE(Rises(absl::Seconds(75), 8)) << "it holds nothing any more";
+}
+
+TEST_F(BeliefOfOthers, LiesThatAreContradictedInTimeMoveNobody) {
+  Part();
+  for (uint64_t lie = 2; lie < 6; ++lie) {
+    EXPECT_FALSE(Rises(absl::Seconds(40), lie));
+    Tell(1);
+  }
+}
+
+// It is dialled for that.
+TEST_F(BeliefOfOthers, APartnerThatCanBeMetIsAskedForItsBooks) {
+  Part();
+  const uint64_t before = epoch();
+  peer_ = nullptr;
+  peer_ = std::make_unique<RawPeer>(cluster_->network(), "n1", 7);
+  Tell(7, {"n1:1"});
+  ASSERT_TRUE(
+      cluster_->RunUntil([&] { return peer_->linked(); }, absl::Seconds(5)));
+  Pass();
+  // It has a checkpoint, and nothing that n0 gave it is known to be taken.
+  state_.tracker_epoch = epoch();
+  state_.books = core::EdgeBooks();
+  peer_->Forget();
+  Send(state_);
+  EXPECT_EQ(epoch(), before);
+  cluster_->RunFor(absl::Milliseconds(1500));
+  const auto begun = peer_->Heard<ports::TransferBegin>();
+  EXPECT_TRUE(std::any_of(begun.begin(), begun.end(), [&](const auto& b) {
+    return b.kind == TransferKind::kMass && b.tracker_epoch == before;
+  })) << "it goes on where it was";
+  EXPECT_EQ(epoch(), before);
 }
 
 TEST(EpochGuardTest, FollowsEightTimesAndThenOnceInHalfAMinute) {

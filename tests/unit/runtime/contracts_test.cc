@@ -68,6 +68,41 @@ TEST(DifferenceText, ShowsLongListsWhereTheyFirstDiffer) {
               HasSubstr("number 784 is \"x783\" here and nothing there"));
 }
 
+TEST(DifferenceText, ShowsFewerNamesWhereTheyAreLong) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 8; ++i) {
+    names.push_back(absl::StrCat(std::string(70, 'x'), i));
+  }
+  std::vector<std::string> others = names;
+  others[1] = std::string(70, 'y');
+  std::string text =
+      Between(ContractField::kClasses, Contract(names), Contract(others));
+  EXPECT_THAT(text, HasSubstr("yyy..., "));
+  EXPECT_THAT(text, HasSubstr(", ...] there"));
+  EXPECT_LE(text.size(), kMostDifferenceBytes);
+  // Behind what is shown.
+  others = names;
+  others[6] = "short";
+  text = Between(ContractField::kClasses, Contract(names), Contract(others));
+  EXPECT_THAT(text, HasSubstr("8 here, 8 there; number 7 is \"xxx"));
+  EXPECT_THAT(text, HasSubstr("and \"short\" there"));
+  others = names;
+  others.pop_back();
+  text = Between(ContractField::kClasses, Contract(names), Contract(others));
+  EXPECT_THAT(text, HasSubstr("and nothing there"));
+  // Characters of several bytes, and those that are written with two.
+  for (const char* character : {"\xf0\x9f\x90\x88", "\"", "\n"}) {
+    std::string name;
+    for (int i = 0; i < 100; ++i) name += character;
+    core::DataContract here;
+    core::DataContract there;
+    here.features.assign(10, name);
+    there.features.assign(9, name + "x");
+    text = Between(ContractField::kFeatures, here, there);
+    EXPECT_LE(text.size(), kMostDifferenceBytes);
+  }
+}
+
 TEST(DifferenceText, ShowsLongValuesWhereTheyFirstDiffer) {
   core::DataContract here;
   here.input.per = core::InputScaling::Per::kFeature;
@@ -91,7 +126,7 @@ TEST(DifferenceText, IsReadableWhateverTheOtherSideSays) {
            "[\"\xed\xa0\x80\"]", "[\"\xf4\x90\x80\x80\"]"}) {
     for (const ContractField field : core::kContractFields) {
       const std::string text = DifferenceText(field, here, there);
-      EXPECT_LT(text.size(), 900U);
+      EXPECT_LE(text.size(), kMostDifferenceBytes);
       for (const char c : text) {
         EXPECT_GE(static_cast<unsigned char>(c), 0x20) << text;
       }

@@ -1,8 +1,10 @@
 // What a node exchanges, part by part: asks and answers, pushes, mass, and what
 // may come in at all.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -350,6 +352,108 @@ TEST_F(Restarted, APartnerThatIsStillStartingHasAMinute) {
   EXPECT_EQ(mass().EpochToTell(), 1U);
   p.Pass(absl::Seconds(20));
   EXPECT_EQ(mass().EpochToTell(), 2U);
+}
+
+// What others say.
+class FakeMembers : public MassMembers {
+ public:
+  std::optional<uint64_t> MemoryOf(const NodeId& node) const override {
+    const auto it = memories.find(node);
+    if (it == memories.end()) return std::nullopt;
+    return it->second;
+  }
+  void Meet(std::set<NodeId> nodes) override { met = std::move(nodes); }
+
+  std::map<NodeId, uint64_t> memories;
+  std::set<NodeId> met;
+};
+
+// The same, and b, which was in its first life, is linked no more.
+class RestartedElsewhere : public testing::Test {
+ protected:
+  RestartedElsewhere() : p("k-gt") {
+    p.own.model.SetInitialised(true);
+    p.lives.Restart(0);
+    p.own.phases.Set(Phase::kTraining, "");
+    p.SayState(p.b, Phase::kTraining, 0, 1);
+    mass().SetMembers(members);
+    mass().Do(Parcel(p.kB, 1));
+    Hear(2);
+    EXPECT_THAT(members.met, testing::IsEmpty()) << "its link would tell";
+    p.b.Hang();
+    p.Pass();
+    EXPECT_FALSE(p.links.IsUp(p.kB));
+  }
+  MassExchange& mass() { return p.exchange.mass(); }
+  void Hear(uint64_t memory) {
+    members.memories[p.kB] = memory;
+    mass().OnMember(p.kB);
+  }
+  void LoseContact() {
+    members.memories.clear();
+    mass().OnMember(p.kB);
+  }
+
+  FakeMembers members;  // outlives p
+  NodeParts p;
+};
+
+TEST_F(RestartedElsewhere, APartnerThatCannotBeMetEndsTheEpoch) {
+  Hear(1);
+  EXPECT_THAT(members.met, testing::IsEmpty());
+  Hear(2);
+  EXPECT_THAT(members.met, ElementsAre(p.kB));
+  p.Pass(absl::Seconds(30));
+  Hear(3);  // it need not begin anew
+  p.Pass(absl::Seconds(29));
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+  p.Pass(absl::Seconds(2));
+  EXPECT_EQ(mass().EpochToTell(), 2U);
+  EXPECT_THAT(members.met, testing::IsEmpty());
+  Hear(4);
+  EXPECT_THAT(members.met, testing::IsEmpty()) << "it holds nothing any more";
+}
+
+// Another one has lied of it, or was late.
+TEST_F(RestartedElsewhere, ARestartThatIsContradictedIsNone) {
+  Hear(2);
+  p.Pass(absl::Seconds(50));
+  Hear(1);
+  EXPECT_THAT(members.met, testing::IsEmpty());
+  p.Pass(absl::Seconds(60));
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+}
+
+// It may come back with its books.
+TEST_F(RestartedElsewhere, OneThatNobodyReachesIsWaitedFor) {
+  Hear(2);
+  LoseContact();
+  EXPECT_THAT(members.met, ElementsAre(p.kB));
+  p.Pass(absl::Minutes(10));
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+  Hear(2);
+  p.Pass(absl::Seconds(11));
+  EXPECT_EQ(mass().EpochToTell(), 2U);
+}
+
+TEST_F(RestartedElsewhere, WithALinkInTimeTheBooksAreCompared) {
+  Hear(2);
+  p.Pass(absl::Seconds(50));
+  p.b.Dial("a:1");
+  p.Pass();
+  mass().OnPeerUp(p.kB, /*restarted=*/true);
+  EXPECT_THAT(members.met, ElementsAre(p.kB));
+  p.Pass(absl::Seconds(20));
+  EXPECT_EQ(mass().EpochToTell(), 1U) << "it has said nothing yet";
+  ports::StateFrame state = p.StateOf(Phase::kTraining, 0, 1);
+  state.books = core::EdgeBooks();
+  ASSERT_TRUE(p.b.Send(state).ok());
+  p.Pass();
+  mass().OnState(p.kB, p.peers.all().at(p.kB).state);
+  EXPECT_THAT(members.met, testing::IsEmpty());
+  p.Pass(absl::Minutes(2));
+  EXPECT_EQ(mass().EpochToTell(), 1U);
+  EXPECT_EQ(mass().parcels().out(), 1);
 }
 
 TEST(MassExchange, MassOfAnOlderEpochIsRefusedAndItsSenderTold) {

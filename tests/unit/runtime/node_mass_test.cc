@@ -477,6 +477,42 @@ TEST(MassOnNodesTest, AMemberThatLeavesEndsTheEpoch) {
   });
 }
 
+// A node comes back empty, and those whom it is linked with have exchanged no
+// mass with it. Its partner hears of it from them.
+TEST(MassOnNodesTest, ACrashThatIsOnlyHeardOfBeginsANewEpoch) {
+  const Problems problems;
+  ClusterOptions options = LeastSquaresCluster(problems, 51);
+  options.membership = true;
+  RunTwice(options, [&](SimCluster& c) {
+    core::RunPlan plan = FullBatches(c.MakePlan("push-pull", {{"eta", 0.05}}));
+    plan.topology.kind = "path";
+    plan.deadline.exchange = absl::Milliseconds(300);
+    c.Run(plan);
+    c.RunFor(absl::Seconds(5));
+    const uint64_t before = c.node(1).parcels().epoch();
+    const auto all_in = [&](uint64_t epoch) {
+      for (int64_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(c.node(i).parcels().epoch(), epoch) << "node " << i;
+      }
+    };
+    all_in(before);
+    ASSERT_EQ(c.node(1).parcels().partners().count(c.id(0)), 1U);
+    ASSERT_EQ(c.node(2).parcels().partners().count(c.id(0)), 0U);
+    c.network().Cut(c.address(0), c.address(1));
+    c.Crash(0);
+    c.RunFor(absl::Milliseconds(500));
+    c.Restart(0);
+    ASSERT_TRUE(c.node(0).Start().ok());
+    c.RunFor(absl::Seconds(40));
+    EXPECT_EQ(c.node(0).phase(), ports::Phase::kTraining);
+    all_in(before);
+    c.RunFor(absl::Seconds(40));
+    all_in(before + 1);
+    Settle(c);
+    EXPECT_LE(MassDefect(c), 1e-4);
+  });
+}
+
 // Sum of omega, and the models agree on a digraph.
 TEST(MassOnNodesTest, PushSumAgreesOnADigraph) {
   const Problems problems;

@@ -440,5 +440,52 @@ TEST(PlanAdoption, AnotherTrainerOrRunBeginsANewRun) {
   EXPECT_EQ(p.own.algorithm.get(), nullptr);
 }
 
+TEST(PlanAdoption, OtherRowsWaitForAGradientThatIsUnderWay) {
+  NodeParts p;
+  p.Keep();
+  p.own.phases.Set(Phase::kPaused, "");
+  p.training.learner().ComputeGradient({});
+  const ports::Trainer* const before = p.training.learner().trainer();
+  auto renewed = p.NewTrainer();
+  ASSERT_TRUE(p.plans.Renew(std::move(renewed)).ok());
+  EXPECT_EQ(p.training.learner().trainer(), before);
+  const int visits = p.boundary_visits;
+  p.Pass();
+  EXPECT_GT(p.boundary_visits, visits) << "the learner is free";
+  p.plans.InstallRenewed();
+  EXPECT_EQ(p.training.learner().trainer(), p.trainer);
+  ASSERT_EQ(p.Events<core::PlanChanged>().size(), 1U);
+  EXPECT_EQ(p.Events<core::PlanChanged>()[0]->batches_per_pass, 1);
+  EXPECT_EQ(p.Events<core::PlanChanged>()[0]->train_rows, 1);
+  EXPECT_TRUE(p.own.model.initialised());
+}
+
+TEST(PlanAdoption, OtherRowsTakeThePlaceOfThoseOfAPlanThatWaits) {
+  NodeParts p;
+  p.Keep();
+  p.own.phases.Set(Phase::kTraining, "");
+  p.own.LeaveBoundary();
+  ASSERT_TRUE(p.plans.Set(NodeParts::Plan("decefl", 2), p.NewTrainer()).ok());
+  ASSERT_TRUE(p.plans.Renew(p.NewTrainer()).ok());
+  p.own.boundary.Reach();
+  p.plans.Adopt();
+  EXPECT_EQ(p.training.learner().trainer(), p.trainer);
+  EXPECT_EQ(p.own.run.plan().version, 2U);
+}
+
+// The learner of a plan that is given later is of rows that are as new.
+TEST(PlanAdoption, ALaterPlansTrainerStandsInPlaceOfOtherRows) {
+  NodeParts p;
+  p.Keep();
+  p.own.phases.Set(Phase::kTraining, "");
+  p.own.LeaveBoundary();
+  ASSERT_TRUE(p.plans.Renew(p.NewTrainer()).ok());
+  ASSERT_TRUE(p.plans.Set(NodeParts::Plan("decefl", 2), p.NewTrainer()).ok());
+  p.own.boundary.Reach();
+  p.plans.Adopt();
+  p.plans.InstallRenewed();
+  EXPECT_EQ(p.training.learner().trainer(), p.trainer);
+}
+
 }  // namespace
 }  // namespace dfl::runtime

@@ -3,8 +3,10 @@
 #include "daemon/runtime/resumption.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -104,6 +106,47 @@ class ResumptionTest : public testing::TestWithParam<std::string> {
       texts.push_back(note.text);
     }
     return texts;
+  }
+  // Has a node write a checkpoint, which is then as good as in a file.
+  static std::shared_ptr<RestoreOrder> Save(SimCluster& c, int64_t i) {
+    absl::StatusOr<int64_t> saved = absl::UnknownError("");
+    bool told = false;
+    c.node(i).SaveCheckpoint([&](absl::StatusOr<int64_t> step) {
+      saved = std::move(step);
+      told = true;
+    });
+    EXPECT_TRUE(c.RunUntil([&] { return told; }));
+    EXPECT_TRUE(saved.ok()) << saved.status();
+    auto order = std::make_shared<RestoreOrder>();
+    absl::StatusOr<Checkpoint> read =
+        c.checkpoints(i).Read("run-1", saved.value_or(0));
+    EXPECT_TRUE(read.ok()) << read.status();
+    if (read.ok()) order->checkpoint = *std::move(read);
+    return order;
+  }
+  static absl::Status SaveFails(SimCluster& c, int64_t i) {
+    absl::Status status = absl::UnknownError("it is written, or waits");
+    c.node(i).SaveCheckpoint(
+        [&](const absl::StatusOr<int64_t>& step) { status = step.status(); });
+    return status;
+  }
+  static absl::Status Restore(SimCluster& c, int64_t i,
+                              std::shared_ptr<const RestoreOrder> order) {
+    absl::Status status = absl::UnknownError("");
+    bool told = false;
+    c.node(i).Restore(std::move(order), [&](absl::Status restored) {
+      status = std::move(restored);
+      told = true;
+    });
+    EXPECT_TRUE(c.RunUntil([&] { return told; }));
+    return status;
+  }
+  static void ExpectEpoch(SimCluster& c, uint64_t epoch,
+                          const std::string& name) {
+    for (int64_t i = 0; i < c.size(); ++i) {
+      if (!c.node(i).algorithm() || c.node(0).parcels().epoch() == 0) continue;
+      EXPECT_EQ(c.node(i).parcels().epoch(), epoch) << name << ", node " << i;
+    }
   }
   static void ExpectWhole(SimCluster& c) {
     for (int64_t i = 0; i < c.size(); ++i) {
@@ -414,6 +457,275 @@ TEST_F(Resuming, APausedNodeStaysPaused) {
   c.RunFor(absl::Seconds(2));
   EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
   EXPECT_GT(c.step(0), step);
+}
+
+// ------------------------------------------------------ saved and restored --
+
+// Between two that are due, at the next boundary; of a node that stands still,
+// at once.
+TEST_F(Resuming, OneThatAPersonWantsIsWrittenAtTheNextBoundary) {
+  RunTwice(Options(30), [&](SimCluster& c) {
+    core::RunPlan plan = Plan(c, "k-gt");
+    plan.checkpoint.interval = absl::Hours(1);
+    c.Run(plan);
+    c.RunFor(absl::Seconds(1));
+    // Two who want one before the boundary get one.
+    const int64_t step = c.step(0);
+    int told = 0;
+    for (int i = 0; i < 2; ++i) {
+      c.node(0).SaveCheckpoint([&](const absl::StatusOr<int64_t>& at) {
+        ASSERT_TRUE(at.ok()) << at.status();
+        EXPECT_GE(*at, step);
+        EXPECT_LE(*at, step + 2);
+        ++told;
+      });
+    }
+    ASSERT_TRUE(c.RunUntil([&] { return told == 2; }));
+    EXPECT_EQ(c.disk(0).writes(), 1);
+    const auto saved = Save(c, 0);
+    EXPECT_GT(saved->checkpoint.head.step, step);
+    EXPECT_LE(saved->checkpoint.head.written, c.Now());
+    EXPECT_GE(saved->checkpoint.head.written, c.Now() - absl::Seconds(1));
+    ASSERT_TRUE(c.node(0).Pause().ok());
+    c.RunFor(absl::Seconds(1));
+    const auto paused = Save(c, 0);
+    EXPECT_EQ(paused->checkpoint.head.step, c.step(0));
+    const auto& model = paused->checkpoint.model->parameters;
+    EXPECT_EQ(std::vector<float>(model.begin(), model.end()), c.parameters(0));
+  });
+}
+
+TEST_F(Resuming, WhereThereIsNothingToWriteAPersonIsToldWhy) {
+  SimCluster c(Options(31));
+  EXPECT_THAT(std::string(SaveFails(c, 0).message()),
+              HasSubstr("dflctl plan apply FILE"));
+  core::RunPlan plan = Plan(c, "d-psgd");
+  c.SetPlanEverywhere(plan);
+  EXPECT_THAT(std::string(SaveFails(c, 0).message()),
+              HasSubstr("start it first: dflctl train start"));
+  c.StartAll();
+  c.RunFor(absl::Seconds(1));
+  plan.version = 2;
+  plan.checkpoint.interval = absl::ZeroDuration();
+  c.SetPlanEverywhere(plan);
+  c.RunFor(absl::Seconds(1));
+  EXPECT_THAT(std::string(SaveFails(c, 0).message()),
+              HasSubstr("dflctl set checkpoint.interval=30s"));
+}
+
+TEST_F(Resuming, AFullDiskIsToldToWhoSaves) {
+  SimCluster c(Options(32));
+  c.Run(Plan(c, "d-psgd"));
+  c.RunFor(absl::Seconds(1));
+  c.disk(0).set_capacity(0);
+  absl::Status status;
+  c.node(0).SaveCheckpoint(
+      [&](const absl::StatusOr<int64_t>& step) { status = step.status(); });
+  ASSERT_TRUE(c.RunUntil([&] { return !status.ok(); }));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+}
+
+// Neighbours train on while a node is paused and goes back to an old
+// checkpoint. Its links stay up, so nobody compares books; and what the node
+// knows of theirs may be as old as the checkpoint. Nobody may go on with sums
+// of which a part is lost.
+TEST_F(Resuming, TheOldSumsOfARestoredNodeAgreeWithNobodys) {
+  for (const std::string name :
+       {"d-psgd", "k-gt", "nids", "beer", "choco-sgd", "sgp"}) {
+    RunTwice(Options(33), [&](SimCluster& c) {
+      c.Run(Plan(c, name));
+      c.RunFor(absl::Seconds(5));
+      const auto old = Save(c, 1);
+      c.RunFor(absl::Seconds(1));
+      ASSERT_TRUE(c.node(1).Pause().ok());
+      c.RunFor(absl::Milliseconds(500));
+      const uint64_t epoch = c.node(0).parcels().epoch();
+      ASSERT_GT(c.step(1), old->checkpoint.head.step) << name;
+      const absl::Status restored = Restore(c, 1, old);
+      ASSERT_TRUE(restored.ok()) << name << ": " << restored;
+      EXPECT_EQ(c.node(1).phase(), Phase::kPaused) << name;
+      EXPECT_EQ(c.step(1), old->checkpoint.head.step) << name;
+      const auto& model = old->checkpoint.model->parameters;
+      EXPECT_EQ(std::vector<float>(model.begin(), model.end()), c.parameters(1))
+          << name;
+      // Before it trains again, too.
+      c.RunFor(absl::Milliseconds(500));
+      ExpectEpoch(c, epoch + 1, name);
+      ASSERT_TRUE(c.node(1).Resume().ok());
+      ASSERT_TRUE(c.RunUntil(
+          [&] {
+            return c.node(1).phase() == Phase::kTraining &&
+                   c.step(1) + 2 >= c.step(0);
+          },
+          absl::Seconds(10)))
+          << name;
+      c.RunFor(absl::Seconds(5));
+      EXPECT_EQ(c.log(1).Count<ports::StateTaken>(), 0) << name;
+      ExpectEpoch(c, epoch + 1, name);
+      ExpectWhole(c);
+    });
+  }
+}
+
+// What was restored is what the node has, so its books are those of the
+// checkpoint also where nothing has crossed an edge since.
+TEST_F(Resuming, RestoringThePresentStateIsHarmless) {
+  for (const std::string name : {"k-gt", "choco-sgd"}) {
+    RunTwice(Options(34), [&](SimCluster& c) {
+      c.Run(Plan(c, name));
+      c.RunFor(absl::Seconds(3));
+      for (int64_t i = 0; i < c.size(); ++i) {
+        ASSERT_TRUE(c.node(i).Pause().ok());
+      }
+      c.RunFor(absl::Seconds(1));
+      ASSERT_TRUE(Restore(c, 1, Save(c, 1)).ok()) << name;
+      for (int64_t i = 0; i < c.size(); ++i) {
+        ASSERT_TRUE(c.node(i).Resume().ok());
+      }
+      c.RunFor(absl::Seconds(5));
+      ExpectEpoch(c, 2, name);
+      ExpectWhole(c);
+    });
+  }
+}
+
+// Its disk is lost, and with it all that it knew; it comes back on another one
+// with a checkpoint that was kept elsewhere.
+TEST_F(Resuming, AnotherMachineGoesOnFromAFileThatWasKept) {
+  for (const std::string name : {"d-psgd", "k-gt", "beer", "sgp"}) {
+    RunTwice(Options(35), [&](SimCluster& c) {
+      c.Run(Plan(c, name));
+      c.RunFor(absl::Seconds(5));
+      const auto old = Save(c, 1);
+      c.RunFor(absl::Seconds(1));
+      c.Crash(1);
+      c.disk(1).Empty();
+      c.RunFor(absl::Seconds(1));
+      c.Restart(1);
+      const absl::Status restored = Restore(c, 1, old);
+      ASSERT_TRUE(restored.ok()) << name << ": " << restored;
+      EXPECT_EQ(c.node(1).phase(), Phase::kIdle) << name;
+      EXPECT_EQ(c.step(1), old->checkpoint.head.step) << name;
+      ASSERT_TRUE(c.node(1).Start().ok());
+      ASSERT_TRUE(c.RunUntil(
+          [&] {
+            return c.node(1).phase() == Phase::kTraining &&
+                   c.step(1) + 2 >= c.step(0);
+          },
+          absl::Seconds(10)))
+          << name;
+      c.RunFor(absl::Seconds(5));
+      EXPECT_EQ(c.log(1).Count<ports::StateTaken>(), 0) << name;
+      ExpectEpoch(c, 2, name);
+      ExpectWhole(c);
+    });
+  }
+}
+
+TEST_F(Resuming, WhatCannotBeRestoredLeavesTheNodeAsItWas) {
+  RunTwice(Options(36), [&](SimCluster& c) {
+    c.Run(Plan(c, "k-gt"));
+    c.RunFor(absl::Seconds(3));
+    const auto saved = Save(c, 1);
+    const auto with = [&](auto change) {
+      auto order = std::make_shared<RestoreOrder>(*saved);
+      change(order->checkpoint);
+      return order;
+    };
+    EXPECT_THAT(std::string(Restore(c, 1, saved).message()),
+                HasSubstr("the node is training; a checkpoint is restored "
+                          "while it does not train: dflctl train pause"));
+    ASSERT_TRUE(c.node(1).Pause().ok());
+    c.RunFor(absl::Seconds(1));
+    const int64_t step = c.step(1);
+    const std::vector<float> model = c.parameters(1);
+    const core::EdgeBooks books = c.node(1).algorithm()->BooksWith(c.id(0));
+    const absl::Status refused[] = {
+        Restore(c, 1, with([](Checkpoint& x) { x.head.node = "n2"; })),
+        Restore(c, 1, with([](Checkpoint& x) { x.head.run_id = "run-2"; })),
+        Restore(c, 1, with([](Checkpoint& x) { x.head.plan_version = 7; })),
+        Restore(c, 1, with([](Checkpoint& x) { x.head.contract[1] ^= 1; })),
+        Restore(c, 1, with([](Checkpoint& x) { x.gradient.pop_back(); })),
+        Restore(c, 1, with([](Checkpoint& x) {
+                  x.gradient[0] = std::numeric_limits<float>::infinity();
+                })),
+        // It is seen only when the algorithm is made of it.
+        Restore(c, 1, with([](Checkpoint& x) { x.algorithm.fields.clear(); }))};
+    for (const absl::Status& status : refused) {
+      EXPECT_FALSE(status.ok());
+      EXPECT_NE(status.code(), absl::StatusCode::kUnknown) << status;
+    }
+    EXPECT_EQ(c.step(1), step);
+    EXPECT_EQ(c.parameters(1), model);
+    EXPECT_EQ(c.node(1).phase(), Phase::kPaused);
+    EXPECT_EQ(c.node(1).algorithm()->BooksWith(c.id(0)), books);
+    ASSERT_TRUE(c.node(1).Resume().ok());
+    c.RunFor(absl::Seconds(15));
+    EXPECT_EQ(c.node(1).phase(), Phase::kTraining);
+    EXPECT_GE(c.step(1) + 2, c.step(0));
+    ExpectWhole(c);
+  });
+}
+
+// With the model and the counts of an older plan the algorithm begins anew.
+TEST_F(Resuming, OfAnotherVersionIsRestoredWhereThatIsWanted) {
+  RunTwice(Options(37), [&](SimCluster& c) {
+    core::RunPlan plan = Plan(c, "k-gt");
+    c.Run(plan);
+    c.RunFor(absl::Seconds(3));
+    const auto saved = Save(c, 1);
+    plan.version = 2;
+    c.SetPlanEverywhere(plan);
+    c.RunFor(absl::Seconds(1));
+    ASSERT_TRUE(c.node(1).Pause().ok());
+    c.RunFor(absl::Milliseconds(500));
+    EXPECT_THAT(std::string(Restore(c, 1, saved).message()),
+                HasSubstr("is of run run-1, version 1 of its plan, and version "
+                          "2 is in force here; with --force"));
+    saved->other_version = true;
+    ASSERT_TRUE(Restore(c, 1, saved).ok());
+    EXPECT_EQ(c.step(1), saved->checkpoint.head.step);
+    ASSERT_TRUE(c.node(1).Resume().ok());
+    c.RunFor(absl::Seconds(5));
+    EXPECT_EQ(c.node(1).phase(), Phase::kTraining);
+    ExpectEpoch(c, 2, "k-gt");
+    ExpectWhole(c);
+  });
+}
+
+// A run that has ended is taken up again where it was, with the same bits.
+TEST_F(Resuming, AFinishedRunGoesOnFromARestoredCheckpoint) {
+  ClusterOptions options = Options(38);
+  options.nodes = 1;
+  SimCluster c(options);
+  core::RunPlan plan = Plan(c, "local");
+  plan.stop.steps = 200;
+  c.Run(plan);
+  c.RunFor(absl::Seconds(1));
+  const auto saved = Save(c, 0);
+  ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+  const std::vector<float> end = c.parameters(0);
+  ASSERT_TRUE(Restore(c, 0, saved).ok());
+  EXPECT_EQ(c.node(0).phase(), Phase::kPaused);
+  EXPECT_NE(c.parameters(0), end);
+  ASSERT_TRUE(c.node(0).Resume().ok());
+  ASSERT_TRUE(c.RunUntil([&] { return c.AllFinished(); }));
+  EXPECT_EQ(c.parameters(0), end);
+}
+
+TEST_F(Resuming, ThePlanSaysHowManyAreKept) {
+  SimCluster c(Options(39));
+  core::RunPlan plan = Plan(c, "d-psgd");
+  plan.checkpoint.keep = 5;
+  c.Run(plan);
+  c.RunFor(absl::Seconds(5));
+  EXPECT_EQ(c.disk(0).names().size(), 5U);
+  plan.version = 2;
+  plan.checkpoint.keep = 2;
+  c.SetPlanEverywhere(plan);
+  c.RunFor(absl::Seconds(2));
+  EXPECT_THAT(c.disk(0).names(),
+              testing::ElementsAre("checkpoint.0", "checkpoint.1"));
 }
 
 // A new run while it waits for its neighbours' steps begins as any other.

@@ -205,6 +205,22 @@ void SimCluster::Run(const core::RunPlan& plan) {
   StartAll();
 }
 
+absl::Status SimCluster::RenewTrainer(int64_t i,
+                                      std::unique_ptr<ports::Learner> learner) {
+  Slot& slot = slots_[i];
+  slot.learners.push_back(std::move(learner));
+  auto trainer = std::make_unique<simports::SimTrainer>(
+      *slot.loop, *slot.learners.back(), options_.gradient_delay(i));
+  simports::SimTrainer* const given = trainer.get();
+  absl::Status renewed = slot.node->node().RenewTrainer(std::move(trainer));
+  if (renewed.ok()) {
+    slot.trainer = given;
+  } else {
+    slot.learners.pop_back();
+  }
+  return renewed;
+}
+
 int64_t SimCluster::LowestStep() {
   int64_t lowest = INT64_MAX;
   for (int64_t i = 0; i < size(); ++i) {

@@ -113,6 +113,8 @@ class SimCluster {
   void StartAll();
   // Both of the above.
   void Run(const core::RunPlan& plan);
+  // Gives a node that has a plan other rows: a learner on them.
+  absl::Status RenewTrainer(int64_t i, std::unique_ptr<ports::Learner> learner);
 
   // Power off; and on again: a new incarnation with empty memory, which is
   // given its last plan and dials, but is not started.
@@ -124,6 +126,9 @@ class SimCluster {
   void Shutdown(int64_t i);
   void ShutdownAll();
   simports::SimFiles& disk(int64_t i) { return *slots_[i].disk; }
+  store::CheckpointFiles& checkpoints(int64_t i) {
+    return *slots_[i].checkpoints;
+  }
   bool up(int64_t i) const { return slots_[i].node != nullptr; }
 
   Node& node(int64_t i) { return slots_[i].node->node(); }

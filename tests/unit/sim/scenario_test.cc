@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tests/support/cpu_seconds.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {
@@ -193,6 +194,43 @@ TEST(Scenario, TheSeedOfTheCommandLineWins) {
   EXPECT_EQ(Parse(unsaid).plan.seed, 1);
 }
 
+TEST(Scenario, HasABoundOnNodes) {
+  const auto with = [](const std::string& nodes, const std::string& more) {
+    return absl::StrCat("topology: {kind: ring}\nstop: {steps: 10}\n",
+                        "network:\n  nodes: ", nodes, "\n", more);
+  };
+  EXPECT_EQ(Parse(with("16384", "")).plan.members.size(), 16384u);
+  EXPECT_THAT(ErrorOf(with("16385", "")), HasSubstr("from 1 to 16384"));
+  std::string names = "[";
+  for (int i = 0; i < 16385; ++i) absl::StrAppend(&names, "m", i, ",");
+  EXPECT_THAT(ErrorOf(with(names + "]", "")), HasSubstr("at most 16384"));
+  // Each of many names is looked up once, and those that nobody will see are
+  // not compared with all others.
+  std::string factors = "  compute:\n    factor:\n";
+  for (int i = 0; i < 200'000; ++i) {
+    absl::StrAppend(&factors, "      m", i, ": 2\n");
+  }
+  const double begin = CpuSeconds();
+  EXPECT_THAT(ErrorOf(with("16384", factors)),
+              HasSubstr("... and 199990 more"));
+  EXPECT_LT(CpuSeconds() - begin, 15);
+}
+
+TEST(Scenario, ChangesOfAPlanDoNotReadAllEventsAgain) {
+  std::string text =
+      "topology: {kind: ring}\nstop: {steps: 10}\nnetwork:\n  nodes: 4\n"
+      "  events:\n";
+  for (int i = 1; i <= 3000; ++i) {
+    absl::StrAppend(&text, "    - {at: ", i, "s, change: {batch_size: ", i,
+                    "}}\n");
+  }
+  const double begin = CpuSeconds();
+  const Scenario scenario = Parse(text);
+  EXPECT_LT(CpuSeconds() - begin, 15);
+  ASSERT_EQ(scenario.events.size(), 3000u);
+  EXPECT_EQ(scenario.events.back().plan->batch_size, 3000);
+}
+
 struct Mistake {
   const char* name;
   const char* network;  // a line of the section; it is line 11
@@ -364,6 +402,8 @@ TEST(Scenario, RefusesMistakesOfTheDataWithTheirLine) {
                                   "partition: {count: 3}}")),
               HasSubstr("network.problem.partition.count: follows from the "
                         "nodes"));
+  EXPECT_THAT(ErrorOf(WithProblem("{kind: data, watch: 30s}")),
+              HasSubstr("network.problem.watch: the files are read once"));
   EXPECT_THAT(ErrorOf(WithProblem("{kind: data, eval_rows: -1}")),
               HasSubstr("network.problem.eval_rows: found \"-1\""));
 }

@@ -31,7 +31,7 @@ RunState Sample(uint64_t version) {
   state.node = "box-7";
   state.starts = version + 10;
   state.plan = std::make_shared<KeptPlan>(
-      KeptPlan{"members: [box-7]\n", version, "run-1"});
+      KeptPlan{"members: [box-7]\n", version, "run-1", "a record"});
   state.desired_phase = DesiredPhase::kTraining;
   state.added_peers = {"box-8:7000", "[fd00::9]:7000"};
   state.obeyed_order = version + 20;
@@ -78,6 +78,7 @@ TEST(NodeState, ComesBackAsItWasSaved) {
     EXPECT_EQ(loaded.state.plan->text, "members: [box-7]\n");
     EXPECT_EQ(loaded.state.plan->version, 3u);
     EXPECT_EQ(loaded.state.plan->run_id, "run-1");
+    EXPECT_EQ(loaded.state.plan->record, "a record");
     EXPECT_EQ(loaded.state.desired_phase, phase);
     EXPECT_THAT(loaded.state.added_peers,
                 ElementsAre("box-8:7000", "[fd00::9]:7000"));
@@ -148,6 +149,34 @@ TEST(NodeState, ATornFirstGenerationCountsAsNoneAndIsSaid) {
   EXPECT_FALSE(loaded.found);
   EXPECT_THAT(loaded.note, HasSubstr("node_state.0: it is empty"));
   EXPECT_THAT(loaded.note, HasSubstr("starts as new"));
+}
+
+// The bytes of a file that holds `state`, with a right checksum.
+std::string FileOf(const dfl::storage::v1::NodeState& state) {
+  dfl::storage::v1::NodeStateFile file;
+  file.set_format_version(1);
+  file.set_state(state.SerializeAsString());
+  file.set_checksum(
+      ExtendCrc32c(Crc32c(absl::string_view("\x01\0\0\0", 4)), file.state()));
+  return file.SerializeAsString();
+}
+
+TEST(NodeState, APlanWithoutATextIsBroken) {
+  dfl::storage::v1::NodeState state;
+  state.set_generation(1);
+  EXPECT_TRUE(kCodec.Decode(FileOf(state)).ok());
+  state.mutable_plan()->set_version(7);
+  state.mutable_plan()->set_run_id("run-1");
+  const absl::Status refused = kCodec.Decode(FileOf(state)).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(refused.message(), "its plan has no text");
+  state.mutable_plan()->Clear();
+  EXPECT_FALSE(kCodec.Decode(FileOf(state)).ok());
+  state.mutable_plan()->set_text("seed: 1\n");
+  EXPECT_TRUE(kCodec.Decode(FileOf(state)).ok());
+  state.clear_generation();
+  EXPECT_EQ(kCodec.Decode(FileOf(state)).status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST(NodeState, TwoBrokenFilesAreAnErrorThatSaysWhatToDo) {

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/cpu_seconds.h"
 
 namespace dfl::store {
 namespace {
@@ -224,7 +225,16 @@ TEST(SafetensorsReader, RefusesWithTheReason) {
        "__metadata__: \"a\" is no text"},
       {{{R"("scale")", R"("__metadata__":[],"scale")"}},
        "__metadata__ is no JSON object"},
-      {{{"[2,3]", "[[[[[2]]]]]"}}, "nested too deeply"},
+      {{{"[2,3]", "[[[[[2]]]]]"}}, "its shape is missing or no list"},
+      {{{"[2,3]", "{\"a\":{}}"}}, "its shape is missing or no list"},
+      {{{"[24,32]", "[24,[32]]"}}, "data_offsets are not two integers"},
+      {{{"[24,32]", "[24,32,33]"}}, "data_offsets are not two integers"},
+      {{{R"("shape":[2,3])", R"("shape":[2,3],"shape":[2,3])"}},
+       "\"shape\" comes twice in the header"},
+      {{{R"("scale")", R"("__metadata__":{"a":"1","a":"2"},"scale")"}},
+       "\"a\" comes twice in the header"},
+      {{{R"("scale")", R"("__metadata__":{"a":{"b":"1"}},"scale")"}},
+       "__metadata__: \"a\" is no text"},
       {{{"}}", "}"}}, "no JSON"},
       {{{"}}", "}}x"}}, "no JSON"},
   };
@@ -245,6 +255,71 @@ TEST(SafetensorsReader, RefusesAHeaderOfAnotherKind) {
   for (const std::string header :
        {"[]", "{}", "null", "\"\"", "5 ", "\0\0\0"}) {
     EXPECT_FALSE(Take(FileOf(header)).status.ok()) << header;
+  }
+}
+
+// "a0":ENTRY,"a1":ENTRY,... in the braces of an object.
+std::string ObjectOf(size_t count, const std::string& entry) {
+  std::string text = "{";
+  for (size_t i = 0; i < count; ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ",", "\"a", i, "\":", entry);
+  }
+  return text + "}";
+}
+
+TEST(SafetensorsHeader, HasABoundForEverythingOfWhichThereMayBeMany) {
+  const std::string empty =
+      R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  const auto why = [](const std::string& text) {
+    return std::string(ParseSafetensorsHeader(text).status().message());
+  };
+  const auto most = ParseSafetensorsHeader(ObjectOf(kMaxFileTensors, empty));
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_EQ(most->tensors.size(), kMaxFileTensors);
+  EXPECT_THAT(why(ObjectOf(kMaxFileTensors + 1, empty)),
+              HasSubstr("more than 65536 entries"));
+  const auto metadata = [](size_t count) {
+    return absl::StrCat("{\"__metadata__\":", ObjectOf(count, "\"\""), "}");
+  };
+  EXPECT_EQ(why(metadata(kMaxMetadataEntries)), "");
+  EXPECT_THAT(why(metadata(kMaxMetadataEntries + 1)),
+              HasSubstr("__metadata__ has more than 4096 entries"));
+  const auto dimensions = [](size_t count) {
+    std::string shape = "0";
+    for (size_t i = 1; i < count; ++i) shape += ",0";
+    return absl::StrCat(R"({"a":{"dtype":"U8","shape":[)", shape,
+                        R"(],"data_offsets":[0,0]}})");
+  };
+  EXPECT_EQ(why(dimensions(kMaxFileDimensions)), "");
+  EXPECT_THAT(why(dimensions(kMaxFileDimensions + 1)),
+              HasSubstr("\"a\": its shape has more than 64 dimensions"));
+}
+
+// A parser that keeps what it reads takes a gigabyte for these.
+TEST(SafetensorsHeader, RefusesDeepNestingWhereItBegins) {
+  constexpr size_t kBytes = size_t{8} << 20;
+  std::string objects;
+  while (objects.size() < kBytes) objects += "{\"a\":";
+  const std::pair<std::string, std::string> cases[] = {
+      {std::string(kBytes, '['), "the header is no JSON object"},
+      {objects, "\"a\": unknown field \"a\""},
+      {"{\"a\":" + std::string(kBytes, '['), "its entry is no JSON object"},
+      {"{\"a\":{\"shape\":" + std::string(kBytes, '['),
+       "its shape is missing or no list"},
+  };
+  for (const auto& [text, why] : cases) {
+    EXPECT_THAT(std::string(ParseSafetensorsHeader(text).status().message()),
+                HasSubstr(why));
+  }
+}
+
+TEST(SafetensorsHeader, QuotesLittleOfWhatIsNoJson) {
+  for (const std::string& text :
+       {"{\"a\":\"" + std::string(100000, 'x'),
+        "{\"" + std::string(100000, '\x01'), std::string(100000, '\xff')}) {
+    const absl::Status status = ParseSafetensorsHeader(text).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_LT(status.message().size(), 500u);
   }
 }
 
@@ -385,6 +460,30 @@ TEST(SafetensorsImport, APrefixIsFoundAndStripped) {
   ImportOptions options;
   options.strip_prefix = "module.";
   EXPECT_TRUE(Take(file, 7, options).status.ok());
+}
+
+TEST(SafetensorsImport, AHintIsFoundQuicklyAmongManyTensors) {
+  ports::ModelInfo model;
+  SafetensorsHeader header;
+  for (size_t i = 0; i < kMaxFileTensors; ++i) {
+    const std::string name = absl::StrCat("block.", i, ".weight");
+    model.parameters.push_back({name, {0}, 0, 0});
+    FileTensor tensor;
+    tensor.name = absl::StrCat("module.", name);
+    tensor.dtype = "F32";
+    tensor.shape = {0};
+    header.tensors.push_back(tensor);
+  }
+  // To look through all names for each of them takes ten seconds.
+  constexpr double kSeconds = 3;
+  const double begin = CpuSeconds();
+  EXPECT_THAT(std::string(PlanImport(model, header, {}).status().message()),
+              HasSubstr("did you mean --strip-prefix module.?"));
+  for (FileTensor& tensor : header.tensors) tensor.name[0] = 'M';
+  header.tensors.back().name = "missing";
+  EXPECT_THAT(std::string(PlanImport(model, header, {}).status().message()),
+              HasSubstr("and 65531 more; the file has "));
+  EXPECT_LT(CpuSeconds() - begin, kSeconds);
 }
 
 TEST(SafetensorsImport, AnotherHeadIsNamedAndCanBeLeftOut) {
