@@ -47,10 +47,10 @@ inline core::NodePlan MakeNodePlan(const core::AlgorithmInfo& info) {
 }
 
 inline const core::NodePlan& NodePlanOf(const core::AlgorithmInfo& info) {
-  static auto* const plans = new std::map<std::string, core::NodePlan>;
-  auto found = plans->find(info.name);
-  if (found == plans->end()) {
-    found = plans->emplace(info.name, MakeNodePlan(info)).first;
+  static auto* const kPlans = new std::map<std::string, core::NodePlan>;
+  auto found = kPlans->find(info.name);
+  if (found == kPlans->end()) {
+    found = kPlans->emplace(info.name, MakeNodePlan(info)).first;
   }
   return found->second;
 }
