@@ -44,7 +44,7 @@ inline absl::string_view BytesOf(const uint8_t* data, size_t size) {
   }
 #else
 #define DFL_FUZZ_ENTRY(name) \
-  [[maybe_unused]] static const bool registered = Register(#name, FuzzTarget);
+  [[maybe_unused]] static const bool kRegistered = Register(#name, FuzzTarget);
 #endif
 
 // In namespace dfl::fuzz.

@@ -15,9 +15,9 @@ inline int Asked(UI* /*ui*/) {
 }
 
 inline void LetNobodyBeAsked() {
-  static UI_METHOD* const method = UI_create_method("nobody");
-  UI_method_set_opener(method, Asked);
-  UI_set_default_method(method);
+  static UI_METHOD* const kMethod = UI_create_method("nobody");
+  UI_method_set_opener(kMethod, Asked);
+  UI_set_default_method(kMethod);
 }
 
 }  // namespace dfl::fuzz

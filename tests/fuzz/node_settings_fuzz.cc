@@ -27,14 +27,14 @@ config::SettingsSources SourcesOf(absl::string_view bytes) {
 }  // namespace
 
 DFL_FUZZ_TARGET(node_settings)(absl::string_view bytes) {
-  static const size_t settings =
+  static const size_t kSettings =
       config::LoadNodeSettings(SourcesOf(""))->effective.size();
   const auto loaded = config::LoadNodeSettings(SourcesOf(bytes));
   if (!loaded.ok()) {
     DFL_CHECK(absl::IsInvalidArgument(loaded.status()));
     return;
   }
-  DFL_CHECK(loaded->effective.size() == settings);
+  DFL_CHECK(loaded->effective.size() == kSettings);
   for (const config::EffectiveSetting& setting : loaded->effective) {
     DFL_CHECK(!setting.key.empty() && !setting.origin.empty());
   }

@@ -20,8 +20,8 @@
 namespace dfl::fuzz {
 
 TargetMap& Targets() {
-  static TargetMap* const targets = new TargetMap;
-  return *targets;
+  static TargetMap* const kTargets = new TargetMap;
+  return *kTargets;
 }
 
 namespace {

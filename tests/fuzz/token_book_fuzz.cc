@@ -43,10 +43,10 @@ class Folder {
 }  // namespace
 
 DFL_FUZZ_TARGET(token_book)(absl::string_view bytes) {
-  static const Folder folder;
-  folder.Write("tokens", bytes);
+  static const Folder kFolder;
+  kFolder.Write("tokens", bytes);
   const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
-  const auto book = enrol::TokenBook::Open(folder.path());
+  const auto book = enrol::TokenBook::Open(kFolder.path());
   if (!book.ok()) {
     DFL_CHECK(absl::IsFailedPrecondition(book.status()));
     return;
