@@ -2,13 +2,16 @@
 // check the values, derive or choose the coordinates, round, checksum, cut into
 // chunks; put together, check, derive the coordinates again, mix by
 // core::PartialMean. As in the daemon, chunks are put together and checked as
-// they come. One thread, a fresh seed each time, median of 9.
+// they come, and malloc has the daemon's settings. One thread, a fresh seed each
+// time, median of 9.
 //
 //   codec_bench [n [seed]]   default 11,170,000, a ResNet-18's 44.7 MB, and a
 //                            seed from the clock, which is printed
 //
 // GB/s are of the dense size (4 n bytes), beside memcpy of that size, which is
 // measured alone before each message. Exits 1 when a bar is missed.
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -202,5 +205,7 @@ int main(int argc, char** argv) {
       argc > 2 ? std::strtoull(argv[2], nullptr, 10)
                : static_cast<uint64_t>(
                      dfl::steady_clock::now().time_since_epoch().count());
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   return dfl::Main(n, seed);
 }
