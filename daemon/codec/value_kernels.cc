@@ -37,17 +37,23 @@ uint32_t LargestBits32(const char* values, size_t count) {
   const D32 d;
   const DI32 di;
   // Four, so that no maximum waits for the one before.
-  VI32 most[4] = {hn::Zero(di), hn::Zero(di), hn::Zero(di), hn::Zero(di)};
+  VI32 most0 = hn::Zero(di);
+  VI32 most1 = most0;
+  VI32 most2 = most0;
+  VI32 most3 = most0;
   const VI32 mask = hn::Set(di, kMagnitude);
   const size_t n = hn::Lanes(d);
+  const auto at = [&](size_t i) HWY_ATTR {
+    return hn::And(LoadBytes(di, values + 4 * (k + i * n)), mask);
+  };
   for (; k + 4 * n <= count; k += 4 * n) {
-    for (size_t i = 0; i < 4; ++i) {
-      const VI32 bits = LoadBytes(di, values + 4 * (k + i * n));
-      most[i] = hn::Max(most[i], hn::And(bits, mask));
-    }
+    most0 = hn::Max(most0, at(0));
+    most1 = hn::Max(most1, at(1));
+    most2 = hn::Max(most2, at(2));
+    most3 = hn::Max(most3, at(3));
   }
   largest = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(
-      di, hn::Max(hn::Max(most[0], most[1]), hn::Max(most[2], most[3])))));
+      di, hn::Max(hn::Max(most0, most1), hn::Max(most2, most3)))));
 #endif
   for (; k < count; ++k) {
     largest = std::max(largest, Load<uint32_t>(values + 4 * k) & kMagnitude);

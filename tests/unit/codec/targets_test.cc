@@ -31,12 +31,12 @@ constexpr uint64_t kSeed = 0xFEDCBA9876543210u;
 
 // Where runs begin and how long they are: all that is left over by vectors of
 // any width, and whole blocks.
-struct Run {
+struct Stretch {
   uint64_t q = 0;
   size_t count = 0;
 };
-std::vector<Run> Runs() {
-  std::vector<Run> runs;
+std::vector<Stretch> Stretches() {
+  std::vector<Stretch> runs;
   for (size_t count = 0; count <= 67; ++count) runs.push_back({count, count});
   runs.push_back({256, 256});
   runs.push_back({0xFFFFFF00u, 255});
@@ -97,7 +97,7 @@ TEST(Targets, TheMachineHasSome) {
 }
 
 TEST(Targets, EncodeHalves) {
-  for (const Run& run : Runs()) {
+  for (const Stretch& run : Stretches()) {
     const std::vector<float> values = AssortedValues(run.count, run.count);
     std::vector<uint16_t> fp16;
     std::vector<uint16_t> bf16;
@@ -178,7 +178,7 @@ TEST(Targets, EncodeSmallFp16WhereADoubleRoundsUp) {
 }
 
 TEST(Targets, EncodeInt8) {
-  for (const Run& run : Runs()) {
+  for (const Stretch& run : Stretches()) {
     std::vector<float> values =
         NormalValues(static_cast<int64_t>(run.count), 0.1F, run.count + 1);
     float largest = 1e-20F;
@@ -240,7 +240,7 @@ TEST(Targets, DecodeEveryCode) {
 }
 
 // What each kernel adds, or sets, beside what the scalar form says.
-void ExpectDifferences(const Run& run, const std::vector<float>& own,
+void ExpectDifferences(const Stretch& run, const std::vector<float>& own,
                        const std::function<void(const kernels::Sink&)>& kernel,
                        const std::function<float(size_t)>& difference) {
   constexpr float kWeight = 0.3F;
@@ -272,7 +272,7 @@ void ExpectDifferences(const Run& run, const std::vector<float>& own,
 }
 
 TEST(Targets, DifferencesOfFloats) {
-  for (const Run& run : Runs()) {
+  for (const Stretch& run : Stretches()) {
     const std::vector<float> own = AssortedValues(run.count, 7);
     const std::vector<float> remote = AssortedValues(run.count, 8);
     const std::string codes = '\1' + Bytes(remote);
@@ -287,7 +287,7 @@ TEST(Targets, DifferencesOfFloats) {
 
 TEST(Targets, DifferencesOfHalves) {
   Rng rng(9);
-  for (const Run& run : Runs()) {
+  for (const Stretch& run : Stretches()) {
     const Rounding rounding{kSeed, run.q};
     // Some are equal, some beyond fp16 on either side.
     std::vector<float> own = AssortedValues(run.count, run.count + 10);
@@ -328,7 +328,7 @@ TEST(Targets, DifferencesOfInt8) {
   // With own values near, far out, and at the bound between the two.
   for (const float scale : {0.01F, 1e-30F, kSmallestScale, 0x1.0p100F}) {
     const double inverse = 1.0 / static_cast<double>(scale);
-    for (const Run& run : Runs()) {
+    for (const Stretch& run : Stretches()) {
       std::vector<float> own(run.count);
       std::string codes(1, '\1');
       for (float& v : own) {
