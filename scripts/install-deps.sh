@@ -3,8 +3,8 @@
 #
 # Usage: scripts/install-deps.sh [--list | --dry-run] [SECTION...]
 #
-#   SECTION     build, run, test or lint, see scripts/packages.txt.
-#               Without any: all of them.
+#   SECTION     build, run, test, lint or arm64, see scripts/packages.txt.
+#               Without any: all but arm64.
 #   --list      prints the packages of the sections, one a line, and stops.
 #   --dry-run   prints what would be installed, and stops.
 #
@@ -20,9 +20,10 @@ while (($#)); do
     -h | --help) show_help && exit 0 ;;
     --list) mode=list ;;
     --dry-run) mode=dry-run ;;
-    build | run | test | lint) sections+=("$1") ;;
+    build | run | test | lint | arm64) sections+=("$1") ;;
     -*) usage_error "unknown option '$1'; allowed: --list, --dry-run, --help" ;;
-    *) usage_error "unknown section '$1'; allowed: build, run, test, lint" ;;
+    *) usage_error "unknown section '$1'; allowed: build, run, test, lint," \
+      "arm64" ;;
   esac
   shift
 done

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "daemon/codec/coordinate_kernels.h"
 
 namespace dfl::codec {
 
@@ -31,8 +32,7 @@ class CoordinateSet {
   class Cursor {
    private:
     friend class CoordinateSet;
-    size_t word_ = 0;    // of the bitmap
-    uint64_t bits_ = 0;  // what is left of that word
+    kernels::BitCursor place_;
   };
 
   // Draws s of n uniformly without replacement from `seed`. Requires
@@ -49,7 +49,7 @@ class CoordinateSet {
   // The s coordinates with the largest |values[l] - reference[l]|, ties to the
   // lower coordinate. `reference` is empty (all zero) or has values.size()
   // entries; all are finite. Requires 1 <= s <= n <= kMaxVectorLength.
-  // Cost: three passes, O(n) time; beside the bitmap less than 1 MB.
+  // Cost: about one pass (selection.h), O(n) time.
   static CoordinateSet LargestDifferences(absl::Span<const float> values,
                                           absl::Span<const float> reference,
                                           int64_t s);

@@ -13,8 +13,15 @@
 #include "daemon/base/status_macros.h"
 #include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
+#include "hwy/cache_control.h"
 
 namespace dfl::codec {
+namespace {
+
+constexpr size_t kSliceBytes = size_t{16} << 10;
+
+}  // namespace
+
 Assembler::Assembler(const EncodedHeader& header) : header_(header) {
   body_.reserve(static_cast<size_t>(header.body_bytes()));
   AdviseHugePages(body_.data(), body_.capacity());
@@ -42,10 +49,18 @@ BodyCheck::BodyCheck(const EncodedHeader& header)
 void BodyCheck::Advance(absl::string_view body) {
   const size_t end =
       std::min(body.size(), static_cast<size_t>(header_.payload_bytes));
-  if (end <= summed_) return;
-  checksum_ = ExtendCrc32c(checksum_, body.substr(summed_, end - summed_));
-  summed_ = end;
-  const int64_t value_bytes = static_cast<int64_t>(end) - header_.index_bytes();
+  // A slice at a time, so that it is checked while it is in the first cache.
+  while (summed_ < end) {
+    const size_t slice = std::min(kSliceBytes, end - summed_);
+    checksum_ = ExtendCrc32c(checksum_, body.substr(summed_, slice));
+    summed_ += slice;
+    CheckSummedValues(body);
+  }
+}
+
+void BodyCheck::CheckSummedValues(absl::string_view body) {
+  const int64_t value_bytes =
+      static_cast<int64_t>(summed_) - header_.index_bytes();
   const core::ValueType type = header_.format.values;
   // Steps are checked when they are decoded.
   if (value_bytes < 0 || type == core::ValueType::kSteps) return;
@@ -136,6 +151,65 @@ DecodedMessage::DecodedMessage(const EncodedHeader& header, std::string body,
       steps_(std::move(steps)),
       rounding_seed_(RoundingSeed(header.seed)) {}
 
+// Runs end where blocks of sent values do.
+class DecodedMessage::Runs {
+ public:
+  Runs(const DecodedMessage& message, core::CoordinateRange range)
+      : set_(message.set_), end_(range.end) {
+    run_.values = message.values();
+    run_.rounding_seed = message.rounding_seed_;
+    run_.q = range.begin;
+    if (set_.has_value()) {
+      run_.q = set_->Rank(range.begin);
+      end_ = set_->Rank(range.end);
+      cursor_ = set_->From(range.begin);
+      Take(run_.q);
+    }
+    Set();
+  }
+
+  bool done() const { return run_.q == end_; }
+  const ValueRun& run() const { return run_; }
+  // The coordinates of the run after this one; none when dense.
+  absl::Span<const uint32_t> following() const { return following_; }
+
+  void Next() {
+    run_.q += run_.count;
+    if (!done()) Set();
+  }
+
+ private:
+  int64_t CountFrom(int64_t q) const {
+    return std::min(kBlock - q % kBlock, end_ - q);
+  }
+
+  // Makes those from q on the following ones.
+  void Take(int64_t q) {
+    place_ ^= 1;
+    following_ =
+        absl::MakeConstSpan(coordinates_[place_].data(),
+                            q < end_ ? static_cast<size_t>(CountFrom(q)) : 0);
+    set_->Take(&cursor_,
+               absl::MakeSpan(coordinates_[place_].data(), following_.size()));
+  }
+
+  void Set() {
+    run_.count = CountFrom(run_.q);
+    run_.first = run_.q;  // of consecutive ones, when dense
+    if (!set_.has_value()) return;
+    run_.coordinates = following_.data();
+    Take(run_.q + run_.count);
+  }
+
+  const std::optional<CoordinateSet>& set_;
+  int64_t end_;
+  CoordinateSet::Cursor cursor_;
+  ValueRun run_;
+  std::array<std::array<uint32_t, kBlock>, 2> coordinates_;
+  int place_ = 0;
+  absl::Span<const uint32_t> following_;
+};
+
 void DecodedMessage::AddDifference(core::CoordinateRange range,
                                    absl::Span<const float> own, float weight,
                                    absl::Span<float> sum,
@@ -152,28 +226,22 @@ void DecodedMessage::AddDifference(core::CoordinateRange range,
   sink.sum = sum.data();
   sink.counts = counts.empty() ? nullptr : counts.data();
 
-  std::array<uint32_t, kBlock> coordinates;
-  CoordinateSet::Cursor cursor;
-  ValueRun run;
-  run.values = values();
-  run.rounding_seed = rounding_seed_;
-  run.q = range.begin;
-  int64_t end = range.end;
-  if (set_.has_value()) {
-    run.q = set_->Rank(range.begin);
-    end = set_->Rank(range.end);
-    cursor = set_->From(range.begin);
-    run.coordinates = coordinates.data();
-  }
-  while (run.q < end) {
-    run.count = std::min(kBlock - run.q % kBlock, end - run.q);
-    run.first = run.q;  // of consecutive ones, when dense
-    if (set_.has_value()) {
-      set_->Take(&cursor, absl::MakeSpan(coordinates.data(),
-                                         static_cast<size_t>(run.count)));
+  Runs runs(*this, range);
+  for (; !runs.done(); runs.Next()) AddDifferences(type(), runs.run(), sink);
+}
+
+void DecodedMessage::MoveOwn(core::CoordinateRange range, float weight,
+                             absl::Span<float> own) {
+  DFL_CHECK(0 <= range.begin && range.begin <= range.end &&
+            range.end <= header_.n &&
+            own.size() == static_cast<size_t>(range.size()));
+  Runs runs(*this, range);
+  for (; !runs.done(); runs.Next()) {
+    // The next run's are fetched meanwhile.
+    for (const uint32_t l : runs.following()) {
+      hwy::Prefetch(&own[l - static_cast<uint32_t>(range.begin)]);
     }
-    AddDifferences(type(), run, sink);
-    run.q += run.count;
+    MoveByDifferences(type(), runs.run(), weight, range.begin, own.data());
   }
 }
 

@@ -76,6 +76,9 @@ class BodyCheck {
   const EncodedHeader& header() const { return header_; }
 
  private:
+  // Checks the values whose bytes have been summed.
+  void CheckSummedValues(absl::string_view body);
+
   EncodedHeader header_;
   uint32_t checksum_;  // of the header and the payload's first summed_ bytes
   size_t summed_ = 0;
@@ -98,6 +101,8 @@ class DecodedMessage : public core::RemoteVector {
   void AddDifference(core::CoordinateRange range, absl::Span<const float> own,
                      float weight, absl::Span<float> sum,
                      absl::Span<int32_t> counts) override;
+  void MoveOwn(core::CoordinateRange range, float weight,
+               absl::Span<float> own) override;
 
   // The floating-point module buffers, [header().buffer_length].
   absl::Span<const float> buffers() const { return buffers_; }
@@ -114,6 +119,9 @@ class DecodedMessage : public core::RemoteVector {
   DecodedMessage(const EncodedHeader& header, std::string body,
                  std::optional<CoordinateSet> set, FlatVector buffers,
                  FlatVector steps);
+
+  // The values of a range, a run after another.
+  class Runs;
 
   // Steps were decoded to fp32.
   core::ValueType type() const {

@@ -11,38 +11,36 @@
 #include "daemon/base/check.h"
 #include "daemon/base/checksum.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/codec/rounding.h"
 #include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
+#include "daemon/codec/value_kernels.h"
 
 namespace dfl::codec {
 namespace {
 
 // Indices and buffers are written in pieces of up to this many bytes.
 constexpr size_t kPieceBytes = 1024;
+// Written pieces are summed when they have this many bytes together.
+constexpr size_t kSumBytes = 8 * kPieceBytes;
 
-// The first of `values` whose magnitude is beyond `largest` or not a number.
+// The first of `values`, which are those from `begin` on, whose magnitude is
+// beyond `largest` or not a number.
 absl::Status CheckMagnitudes(absl::Span<const float> values, float largest,
-                             absl::string_view what) {
-  const auto limit = std::bit_cast<int32_t>(largest);
-  const auto bad = [limit](float v) {
-    return (std::bit_cast<int32_t>(v) & 0x7FFFFFFF) > limit;
-  };
-  constexpr size_t kRun = 4096;
-  for (size_t begin = 0; begin < values.size(); begin += kRun) {
-    const size_t end = std::min(values.size(), begin + kRun);
-    int32_t any = 0;
-    for (size_t l = begin; l < end; ++l) any |= bad(values[l]) ? 1 : 0;
-    if (any == 0) continue;
-    for (size_t l = begin; l < end; ++l) {
-      if (!bad(values[l])) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          what, " ", l, " is ", values[l], "; only finite values up to ",
-          largest,
-          " can be sent in this format: the model has diverged, take a "
-          "smaller step size or start again from a checkpoint"));
-    }
+                             absl::string_view what, size_t begin = 0) {
+  const auto limit = std::bit_cast<uint32_t>(largest);
+  if (kernels::LargestBits32(reinterpret_cast<const char*>(values.data()),
+                             values.size()) <= limit) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  const auto bad = std::find_if(values.begin(), values.end(), [=](float v) {
+    return (std::bit_cast<uint32_t>(v) & kMagnitude) > limit;
+  });
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " ", begin + static_cast<size_t>(bad - values.begin()), " is ",
+      *bad, "; only finite values up to ", largest,
+      " can be sent in this format: the model has diverged, take a smaller "
+      "step size or start again from a checkpoint"));
 }
 
 bool IsSteps(const core::MessageFormat& format) {
@@ -83,11 +81,12 @@ absl::Status CheckInput(const EncoderInput& input) {
     DFL_CHECK(input.format.coordinates == core::Coordinates::kDense &&
               input.seed == 0 && !input.keep_sent &&
               input.values.data() == input.steps->values.data());
+    // EncodeSteps() takes no others.
     DFL_RETURN_IF_ERROR(
         CheckMagnitudes(input.steps->steps, core::kMostStep, "step"));
+    DFL_RETURN_IF_ERROR(CheckMagnitudes(
+        input.values, LargestMagnitude(input.format.values), "parameter"));
   }
-  DFL_RETURN_IF_ERROR(CheckMagnitudes(
-      input.values, LargestMagnitude(input.format.values), "parameter"));
   return CheckMagnitudes(
       input.buffers, LargestMagnitude(core::ValueType::kFp32), "buffer entry");
 }
@@ -185,7 +184,7 @@ size_t Encoder::PieceBytes() const {
   DFL_CHECK(false);
 }
 
-void Encoder::WritePiece(char* out) {
+bool Encoder::WritePiece(char* out) {
   const size_t bytes = PieceBytes();
   switch (section_) {
     case Section::kIndices:
@@ -193,7 +192,7 @@ void Encoder::WritePiece(char* out) {
       section_position_ += bytes;
       break;
     case Section::kValues:
-      WriteValues(out);
+      if (!WriteValues(out)) return false;
       break;
     case Section::kBuffers:
       std::memcpy(out,
@@ -205,27 +204,41 @@ void Encoder::WritePiece(char* out) {
     case Section::kTrailer:
       std::memcpy(out, &checksum_, sizeof(checksum_));
       section_ = Section::kEnd;
-      return;
+      return true;
     case Section::kEnd:
-      return;
+      return true;
   }
-  checksum_ = ExtendCrc32c(checksum_, absl::string_view(out, bytes));
   SkipEmptySections();
+  return true;
 }
 
-void Encoder::WriteValues(char* out) {
+bool Encoder::CheckUpTo(size_t end) {
+  status_ = CheckMagnitudes(input_.values.subspan(checked_, end - checked_),
+                            LargestMagnitude(header_.format.values),
+                            "parameter", checked_);
+  checked_ = end;
+  return status_.ok();
+}
+
+bool Encoder::WriteValues(char* out) {
   const auto q = static_cast<int64_t>(section_position_);
   const auto count = static_cast<size_t>(std::min(kBlock, header_.s - q));
   std::array<uint32_t, kBlock> coordinates;
   std::array<float, kBlock> gathered;
   absl::Span<const float> values;
+  const bool last = q + static_cast<int64_t>(count) == header_.s;
   if (set_.has_value()) {
     set_->Take(&cursor_, absl::MakeSpan(coordinates.data(), count));
+    // And those between them.
+    if (!CheckUpTo(last ? input_.values.size() : coordinates[count - 1] + 1)) {
+      return false;
+    }
     for (size_t k = 0; k < count; ++k) {
       gathered[k] = input_.values[coordinates[k]];
     }
     values = absl::MakeConstSpan(gathered.data(), count);
   } else {
+    if (!CheckUpTo(section_position_ + count)) return false;
     values = input_.values.subspan(section_position_, count);
   }
   EncodeBlock(header_.format.values, rounding_seed_, q, values, out);
@@ -240,6 +253,53 @@ void Encoder::WriteValues(char* out) {
               absl::MakeSpan(sent_.values).last(count));
   }
   section_position_ += count;
+  return true;
+}
+
+void Encoder::Sum(absl::Span<const char> written) {
+  checksum_ = ExtendCrc32c(checksum_,
+                           absl::string_view(written.data(), written.size()));
+}
+
+size_t Encoder::Next(absl::Span<char> out) {
+  DFL_CHECK(!out.empty());
+  if (!status_.ok()) return 0;
+  out = out.first(static_cast<size_t>(std::min(
+      static_cast<int64_t>(out.size()), header_.body_bytes() - position_)));
+  size_t filled = std::min(out.size(), rest_.size() - rest_position_);
+  if (filled > 0) {
+    std::memcpy(out.data(), rest_.data() + rest_position_, filled);
+    rest_position_ += filled;
+  }
+  // Several pieces at a time, while they are in the first cache.
+  size_t summed = filled;
+  const auto sum = [&] {
+    Sum(out.subspan(summed, filled - summed));
+    summed = filled;
+  };
+  while (filled < out.size()) {
+    const size_t room = out.size() - filled;
+    const size_t piece = PieceBytes();
+    DFL_CHECK(piece > 0);
+    const bool cut = piece > room;
+    if (cut || section_ == Section::kTrailer || filled - summed >= kSumBytes) {
+      sum();
+    }
+    if (!cut) {
+      if (!WritePiece(&out[filled])) break;
+      filled += piece;
+      continue;
+    }
+    rest_.resize(piece);
+    if (!WritePiece(rest_.data())) break;
+    Sum(rest_);
+    std::memcpy(&out[filled], rest_.data(), room);
+    rest_position_ = room;
+    filled = summed = out.size();
+  }
+  sum();
+  position_ += static_cast<int64_t>(filled);
+  return filled;
 }
 
 std::string Encoder::Next(int64_t max_bytes) {
@@ -247,33 +307,12 @@ std::string Encoder::Next(int64_t max_bytes) {
   std::string chunk;
   chunk.resize(static_cast<size_t>(
       std::min(max_bytes, header_.body_bytes() - position_)));
-  size_t filled = 0;
-  while (filled < chunk.size()) {
-    const size_t room = chunk.size() - filled;
-    if (rest_position_ < rest_.size()) {
-      const size_t take = std::min(room, rest_.size() - rest_position_);
-      std::memcpy(&chunk[filled], rest_.data() + rest_position_, take);
-      rest_position_ += take;
-      filled += take;
-      continue;
-    }
-    const size_t piece = PieceBytes();
-    DFL_CHECK(piece > 0);
-    if (piece <= room) {
-      WritePiece(&chunk[filled]);
-      filled += piece;
-    } else {
-      rest_.resize(piece);
-      rest_position_ = 0;
-      WritePiece(rest_.data());
-    }
-  }
-  position_ += static_cast<int64_t>(chunk.size());
+  if (!chunk.empty()) chunk.resize(Next(absl::MakeSpan(chunk)));
   return chunk;
 }
 
 SentValues Encoder::TakeSent() {
-  DFL_CHECK(input_.keep_sent && done());
+  DFL_CHECK(input_.keep_sent && done() && status_.ok());
   return std::move(sent_);
 }
 

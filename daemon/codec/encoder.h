@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/codec/coordinate_set.h"
@@ -53,16 +54,20 @@ struct SentValues {
   std::vector<float> values;
 };
 
-// Call order: Create, then Next until done(), then TakeSent if wanted.
-// Thread-compatible. The spans of the input are read until done(); `reference`
-// only by Create.
+// Call order: Create, then Next until done(), then status(), then TakeSent if
+// wanted. Thread-compatible. The spans of the input are read until done();
+// `reference` only by Create.
+//
+// All n values are checked, not only those that are sent, because a model with
+// one that is infinite or not a number must not be mixed. Each is checked just
+// before it is encoded, while it is in the cache: it is read once. A body whose
+// last bytes were written has been checked as a whole.
 class Encoder {
  public:
   // Errors: INVALID_ARGUMENT
   //   n or `sent` is out of range, or a span has the wrong length;
-  //   a value or buffer entry is infinite or not a number, or beyond 2^126 for
-  //   int8. The first one is named. All n values are checked, not only those
-  //   that would be sent, because such a model must not be mixed.
+  //   a buffer entry, or a value of steps, is infinite or not a number; the
+  //   first one is named.
   static absl::StatusOr<std::unique_ptr<Encoder>> Create(
       const EncoderInput& input);
 
@@ -72,13 +77,24 @@ class Encoder {
   // Header and body.
   int64_t total_bytes() const { return header_.total_bytes(); }
 
-  // The next `max_bytes` bytes of the body, fewer only at its end. The bytes do
-  // not depend on where chunks are cut. Requires max_bytes >= 1.
+  // Writes the next bytes of the body into memory of the caller's, which need
+  // not be set before, and returns how many: fewer than out.size() only at the
+  // body's end, or when status() becomes an error. The bytes do not depend on
+  // where chunks are cut. Requires out.size() >= 1.
+  size_t Next(absl::Span<char> out);
+  // The same as a string of up to `max_bytes`. Requires max_bytes >= 1.
   std::string Next(int64_t max_bytes);
 
   // Bytes of the body handed out so far.
   int64_t position() const { return position_; }
-  bool done() const { return position_ == header_.body_bytes(); }
+  // Nothing more comes: the body is complete, or status() is an error.
+  bool done() const {
+    return position_ == header_.body_bytes() || !status_.ok();
+  }
+  // INVALID_ARGUMENT when a value cannot be sent: it is infinite, not a number,
+  // or beyond 2^126 for int8. The first one is named. What was handed out is
+  // then no message.
+  const absl::Status& status() const { return status_; }
 
   // What was sent. Requires keep_sent and done(); gives it away.
   SentValues TakeSent();
@@ -92,9 +108,14 @@ class Encoder {
 
   // Bytes of the next piece; 0 at the end.
   size_t PieceBytes() const;
-  // Writes the next piece at `out`. The checksum must cover all pieces before.
-  void WritePiece(char* out);
-  void WriteValues(char* out);
+  // Writes the next piece at `out`. The checksum must cover all pieces before
+  // the trailer when that is written. False: status_ is an error.
+  bool WritePiece(char* out);
+  // Takes what was written, in order, into the checksum.
+  void Sum(absl::Span<const char> written);
+  bool WriteValues(char* out);
+  // Checks the values from checked_ to `end`; false: status_ is an error.
+  bool CheckUpTo(size_t end);
   // Goes to the next section while the current one has nothing left.
   void SkipEmptySections();
 
@@ -108,8 +129,10 @@ class Encoder {
 
   Section section_ = Section::kIndices;
   size_t section_position_ = 0;  // bytes, values, entries, or 0
-  uint32_t checksum_;            // of all pieces written
-  std::string rest_;             // of a piece that a chunk's end cut
+  uint32_t checksum_;            // of header and payload
+  size_t checked_ = 0;           // values
+  absl::Status status_;
+  std::string rest_;  // of a piece that a chunk's end cut
   size_t rest_position_ = 0;
   int64_t position_ = 0;
 };

@@ -24,20 +24,7 @@ int64_t MaxIndexBytes(int64_t n, int64_t s) {
   return (s * (k + 1) + ((n - s) >> k) + 7) / 8;
 }
 
-void GapWriter::Put(uint64_t bits, int count) {
-  pending_ |= bits << filled_;
-  filled_ += count;
-  if (filled_ >= 32) {
-    const auto low = static_cast<uint32_t>(pending_);
-    char word[4];
-    std::memcpy(word, &low, 4);
-    bytes_.append(word, 4);
-    pending_ >>= 32;
-    filled_ -= 32;
-  }
-}
-
-void GapWriter::Add(uint64_t gap) {
+void GapWriter::AddLong(uint64_t gap) {
   uint64_t zeros = gap >> k_;
   for (; zeros >= 31; zeros -= 31) Put(0, 31);
   Put(uint64_t{1} << zeros, static_cast<int>(zeros) + 1);
@@ -46,11 +33,13 @@ void GapWriter::Add(uint64_t gap) {
 
 std::string GapWriter::Finish() {
   for (; filled_ > 0; filled_ -= 8) {
-    bytes_.push_back(static_cast<char>(pending_ & 0xFF));
+    bytes_[size_++] = static_cast<char>(pending_ & 0xFF);
     pending_ >>= 8;
   }
+  bytes_.resize(size_);
   filled_ = 0;
   pending_ = 0;
+  size_ = 0;
   return std::move(bytes_);
 }
 
@@ -64,7 +53,7 @@ uint64_t GapReader::Window() const {
   return window >> (position_ & 7);
 }
 
-bool GapReader::Next(uint64_t* gap) {
+bool GapReader::NextLong(uint64_t* gap) {
   uint64_t high = 0;
   uint64_t window = Window();
   while (window == 0) {

@@ -1,5 +1,7 @@
 #include "daemon/codec/mass_codec.h"
 
+#include <vector>
+
 #include "daemon/base/rng.h"
 #include "daemon/codec/encoder.h"
 
@@ -22,9 +24,11 @@ std::optional<core::MassCode::Written> MassCodec::Write(
   input.values = mass;
   input.keep_sent = true;
   const auto encoder = Encoder::Create(input);
-  // Not finite: let it be refused where it is sent.
   if (!encoder.ok()) return std::nullopt;
-  while (!(*encoder)->done()) (void)(*encoder)->Next(kPieceBytes);
+  std::vector<char> piece(kPieceBytes);
+  while (!(*encoder)->done()) (void)(*encoder)->Next(absl::MakeSpan(piece));
+  // Not finite: let it be refused where it is sent.
+  if (!(*encoder)->status().ok()) return std::nullopt;
   const SentValues sent = (*encoder)->TakeSent();
   written.carried.assign(sent.values.begin(), sent.values.end());
   return written;

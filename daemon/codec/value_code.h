@@ -27,7 +27,7 @@
 // Steps, the fifth type, are written as step_code.h says. No function here
 // takes them.
 //
-// Only IEEE + - * / without contraction is used, so all platforms agree.
+// rounding.h has the grids one value at a time, value_kernels.h the vectors.
 #ifndef DFL_CODEC_VALUE_CODE_H_
 #define DFL_CODEC_VALUE_CODE_H_
 
@@ -51,15 +51,6 @@ float LargestMagnitude(core::ValueType type);
 
 // The seed of a message's rounding draws, from the message's seed.
 uint64_t RoundingSeed(uint64_t message_seed);
-
-// The 32 random bits of the q-th sent value.
-inline uint32_t RoundingDraw(uint64_t rounding_seed, uint64_t q) {
-  // The q-th output of splitmix64.
-  uint64_t x = rounding_seed + (q + 1) * 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return static_cast<uint32_t>(x >> 32) ^ static_cast<uint32_t>(x >> 63);
-}
 
 // Writes the block whose first value is sent value q (a multiple of kBlock):
 // ValueBytes(type, values.size()) bytes at `out`. 1 to kBlock values, finite
@@ -102,6 +93,12 @@ struct DifferenceSink {
 // sum += weight * difference, counts += 1, for each value of the run.
 void AddDifferences(core::ValueType type, const ValueRun& run,
                     const DifferenceSink& sink);
+
+// own += weight * difference, for each value of the run; `own` is the
+// receiver's vector from coordinate `begin` on. Where that is 0, every bit
+// stays.
+void MoveByDifferences(core::ValueType type, const ValueRun& run, float weight,
+                       int64_t begin, float* own);
 
 }  // namespace dfl::codec
 

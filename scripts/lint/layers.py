@@ -47,6 +47,7 @@ LIBRARIES = {
     "libpng and libjpeg": (r"^(png|jpeglib)\.h$", {"data"}),
     "Avahi": (r"^avahi-", {"discovery"}),
     "OpenSSL": (r"^openssl/", {"base", "tls"}),
+    "Highway": (r"^hwy/", {"vector", "codec"}),
 }
 
 DETERMINISTIC = {"base", "contract", "graph", "vector", "algorithm", "mass",

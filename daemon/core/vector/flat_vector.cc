@@ -4,16 +4,12 @@
 #include <array>
 
 #include "daemon/base/check.h"
+#include "daemon/core/vector/flat_kernels.h"
 
 namespace dfl::core {
 namespace {
 
 constexpr int64_t kBlock = 2048;
-
-// own + difference; a difference of 0 leaves every bit, that of -0 too.
-float Moved(float own, float difference) {
-  return difference == 0 ? own : own + difference;
-}
 
 // Calls f(range, own's slice) for block after block.
 template <typename F>
@@ -55,21 +51,21 @@ void SetWhereNotZero(absl::Span<const float> x, absl::Span<float> y) {
 void PartialMean(absl::Span<RemoteVector* const> messages,
                  absl::Span<float> own) {
   if (messages.empty()) return;
-  std::array<float, kBlock> sum;
-  std::array<int32_t, kBlock> counts;
+  if (messages.size() == 1) {
+    messages[0]->MoveOwn({0, static_cast<int64_t>(own.size())}, 1.0F, own);
+    return;
+  }
+  // 0 between two blocks.
+  alignas(64) std::array<float, kBlock> sum{};
+  alignas(64) std::array<int32_t, kBlock> counts{};
   ForEachBlock(own, [&](CoordinateRange range, absl::Span<float> slice) {
     const size_t size = slice.size();
-    std::fill_n(sum.begin(), size, 0.0F);
-    std::fill_n(counts.begin(), size, 0);
     for (RemoteVector* message : messages) {
       message->AddDifference(range, slice, 1.0F,
                              absl::MakeSpan(sum.data(), size),
                              absl::MakeSpan(counts.data(), size));
     }
-    for (size_t i = 0; i < size; ++i) {
-      const float mean = sum[i] / static_cast<float>(std::max(counts[i], 1));
-      slice[i] = Moved(slice[i], mean);
-    }
+    kernels::AddMeans(sum.data(), counts.data(), size, slice.data());
   });
 }
 
@@ -100,15 +96,19 @@ Distance DistanceTo(RemoteVector& vector, absl::Span<const float> own) {
 void MixDifferences(absl::Span<const WeightedVector> vectors,
                     absl::Span<float> own) {
   if (vectors.empty()) return;
-  std::array<float, kBlock> sum;
+  if (vectors.size() == 1) {
+    vectors[0].vector->MoveOwn({0, static_cast<int64_t>(own.size())},
+                               static_cast<float>(vectors[0].weight), own);
+    return;
+  }
+  alignas(64) std::array<float, kBlock> sum{};  // 0 between two blocks
   ForEachBlock(own, [&](CoordinateRange range, absl::Span<float> slice) {
     const size_t size = slice.size();
-    std::fill_n(sum.begin(), size, 0.0F);
     for (const WeightedVector& v : vectors) {
       v.vector->AddDifference(range, slice, static_cast<float>(v.weight),
                               absl::MakeSpan(sum.data(), size), {});
     }
-    for (size_t i = 0; i < size; ++i) slice[i] = Moved(slice[i], sum[i]);
+    kernels::AddSums(sum.data(), size, slice.data());
   });
 }
 

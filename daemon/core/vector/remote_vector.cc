@@ -1,10 +1,26 @@
 #include "daemon/core/vector/remote_vector.h"
 
 #include <algorithm>
+#include <array>
 
 #include "daemon/base/check.h"
+#include "daemon/core/vector/flat_kernels.h"
 
 namespace dfl::core {
+
+void RemoteVector::MoveOwn(CoordinateRange range, float weight,
+                           absl::Span<float> own) {
+  constexpr int64_t kBlock = 2048;
+  std::array<float, kBlock> sum{};  // 0 between two blocks
+  for (int64_t begin = range.begin; begin < range.end; begin += kBlock) {
+    const CoordinateRange block{begin, std::min(range.end, begin + kBlock)};
+    const auto size = static_cast<size_t>(block.size());
+    const absl::Span<float> slice =
+        own.subspan(static_cast<size_t>(begin - range.begin), size);
+    AddDifference(block, slice, weight, absl::MakeSpan(sum.data(), size), {});
+    kernels::AddSums(sum.data(), size, slice.data());
+  }
+}
 
 PlainRemoteVector::PlainRemoteVector(std::vector<float> values)
     : n_(static_cast<int64_t>(values.size())),

@@ -48,6 +48,13 @@ class RemoteVector {
   virtual void AddDifference(CoordinateRange range, absl::Span<const float> own,
                              float weight, absl::Span<float> sum,
                              absl::Span<int32_t> counts) = 0;
+
+  // What adding AddDifference()'s sum of zeros to `own` would give, in place:
+  //   own[i] += weight * (remote[l] - own[i]),
+  // and where that is 0, every bit of own[i] stays. For one who mixes with a
+  // single neighbour: only what came is touched, and once.
+  virtual void MoveOwn(CoordinateRange range, float weight,
+                       absl::Span<float> own);
 };
 
 // fp32 values at listed coordinates (increasing), or at all of them.

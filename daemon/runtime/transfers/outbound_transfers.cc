@@ -115,6 +115,7 @@ void OutboundTransfers::Encode(Transfer& transfer, int64_t room,
     transfer.produced.push_back(transfer.encoder->Next(chunk_bytes));
     bytes += static_cast<int64_t>(transfer.produced.back().size());
   }
+  transfer.encode_status = transfer.encoder->status();
 }
 
 void OutboundTransfers::Produce(const TransferPtr& transfer) {
@@ -140,6 +141,9 @@ void OutboundTransfers::OnProduced(const TransferPtr& transfer) {
   if (transfers_.count(t.id) == 0) return;  // cancelled meanwhile
   if (!t.encode_status.ok()) {
     // Our own model is not fit to be sent.
+    if (t.announced) {
+      return GiveUp(t.id, RefuseReason::kNotReady, t.encode_status);
+    }
     if (t.what.kind == TransferKind::kAnswer) {
       (void)links_.Send(t.what.to, ports::RefuseFrame{
                                        t.what.ask, RefuseReason::kNotReady,
@@ -236,10 +240,7 @@ void OutboundTransfers::OnAck(const NodeId& from, const TransferAck& ack) {
     listener_.OnBadMessage(from, RefuseReason::kBadMessage, why);
     return;
   }
-  if (!ack.complete) {
-    Advance(transfer, ack.received);
-    return;
-  }
+  if (!ack.complete) return Advance(transfer, ack.received);
   Receipt receipt;
   if (transfer->what.format.coordinates == core::Coordinates::kTopK) {
     receipt.sent = transfer->encoder->TakeSent();
@@ -253,9 +254,8 @@ void OutboundTransfers::Advance(const TransferPtr& transfer, int64_t received) {
   Transfer& t = *transfer;
   if (received < t.acked) {
     // Forgotten there, and no longer here either.
-    GiveUp(t.id, RefuseReason::kBadMessage,
-           absl::AbortedError("what was acknowledged is not kept"));
-    return;
+    return GiveUp(t.id, RefuseReason::kBadMessage,
+                  absl::AbortedError("what was acknowledged is not kept"));
   }
   // To repeat an acknowledgement keeps nothing alive.
   if (received > t.acked || !t.accepted) Await(t);

@@ -153,24 +153,59 @@ TEST(LargestDifferences, AreThoseOfSortingTiesToTheLowerCoordinate) {
   }
 }
 
-// Long vectors are counted, not sorted.
-TEST(LargestDifferences, OfLongVectorsAreFoundToo) {
-  constexpr int64_t kN = 100'000;
-  Rng rng(16);
-  std::vector<float> values(kN);
-  // Tens of each value in [0, 4096), of either sign.
-  for (float& v : values) v = static_cast<float>(rng.Below(8192)) - 4096;
-  std::vector<uint32_t> order(kN);
+// Of a long vector: against sorting all of it.
+void ExpectLargest(const std::vector<float>& values,
+                   const std::vector<float>& reference,
+                   const std::vector<int64_t>& sizes) {
+  std::vector<float> magnitudes(values.size());
+  for (size_t l = 0; l < values.size(); ++l) {
+    magnitudes[l] =
+        std::fabs(values[l] - (reference.empty() ? 0.0F : reference[l]));
+  }
+  std::vector<uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return std::fabs(values[a]) > std::fabs(values[b]);
+    return magnitudes[a] > magnitudes[b];
   });
-  for (const int64_t s : {int64_t{1}, int64_t{777}, kN / 2, kN}) {
+  for (const int64_t s : sizes) {
     std::vector<uint32_t> largest(order.begin(), order.begin() + s);
     std::sort(largest.begin(), largest.end());
-    EXPECT_EQ(Members(CoordinateSet::LargestDifferences(values, {}, s)),
-              largest);
+    EXPECT_EQ(Members(CoordinateSet::LargestDifferences(values, reference, s)),
+              largest)
+        << s;
   }
+}
+
+constexpr int64_t kLong = 100'003;
+
+TEST(LargestDifferences, OfLongVectorsAreFoundBySampling) {
+  const std::vector<int64_t> sizes = {
+      1, 2, 100, 777, kLong / 10, kLong / 2, kLong - 5, kLong - 1, kLong};
+  const std::vector<float> values = NormalValues(kLong, 1, 14);
+  ExpectLargest(values, {}, sizes);
+  ExpectLargest(values, NormalValues(kLong, 1, 15), sizes);
+}
+
+TEST(LargestDifferences, OfLongVectorsWithTiesAreFoundToo) {
+  Rng rng(16);
+  std::vector<float> values(kLong);
+  // Tens of each value in [0, 4096), of either sign.
+  for (float& v : values) v = static_cast<float>(rng.Below(8192)) - 4096;
+  ExpectLargest(values, {}, {1, 777, kLong / 2, kLong});
+  // Nearly all are equal, so that there are too many to list.
+  for (float& v : values) v = rng.Bernoulli(0.001) ? 1.0F : 0.0F;
+  ExpectLargest(values, {}, {1, 50, 777, kLong / 2});
+}
+
+// The values that selection.cc looks at first are all 0, and no others are: the
+// bounds that they give are wrong.
+TEST(LargestDifferences, AMisleadingSampleDoesNoHarm) {
+  std::vector<float> values = NormalValues(kLong, 1, 17);
+  Rng rng(0);
+  for (size_t l = 0; l + 128 <= values.size(); l += 128) {
+    values[l + rng.Next() % 128] = 0;
+  }
+  ExpectLargest(values, {}, {1, 1000, kLong / 2, kLong - 1});
 }
 
 TEST(IndexCode, GivesBackWhatWasListed) {

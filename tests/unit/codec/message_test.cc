@@ -221,18 +221,43 @@ TEST(Encoder, NamesTheFirstValueThatCannotBeSent) {
       std::vector<float> values(5000, 1.0f);
       values[4321] = bad;
       values[4500] = bad;
-      const auto encoder = Encoder::Create(Input(format, 10, 1, values, {}));
-      EXPECT_EQ(encoder.status().code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_THAT(std::string(encoder.status().message()),
-                  HasSubstr("parameter 4321"));
+      auto encoder = Encoder::Create(Input(format, 10, 1, values, {}));
+      ASSERT_TRUE(encoder.ok()) << encoder.status();
+      while (!(*encoder)->done()) (void)(*encoder)->Next(1000);
+      const absl::Status& status = (*encoder)->status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(status.message()), HasSubstr("parameter 4321"));
+      // What is there can never become a message, and nothing more comes.
+      EXPECT_LT((*encoder)->position(), (*encoder)->header().body_bytes());
+      EXPECT_EQ((*encoder)->Next(1000), "");
       values[4321] = values[4500] = 1;
       const auto buffer =
           Encoder::Create(Input(format, 10, 1, values, {0, bad}));
       EXPECT_THAT(std::string(buffer.status().message()),
                   HasSubstr("buffer entry 1"));
     }
-    const auto large = Encoder::Create(Input(format, 1, 1, {1e38f}, {}));
-    EXPECT_EQ(large.ok(), format.values != core::ValueType::kInt8);
+    const std::vector<float> one = {1e38f};
+    auto large = Encoder::Create(Input(format, 1, 1, one, {}));
+    ASSERT_TRUE(large.ok()) << large.status();
+    (void)(*large)->Next(1000);
+    EXPECT_EQ((*large)->status().ok(), format.values != core::ValueType::kInt8);
+  }
+}
+
+// Of a message with few values too, each of the model's is checked: before
+// them, between and after.
+TEST(Encoder, ChecksWhatIsNotSent) {
+  const std::vector<float> good = NormalValues(5000, 1, 61);
+  core::MessageFormat format;
+  format.coordinates = core::Coordinates::kRandom;
+  for (size_t l = 0; l < good.size(); l += 7) {
+    std::vector<float> values = good;
+    values[l] = NAN;
+    auto encoder = Encoder::Create(Input(format, 300, 62, values, {}));
+    ASSERT_TRUE(encoder.ok()) << encoder.status();
+    while (!(*encoder)->done()) (void)(*encoder)->Next(1000);
+    EXPECT_THAT(std::string((*encoder)->status().message()),
+                HasSubstr(absl::StrCat("parameter ", l, " is nan")));
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/rng.h"
+#include "daemon/codec/rounding.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/runtime/parcels.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/runtime/sim_cluster.h"
 
@@ -165,7 +166,7 @@ class TransfersTest : public testing::Test {
       snapshot->parameters[l] = static_cast<float>(l);
     }
     snapshot->buffers.assign(3, 1.0F);
-    snapshot->parameters[5] = first_value_;
+    snapshot->parameters[odd_] = odd_value_;
     Outgoing outgoing;
     outgoing.to = NodeId("b");
     outgoing.kind = kind_;
@@ -186,7 +187,7 @@ class TransfersTest : public testing::Test {
   void ExpectIntact() {
     ASSERT_EQ(b_->steps.size(), 1U);
     for (int64_t l = 0; l < kN; ++l) {
-      ASSERT_EQ(b_->values[l], l == 5 ? first_value_ : static_cast<float>(l));
+      ASSERT_EQ(b_->values[l], l == odd_ ? odd_value_ : static_cast<float>(l));
     }
     ASSERT_EQ(results_.size(), 1U);
     EXPECT_TRUE(results_[0].ok()) << results_[0];
@@ -203,7 +204,8 @@ class TransfersTest : public testing::Test {
   std::unique_ptr<End> b_;
   ports::TransferKind kind_ = ports::TransferKind::kAnswer;
   absl::Time since_ = absl::InfiniteFuture();
-  float first_value_ = 5;
+  int64_t odd_ = 5;  // the coordinate that may have another value
+  float odd_value_ = 5;
   std::vector<absl::Status> results_;
   codec::SentValues sent_;
 };
@@ -496,7 +498,7 @@ TEST_F(TransfersTest, ARefusedOneEndsWithTheReason) {
 
 TEST_F(TransfersTest, AModelThatIsNotFiniteIsNotSent) {
   Connect();
-  first_value_ = std::numeric_limits<float>::quiet_NaN();
+  odd_value_ = std::numeric_limits<float>::quiet_NaN();
   Send();
   scheduler_.RunFor(absl::Seconds(1));
   ASSERT_EQ(results_.size(), 1U);
@@ -504,6 +506,24 @@ TEST_F(TransfersTest, AModelThatIsNotFiniteIsNotSent) {
   ASSERT_EQ(b_->refused.size(), 1U);
   EXPECT_EQ(b_->refused[0].ask, 11U);
   EXPECT_EQ(b_->begins, 0);
+}
+
+// Values are checked as they are encoded, so the first window may be on its way.
+TEST_F(TransfersTest, OneThatTurnsOutNotToBeFiniteIsCalledOff) {
+  Connect();
+  odd_ = kN - 1;
+  odd_value_ = std::numeric_limits<float>::quiet_NaN();
+  Send();
+  scheduler_.RunFor(absl::Seconds(10));
+  ASSERT_EQ(results_.size(), 1U);
+  EXPECT_TRUE(absl::IsInvalidArgument(results_[0])) << results_[0];
+  EXPECT_GT(b_->chunk_bytes, 0);
+  EXPECT_TRUE(b_->steps.empty());
+  ASSERT_EQ(b_->lost.size(), 1U);
+  EXPECT_THAT(b_->lost[0], testing::HasSubstr("parameter 99999 is nan"));
+  EXPECT_TRUE(b_->bad.empty());
+  EXPECT_EQ(a_->transfers.outbound(), 0);
+  EXPECT_EQ(b_->transfers.inbound(), 0);
 }
 
 TEST_F(TransfersTest, EitherEndMayLoseInterest) {

@@ -1,0 +1,15 @@
+# Debian's cross compiler for arm64, with libraries unpacked into DFL_ARM64_ROOT
+# (scripts/arm64.sh), and qemu-user to run what it builds.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES DFL_ARM64_ROOT)
+set(CMAKE_FIND_ROOT_PATH "${DFL_ARM64_ROOT}")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_EXE_LINKER_FLAGS_INIT
+    "-Wl,-rpath-link,${DFL_ARM64_ROOT}/usr/lib/aarch64-linux-gnu")
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L "${DFL_ARM64_ROOT}")
