@@ -19,9 +19,6 @@ void KeepFreedMemory() {
   constexpr int kKept = 1 << 30;
   ::mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
   ::mallopt(M_TRIM_THRESHOLD, kKept);
-  // Each arena would keep its own peak: eight for each processor, for threads
-  // that serve whoever connects.
-  ::mallopt(M_ARENA_MAX, 1);
 #endif
 }
 
@@ -43,6 +40,11 @@ void SetProcess(int threads) {
   if (set_threads != nullptr) set_threads(1);
 }
 
-void SetCallingThread(int threads) { at::set_num_threads(threads); }
+void SetCallingThread(int threads) {
+  thread_local int set = 0;
+  if (set == threads) return;
+  set = threads;
+  at::set_num_threads(threads);
+}
 
 }  // namespace dfl::learner

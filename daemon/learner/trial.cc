@@ -17,7 +17,7 @@
 #include "daemon/learner/batch_tensors.h"
 #include "daemon/learner/flat_binding.h"
 #include "daemon/learner/losses.h"
-#include "daemon/learner/regulariser.h"
+#include "daemon/learner/catalogue/regulariser.h"
 #include "daemon/learner/torch_errors.h"
 #include "daemon/learner/training_pass.h"
 

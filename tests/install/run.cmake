@@ -21,6 +21,26 @@ foreach(file
   endif()
 endforeach()
 
+# The installed programs find LibTorch's learner, by their place alone.
+file(GLOB_RECURSE module "${prefix}/lib*/dfld-torch.so")
+if(NOT module)
+  message(SEND_ERROR "dfld-torch.so is not installed")
+endif()
+file(WRITE "${WORK}/rows.csv" "1,2,0\n3,4,1\n")
+file(WRITE "${WORK}/plan.yaml"
+     "participants: {fixed: [node]}\nmodel: {kind: torchscript, path: ${WORK}/none.pt}\n"
+     "algorithm: {name: d-psgd, knobs: {eta: 0.1}}\ntopology: {kind: complete}\n"
+     "stop: {steps: 1}\n")
+execute_process(
+  COMMAND "${CMAKE_COMMAND}" -E env --unset=DFL_TORCH_MODULE
+          "${prefix}/bin/dfld" --check --name=node --security=insecure
+          "--state_dir=${WORK}/state" "--conf-d=${WORK}" --data.format=csv
+          "--data.train.paths=${WORK}/rows.csv" "--run.plan=${WORK}/plan.yaml"
+  RESULT_VARIABLE result ERROR_VARIABLE error OUTPUT_QUIET)
+if(NOT error MATCHES "none.pt")
+  message(SEND_ERROR "the installed dfld does not open LibTorch's learner: ${error}")
+endif()
+
 # The unit starts what was installed with it.
 file(STRINGS "${prefix}/lib/systemd/system/dfld.service" unit
      REGEX "^(ExecStart|Documentation)=")
