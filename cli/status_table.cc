@@ -103,9 +103,9 @@ std::vector<std::string> StatusTitles(bool wide) {
       ">SCORE", "ALGORITHM", "TOPOLOGY", "PLAN",   ">NEIGHBOURS",
       ">SENT",  ">RECEIVED", "NETWORK"};
   if (wide) {
-    titles.insert(titles.end(), {">SAVED", ">EPOCHS", ">STEPS/S", ">ROWS",
-                                 ">MEMORY", "FORMAT", "LEARNER", "THREADS",
-                                 "RUN", "VERSION"});
+    titles.insert(titles.end(),
+                  {">SAVED", ">EPOCHS", ">STEPS/S", ">ROWS", ">MEMORY",
+                   "FORMAT", "LEARNER", "THREADS", "RUN", "VERSION"});
   }
   return titles;
 }

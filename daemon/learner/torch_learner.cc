@@ -133,9 +133,9 @@ class TorchLearner : public BatchLearner {
       absl::Span<const int64_t> part) override {
     ports::Evaluation result;
     DFL_RETURN_IF_ERROR(Guarded("evaluation", [&]() -> absl::Status {
-      DFL_ASSIGN_OR_RETURN(
-          result, learner::EvaluateRows(Bound(), *rows().test, part,
-                                        rows().standardizer, batch_));
+      DFL_ASSIGN_OR_RETURN(result,
+                           learner::EvaluateRows(Bound(), *rows().test, part,
+                                                 rows().standardizer, batch_));
       return absl::OkStatus();
     }));
     return result;
@@ -242,9 +242,9 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
         resolved, std::move(parts), *std::move(binding), std::move(data),
         options, spec.kind);
   }
-  return std::make_unique<TorchLearner>(
-      resolved, std::move(parts), *std::move(binding), std::move(data), options,
-      spec.kind);
+  return std::make_unique<TorchLearner>(resolved, std::move(parts),
+                                        *std::move(binding), std::move(data),
+                                        options, spec.kind);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ ThreadChoice ChooseThreads(const CpuBounds& bounds, const CpuReading& before,
     }
     idle = std::min(idle, bounds.limit - group);
   }
-  const int threads = std::clamp(
-      static_cast<int>(std::floor(idle + kCountsAsIdle)), 1, most);
+  const int threads =
+      std::clamp(static_cast<int>(std::floor(idle + kCountsAsIdle)), 1, most);
   if (bounds.limit > 0 && bounds.limit - group <= bounds.processors - others) {
     return {threads,
             group <= kCountsAsIdle

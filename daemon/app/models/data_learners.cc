@@ -146,12 +146,12 @@ class DataLearners final : public LearnerFactory {
 
 Computing MakeComputing(const config::NodeSettings& settings) {
   const CpuQuota quota = FindCpuQuota();
-  return {std::make_shared<learner::ModelLearners>(
-              learner::TorchModulePlaces()),
-          std::make_shared<TrainingThreads>(
-              static_cast<int>(settings.compute.threads),
-              CpuBounds{static_cast<int>(quota.processors.size()), quota.limit},
-              [quota] { return ReadCpu(quota); })};
+  return {
+      std::make_shared<learner::ModelLearners>(learner::TorchModulePlaces()),
+      std::make_shared<TrainingThreads>(
+          static_cast<int>(settings.compute.threads),
+          CpuBounds{static_cast<int>(quota.processors.size()), quota.limit},
+          [quota] { return ReadCpu(quota); })};
 }
 
 absl::StatusOr<std::unique_ptr<LearnerFactory>> OpenDataLearners(

@@ -106,9 +106,8 @@ absl::StatusOr<ports::GradientResult> BatchLearner::Gradient(
   DFL_CHECK(request.batch_size >= 1);
   EnterCall();
   sampler_.set_batch_size(request.batch_size);
-  const absl::Span<const int64_t> rows = request.same_batch && batch_is_good_
-                                             ? sampler_.Again()
-                                             : sampler_.Next();
+  const absl::Span<const int64_t> rows =
+      request.same_batch && batch_is_good_ ? sampler_.Again() : sampler_.Next();
   KeepBuffers();
   const absl::StatusOr<double> loss = BatchLoss(request.step, rows);
   batch_is_good_ = loss.ok();
@@ -151,9 +150,8 @@ absl::StatusOr<ports::Evaluation> BatchLearner::Evaluate(int64_t max_rows) {
   const int64_t total = max_rows > 0 ? std::min(max_rows, data_info_.test_rows)
                                      : data_info_.test_rows;
   KeepBuffers();
-  absl::StatusOr<ports::Evaluation> result =
-      EvaluateRows(absl::MakeConstSpan(evaluation_order_)
-                       .first(static_cast<size_t>(total)));
+  absl::StatusOr<ports::Evaluation> result = EvaluateRows(
+      absl::MakeConstSpan(evaluation_order_).first(static_cast<size_t>(total)));
   PutBuffersBack();
   return result;
 }
@@ -180,11 +178,10 @@ absl::Status BatchLearner::CheckPredict(
         model.buffers.size() == buffers_.size()) {
       continue;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("prediction: a model of ", model.parameters.size(),
-                     " parameters and ", model.buffers.size(),
-                     " buffer values given; allowed: ", parameters_.size(),
-                     " and ", buffers_.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "prediction: a model of ", model.parameters.size(), " parameters and ",
+        model.buffers.size(), " buffer values given; allowed: ",
+        parameters_.size(), " and ", buffers_.size()));
   }
   return absl::OkStatus();
 }

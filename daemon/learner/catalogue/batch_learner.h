@@ -71,10 +71,9 @@ class BatchLearner : public ports::Learner {
                                               uint64_t dropout_seed) = 0;
   // Predicts these training rows with the bound model and with each of
   // `models`. May leave anything in buffers().
-  virtual absl::Status PredictRows(
-      absl::Span<const int64_t> rows,
-      const std::vector<core::ModelValues>& models,
-      ports::Predictions* result) = 0;
+  virtual absl::Status PredictRows(absl::Span<const int64_t> rows,
+                                   const std::vector<core::ModelValues>& models,
+                                   ports::Predictions* result) = 0;
   // Loss and scores on these test rows, at least one. May leave anything in
   // buffers().
   virtual absl::StatusOr<ports::Evaluation> EvaluateRows(

@@ -34,11 +34,11 @@ double LossWeight(const ResolvedSpec& spec, int64_t rows,
 absl::Status LossNotFinite(const data::DatasetView& test,
                            absl::Span<const int64_t> rows,
                            absl::Span<const size_t> wild) {
-  return absl::DataLossError(absl::StrCat(
-      "evaluation: the loss is not finite; ",
-      DescribeRows(test, "test", rows, wild),
-      "; either training diverged or the data is to be mended or "
-      "standardised"));
+  return absl::DataLossError(
+      absl::StrCat("evaluation: the loss is not finite; ",
+                   DescribeRows(test, "test", rows, wild),
+                   "; either training diverged or the data is to be mended or "
+                   "standardised"));
 }
 
 void EvaluationSums::AddLoss(double loss, int64_t rows,

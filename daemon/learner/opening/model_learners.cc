@@ -74,8 +74,8 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> ModelLearners::Create(
 std::vector<std::string> ModelLearners::Libraries() const {
   const TorchInterface* const torch = torch_.load();
   if (torch != nullptr) return {absl::StrCat("LibTorch ", torch->Version())};
-  const bool there = std::any_of(
-      places_.begin(), places_.end(), [](const std::string& file) {
+  const bool there =
+      std::any_of(places_.begin(), places_.end(), [](const std::string& file) {
         return ::access(file.c_str(), F_OK) == 0;
       });
   return {there ? "LibTorch not loaded" : "LibTorch not installed"};

@@ -50,8 +50,8 @@ absl::StatusOr<const TorchInterface*> OpenTorchModule(
                              "(Debian: what the package dfld-torch depends "
                              "on)"));
     }
-    const auto open = reinterpret_cast<OpenTorchInterface*>(
-        ::dlsym(module, kTorchSymbol));
+    const auto open =
+        reinterpret_cast<OpenTorchInterface*>(::dlsym(module, kTorchSymbol));
     if (open == nullptr) {
       return CannotOpen(file, absl::StrCat("it has no symbol ", kTorchSymbol,
                                            "; allowed: the file that was "
@@ -61,10 +61,9 @@ absl::StatusOr<const TorchInterface*> OpenTorchModule(
     const char* own = "";
     const TorchInterface* const torch = open(version.c_str(), &own);
     if (torch != nullptr) return torch;
-    return CannotOpen(
-        file, absl::StrCat("it is of another build (\"", own,
-                           "\"; this program is \"", version,
-                           "\"); install both from one build"));
+    return CannotOpen(file, absl::StrCat("it is of another build (\"", own,
+                                         "\"; this program is \"", version,
+                                         "\"); install both from one build"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "LibTorch's learner is not installed: there is no ",

@@ -72,8 +72,7 @@ double Logistic(Row f, size_t label, double factor, ByRow by) {
   return loss;
 }
 
-double Regression(const ResolvedSpec& spec, double f, double target,
-                  ByRow by) {
+double Regression(const ResolvedSpec& spec, double f, double target, ByRow by) {
   const double error = f - target;
   if (spec.loss == LossKind::kMse) {
     by[0] = 2 * error;
@@ -146,9 +145,9 @@ std::vector<int64_t> PlainPredictions(const ResolvedSpec& spec,
   std::vector<int64_t> predictions(outputs.size() / width);
   for (size_t i = 0; i < predictions.size(); ++i) {
     const Row f = outputs.subspan(i * width, width);
-    predictions[i] = width == 1 ? (f[0] > 0 ? 1 : 0)
-                                : std::max_element(f.begin(), f.end()) -
-                                      f.begin();
+    predictions[i] = width == 1
+                         ? (f[0] > 0 ? 1 : 0)
+                         : std::max_element(f.begin(), f.end()) - f.begin();
   }
   return predictions;
 }
@@ -159,9 +158,9 @@ std::vector<double> PlainProbabilities(const ResolvedSpec& spec,
   std::vector<double> result;
   result.reserve(outputs.size() / width * std::max<size_t>(width, 2));
   for (size_t i = 0; i < outputs.size(); i += width) {
-    std::vector<double> logits(outputs.begin() + static_cast<ptrdiff_t>(i),
-                               outputs.begin() +
-                                   static_cast<ptrdiff_t>(i + width));
+    std::vector<double> logits(
+        outputs.begin() + static_cast<ptrdiff_t>(i),
+        outputs.begin() + static_cast<ptrdiff_t>(i + width));
     if (width == 1) logits.insert(logits.begin(), 0.0);
     const double largest = *std::max_element(logits.begin(), logits.end());
     double sum = 0;

@@ -47,8 +47,8 @@ void Network::AddLayer(const std::string& name, int64_t in, int64_t out,
   };
   layer.weight =
       add(absl::StrCat(name, ".weight"), {out, in}, out * in, weights);
-  layer.bias = add(absl::StrCat(name, ".bias"), {out}, out,
-                   InitRule::Constant(0));
+  layer.bias =
+      add(absl::StrCat(name, ".bias"), {out}, out, InitRule::Constant(0));
   layers_.push_back(std::move(layer));
 }
 

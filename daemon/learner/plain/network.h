@@ -50,8 +50,8 @@ class Network {
   struct Layer {
     int64_t in = 0;
     int64_t out = 0;
-    size_t weight = 0;  // offset of [out x in], row-major
-    size_t bias = 0;    // offset of [out]
+    size_t weight = 0;          // offset of [out x in], row-major
+    size_t bias = 0;            // offset of [out]
     std::vector<float> result;  // [rows x out], after ReLU and dropout
     std::vector<float> mask;    // of dropout; empty: none
   };

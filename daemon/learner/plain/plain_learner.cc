@@ -142,9 +142,8 @@ absl::StatusOr<std::unique_ptr<ports::Learner>> CreatePlainLearner(
   info.parameters = network.tensors();
   info.parameter_count = network.parameter_count();
   if (!warning.empty()) info.warnings.push_back(warning);
-  return std::make_unique<PlainLearner>(resolved, std::move(network),
-                                        std::move(info), std::move(data),
-                                        options);
+  return std::make_unique<PlainLearner>(
+      resolved, std::move(network), std::move(info), std::move(data), options);
 }
 
 }  // namespace dfl::learner

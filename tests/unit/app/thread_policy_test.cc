@@ -37,8 +37,7 @@ ThreadChoice After(const CpuBounds& bounds, double own, double all,
 
 TEST(ChooseThreads, TakesTheProcessorsThatNobodyElseUses) {
   const CpuBounds two{2, 0};
-  EXPECT_EQ(After(two, 0, 0),
-            (ThreadChoice{2, "2 of 2 processors are idle"}));
+  EXPECT_EQ(After(two, 0, 0), (ThreadChoice{2, "2 of 2 processors are idle"}));
   EXPECT_EQ(After(two, 1.9, 1.95).threads, 2);  // what it uses itself is idle
   EXPECT_EQ(After(two, 1, 1.2).threads, 2);     // a little of another's
   EXPECT_EQ(After(two, 1, 2),
@@ -62,9 +61,9 @@ TEST(ChooseThreads, TheQuotaBoundsIt) {
   const CpuBounds quota{64, 2};
   EXPECT_EQ(After(quota, 2, 30, 2),
             (ThreadChoice{2, "the quota is 2 processors"}));
-  EXPECT_EQ(After(quota, 0.5, 30, 1.5),
-            (ThreadChoice{
-                1, "others in the cgroup use 1.0 of its 2 processors"}));
+  EXPECT_EQ(
+      After(quota, 0.5, 30, 1.5),
+      (ThreadChoice{1, "others in the cgroup use 1.0 of its 2 processors"}));
   // The machine is full, whatever the quota is.
   EXPECT_EQ(After(quota, 1, 64, 1),
             (ThreadChoice{1, "others use 63.0 of 64 processors"}));

@@ -63,16 +63,14 @@ TEST(ModelLearners, WhatALargeOneDoesWithoutLibTorchIsTold) {
 
 TEST(ModelLearners, OthersAreRefusedWithoutIt) {
   ModelLearners learners({kNowhere});
-  const absl::Status cnn =
-      Make(learners, Spec("cnn", 2), {1, 8, 8}).status();
+  const absl::Status cnn = Make(learners, Spec("cnn", 2), {1, 8, 8}).status();
   EXPECT_EQ(cnn.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(cnn.message()),
               AllOf(StartsWith("model.kind: cnn: "), HasSubstr(kNowhere)));
   core::ModelSpec script = Spec("torchscript", 2);
   script.path = "/nowhere/model.pt";
   EXPECT_THAT(
-      std::string(learners
-                      .Identify(script, core::Task::kClassification, {3})
+      std::string(learners.Identify(script, core::Task::kClassification, {3})
                       .status()
                       .message()),
       StartsWith("model.kind: torchscript: "));
@@ -92,8 +90,8 @@ TEST(ModelLearners, IdentifyWithoutLibTorchWhatTheyWouldBuild) {
   }
   const auto svm = Make(learners, Spec("svm", 2), {1, 8, 8});
   ASSERT_TRUE(svm.ok()) << svm.status();
-  const auto identity = learners.Identify(
-      Spec("svm", 2), core::Task::kClassification, {1, 8, 8});
+  const auto identity =
+      learners.Identify(Spec("svm", 2), core::Task::kClassification, {1, 8, 8});
   EXPECT_EQ((*svm)->model().contract.model, identity->model);
   EXPECT_EQ((*svm)->model().contract.loss, identity->loss);
 }

@@ -54,10 +54,10 @@ TEST(TorchModule, SaysWhyAFileCannotBeLoaded) {
 TEST(TorchModule, RefusesAnotherLibraryAndAnotherBuild) {
   EXPECT_THAT(ErrorOf({"/nowhere/a.so", DFL_NO_SYMBOL}),
               AllOf(HasSubstr(DFL_NO_SYMBOL), HasSubstr(kTorchSymbol)));
-  EXPECT_THAT(ErrorOf({DFL_OTHER_BUILD}),
-              AllOf(HasSubstr(DFL_OTHER_BUILD), HasSubstr("another build"),
-                    HasSubstr("\"dfld 0.0.7\""),
-                    HasSubstr(TorchInterfaceVersion())));
+  EXPECT_THAT(
+      ErrorOf({DFL_OTHER_BUILD}),
+      AllOf(HasSubstr(DFL_OTHER_BUILD), HasSubstr("another build"),
+            HasSubstr("\"dfld 0.0.7\""), HasSubstr(TorchInterfaceVersion())));
 }
 
 #ifdef DFL_TORCH_FILE

@@ -43,9 +43,9 @@ TEST(PlainLearner, LaysItsTensorsOutAsTheCatalogueSays) {
     told.push_back(
         absl::StrCat(tensor.name, " ", tensor.offset, " ", tensor.size));
   }
-  EXPECT_THAT(told, ElementsAre("fc1.weight 0 30", "fc1.bias 30 5",
-                                "fc2.weight 35 20", "fc2.bias 55 4",
-                                "fc3.weight 59 12", "fc3.bias 71 3"));
+  EXPECT_THAT(
+      told, ElementsAre("fc1.weight 0 30", "fc1.bias 30 5", "fc2.weight 35 20",
+                        "fc2.bias 55 4", "fc3.weight 59 12", "fc3.bias 71 3"));
   EXPECT_EQ(model.parameter_count, 74);
   EXPECT_EQ(model.buffer_count, 0);
   EXPECT_THAT(model.parameters[0].shape, ElementsAre(5, 6));
@@ -56,8 +56,8 @@ TEST(PlainLearner, LearnsWhatALinearModelCan) {
     SCOPED_TRACE(kind);
     core::ModelSpec spec = Spec(kind, 3);
     spec.hidden = {16};
-    const auto bound = MakePlain(spec, RandomRows({4}, 90, 3, 1),
-                                 RandomRows({4}, 60, 3, 2));
+    const auto bound =
+        MakePlain(spec, RandomRows({4}, 90, 3, 1), RandomRows({4}, 60, 3, 2));
     ASSERT_TRUE(bound.ok()) << bound.status();
     BoundLearner& node = **bound;
     const auto before = node.learner->Evaluate(0);
@@ -74,8 +74,8 @@ TEST(PlainLearner, LearnsWhatALinearModelCan) {
 TEST(PlainLearner, LearnsARegression) {
   core::ModelSpec spec = Spec("mlp", 0);
   spec.hidden = {8};
-  const auto bound = MakePlain(spec, RandomRows({2}, 64, 0, 1),
-                               RandomRows({2}, 32, 0, 2));
+  const auto bound =
+      MakePlain(spec, RandomRows({2}, 64, 0, 1), RandomRows({2}, 32, 0, 2));
   ASSERT_TRUE(bound.ok()) << bound.status();
   (*bound)->Train(400, 16, 0.05F);
   const auto after = (*bound)->learner->Evaluate(0);

@@ -68,9 +68,9 @@ TEST(PlainLosses, ClassWeightsDivideTheirOwnMean) {
 }
 
 TEST(PlainLosses, StayFiniteForLargeOutputsAndTellWildOnes) {
-  for (const LossKind loss : {LossKind::kCrossEntropy, LossKind::kHinge,
-                              LossKind::kMse, LossKind::kLogistic,
-                              LossKind::kBce}) {
+  for (const LossKind loss :
+       {LossKind::kCrossEntropy, LossKind::kHinge, LossKind::kMse,
+        LossKind::kLogistic, LossKind::kBce}) {
     SCOPED_TRACE(LossName(loss));
     const ResolvedSpec spec = Spec(loss, 3);
     EXPECT_TRUE(std::isfinite(LossOf(spec, {-1e4F, 1e4F, 0}, {0})));
@@ -85,11 +85,11 @@ TEST(PlainLosses, DerivativesAreThoseOfTheLoss) {
     LossKind loss;
     int64_t classes;
   };
-  for (const Case& c : {Case{LossKind::kCrossEntropy, 3},
-                        Case{LossKind::kHinge, 3}, Case{LossKind::kMse, 3},
-                        Case{LossKind::kLogistic, 3}, Case{LossKind::kBce, 3},
-                        Case{LossKind::kBce, 2}, Case{LossKind::kMse, 0},
-                        Case{LossKind::kHuber, 0}}) {
+  for (const Case& c :
+       {Case{LossKind::kCrossEntropy, 3}, Case{LossKind::kHinge, 3},
+        Case{LossKind::kMse, 3}, Case{LossKind::kLogistic, 3},
+        Case{LossKind::kBce, 3}, Case{LossKind::kBce, 2},
+        Case{LossKind::kMse, 0}, Case{LossKind::kHuber, 0}}) {
     SCOPED_TRACE(absl::StrCat(LossName(c.loss), " ", c.classes));
     ResolvedSpec spec = Spec(c.loss, c.classes);
     if (c.loss == LossKind::kCrossEntropy) spec.class_weights = {1, 2, 0.5};
@@ -121,9 +121,9 @@ TEST(PlainPredictions, AreTheLargestOrTheSign) {
   EXPECT_THAT(PlainPredictions(Spec(LossKind::kCrossEntropy, 3),
                                std::vector<float>{1, 3, 2, 5, 5, 0}),
               ElementsAre(1, 0));
-  EXPECT_THAT(PlainPredictions(Spec(LossKind::kBce, 2),
-                               std::vector<float>{-1, 0, 2}),
-              ElementsAre(0, 0, 1));
+  EXPECT_THAT(
+      PlainPredictions(Spec(LossKind::kBce, 2), std::vector<float>{-1, 0, 2}),
+      ElementsAre(0, 0, 1));
 }
 
 TEST(PlainProbabilities, AreSoftmaxOfAllLogits) {
