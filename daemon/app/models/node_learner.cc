@@ -184,8 +184,9 @@ void NodeLearner::SetRenewed(Built built) {
 void NodeLearner::OnFollowed(const core::DerivedPlan& plan) {
   const absl::MutexLock lock(&mutex_);
   if (!built_.has_value()) return;
-  const absl::StatusOr<runtime::MemoryNeed> need = runtime::NeedOf(
-      plan, built_->model, built_->data, ProgramBytes(built_->model));
+  const absl::StatusOr<runtime::MemoryNeed> need =
+      runtime::NeedOf(plan, built_->model, built_->data,
+                      ProgramBytes(built_->model, built_->engine));
   if (need.ok()) need_bytes_ = need->total;
 }
 

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/learner/opening/library_settings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -58,6 +60,17 @@ TEST(TorchModule, RefusesAnotherLibraryAndAnotherBuild) {
       ErrorOf({DFL_OTHER_BUILD}),
       AllOf(HasSubstr(DFL_OTHER_BUILD), HasSubstr("another build"),
             HasSubstr("\"dfld 0.0.7\""), HasSubstr(TorchInterfaceVersion())));
+}
+
+TEST(LibrarySettings, AreSetUnlessTheEnvironmentSaysOtherwise) {
+  ::unsetenv("OMP_WAIT_POLICY");
+  ::setenv("OPENBLAS_NUM_THREADS", "4", 1);
+  SetLibraryEnvironment();
+  EXPECT_STREQ(std::getenv("OMP_WAIT_POLICY"), "passive");
+  EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "4");
+  ::unsetenv("OPENBLAS_NUM_THREADS");
+  SetLibraryEnvironment();
+  EXPECT_STREQ(std::getenv("OPENBLAS_NUM_THREADS"), "1");
 }
 
 #ifdef DFL_TORCH_FILE
