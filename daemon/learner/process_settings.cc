@@ -26,14 +26,15 @@ void KeepFreedMemory() {
 
 void SetProcess(int threads) {
   KeepFreedMemory();
-  at::set_num_threads(threads);
+  SetCallingThread(threads);
   try {
     // LibTorch takes this once a process, before its first parallel work.
     if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
   } catch (const std::exception&) {
     // Somebody else was first. Nothing here uses inter-op threads.
   }
-  // OpenBLAS reads OPENBLAS_NUM_THREADS when it is loaded, too early for us.
+  // Who loads LibTorch may have set OPENBLAS_NUM_THREADS before; here it is too
+  // late for that.
   using SetThreads = void (*)(int);
   const auto set_threads = reinterpret_cast<SetThreads>(
       ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
