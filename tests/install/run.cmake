@@ -22,7 +22,7 @@ foreach(file
 endforeach()
 
 # The installed programs find LibTorch's learner, by their place alone.
-file(GLOB_RECURSE module "${prefix}/lib*/dfld-torch.so")
+file(GLOB_RECURSE module "${prefix}/dfld-torch.so")
 if(NOT module)
   message(SEND_ERROR "dfld-torch.so is not installed")
 endif()
