@@ -13,25 +13,49 @@ constexpr int64_t kRows = 4;      // of a tile
 // Eight floats; the compiler makes of it what the processor has.
 using Lanes [[gnu::vector_size(32)]] = float;
 
-// out[r][j] = sum over t of a(r, t) panel[t][j].
-template <int kCount>
-[[gnu::always_inline]] inline void Tile(ConstMatrix a, const float* panel,
-                                        int64_t k, float* out) {
-  Lanes left[kCount] = {};
-  Lanes right[kCount] = {};
+// Sums of one row of the result in one panel, in registers.
+struct RowSums {
+  Lanes left{};
+  Lanes right{};
+
+  [[gnu::always_inline]] void Add(float value, const Lanes& b_left,
+                                  const Lanes& b_right) {
+    left += value * b_left;
+    right += value * b_right;
+  }
+  [[gnu::always_inline]] void Store(float* out) const {
+    std::memcpy(out, &left, sizeof(left));
+    std::memcpy(out + kColumns / 2, &right, sizeof(right));
+  }
+};
+
+// out[r][j] = sum over t of a(r, t) panel[t][j], for four rows or one.
+[[gnu::always_inline]] inline void FourRows(ConstMatrix a, const float* panel,
+                                            int64_t k, float* out) {
+  RowSums sums0, sums1, sums2, sums3;
   for (int64_t t = 0; t < k; ++t) {
     Lanes b[2];
     std::memcpy(&b, panel + t * kColumns, sizeof(b));
-    for (int r = 0; r < kCount; ++r) {
-      const float value = a.data[r * a.down + t * a.across];
-      left[r] += value * b[0];
-      right[r] += value * b[1];
-    }
+    const float* const value = a.data + t * a.across;
+    sums0.Add(value[0], b[0], b[1]);
+    sums1.Add(value[a.down], b[0], b[1]);
+    sums2.Add(value[2 * a.down], b[0], b[1]);
+    sums3.Add(value[3 * a.down], b[0], b[1]);
   }
-  for (int r = 0; r < kCount; ++r) {
-    std::memcpy(out + r * kColumns, &left[r], sizeof(Lanes));
-    std::memcpy(out + r * kColumns + kColumns / 2, &right[r], sizeof(Lanes));
+  sums0.Store(out);
+  sums1.Store(out + kColumns);
+  sums2.Store(out + 2 * kColumns);
+  sums3.Store(out + 3 * kColumns);
+}
+[[gnu::always_inline]] inline void OneRow(ConstMatrix a, const float* panel,
+                                          int64_t k, float* out) {
+  RowSums sums;
+  for (int64_t t = 0; t < k; ++t) {
+    Lanes b[2];
+    std::memcpy(&b, panel + t * kColumns, sizeof(b));
+    sums.Add(a.data[t * a.across], b[0], b[1]);
   }
+  sums.Store(out);
 }
 
 // All m rows of one panel of `columns` columns.
@@ -43,11 +67,11 @@ template <int kCount>
     const ConstMatrix rows = {a.data + i * a.down, a.down, a.across};
     const int64_t count = std::min(kRows, m - i);
     if (count == kRows) {
-      Tile<kRows>(rows, panel, k, out);
+      FourRows(rows, panel, k, out);
     } else {
       for (int64_t r = 0; r < count; ++r) {
-        Tile<1>({rows.data + r * a.down, a.down, a.across}, panel, k,
-                out + r * kColumns);
+        OneRow({rows.data + r * a.down, a.down, a.across}, panel, k,
+               out + r * kColumns);
       }
     }
     for (int64_t r = 0; r < count; ++r) {
