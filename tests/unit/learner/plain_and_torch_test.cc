@@ -1,5 +1,6 @@
 // The learner without LibTorch computes what LibTorch's does: nodes with either
 // start from the same bits, take the same rows, and stay together.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -119,8 +120,12 @@ TEST(PlainAndTorch, AgreeAfterTwoHundredSteps) {
     EXPECT_NEAR(a->loss, b->loss, 1e-4);
     EXPECT_EQ(a->rows, b->rows);
     EXPECT_EQ(a->accuracy.has_value(), b->accuracy.has_value());
-    if (a->accuracy) EXPECT_NEAR(*a->accuracy, *b->accuracy, 0.02);
-    if (a->mae) EXPECT_NEAR(*a->mae, *b->mae, 1e-4);
+    if (a->accuracy) {
+      EXPECT_NEAR(*a->accuracy, *b->accuracy, 0.02);
+    }
+    if (a->mae) {
+      EXPECT_NEAR(*a->mae, *b->mae, 1e-4);
+    }
   }
 }
 
