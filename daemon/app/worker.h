@@ -1,6 +1,6 @@
-// ports::Worker on one thread: work in the order given, results posted back. The
-// thread is there while there is work, and ends some seconds after the last: a
-// node that does nothing keeps none.
+// ports::Worker on one thread: work in the order given, results posted back.
+// The thread is there while there is work, and ends some seconds after the
+// last: a node that does nothing keeps none.
 #ifndef DFL_APP_WORKER_H_
 #define DFL_APP_WORKER_H_
 

@@ -25,8 +25,8 @@ namespace dfl::learner {
 int64_t PlainParameterCount(const ResolvedSpec& spec);
 
 // Builds the model that `spec` names, a linear, logistic, svm or mlp, for this
-// data. `options` say only the seed here. The model's info has `warning`, unless
-// it is "".
+// data. `options` say only the seed here. The model's info has `warning`,
+// unless it is "".
 // Errors: INVALID_ARGUMENT: the spec is wrong, alone or for this data, or of
 // another kind; the text says what was found and what is allowed.
 absl::StatusOr<std::unique_ptr<ports::Learner>> CreatePlainLearner(
