@@ -40,6 +40,12 @@ std::string WhyNotText(const client::PeerStatus& peer) {
   return absl::StrCat(peer.not_mixing, " (", peer.last_error, ")");
 }
 
+// "1 (others use 1.0 of 2 processors)".
+std::string ThreadsText(const client::DaemonStatus& status) {
+  if (status.threads == 0) return "-";
+  return absl::StrCat(status.threads, " (", status.threads_reason, ")");
+}
+
 }  // namespace
 
 std::string StepText(const client::NodeStatus& node) {
@@ -97,8 +103,9 @@ std::vector<std::string> StatusTitles(bool wide) {
       ">SCORE", "ALGORITHM", "TOPOLOGY", "PLAN",   ">NEIGHBOURS",
       ">SENT",  ">RECEIVED", "NETWORK"};
   if (wide) {
-    titles.insert(titles.end(), {">SAVED", ">EPOCHS", ">STEPS/S", ">ROWS",
-                                 ">MEMORY", "FORMAT", "RUN", "VERSION"});
+    titles.insert(titles.end(),
+                  {">SAVED", ">EPOCHS", ">STEPS/S", ">ROWS", ">MEMORY",
+                   "FORMAT", "LEARNER", "THREADS", "RUN", "VERSION"});
   }
   return titles;
 }
@@ -125,6 +132,7 @@ std::vector<std::string> StatusRow(const client::DaemonStatus& status,
                {SavedText(node), Fixed(node.epochs, 2),
                 Fixed(node.steps_per_second, 1), absl::StrCat(node.train_rows),
                 HumanBytes(status.memory_bytes), OrDash(node.format),
+                OrDash(status.learner), ThreadsText(status),
                 OrDash(node.run_id), OrDash(status.version)});
   }
   return row;

@@ -156,6 +156,11 @@ struct DaemonStatus {
   // Connections refused, by reason, and identities that are banned.
   std::map<std::string, int64_t> refused;
   std::vector<std::string> banned;
+  // What computes gradients, on how many threads, and why so many; "" and 0:
+  // there is no model.
+  std::string learner;
+  int64_t threads = 0;
+  std::string threads_reason;
 };
 
 // One fact.

@@ -113,6 +113,9 @@
   VALUE(cluster, cluster)                       \
   VALUE(certificate_days, certificate_days)     \
   MANY(refused)                                 \
-  MANY(banned)
+  MANY(banned)                                  \
+  VALUE(learner, learner)                       \
+  VALUE(threads, threads)                       \
+  VALUE(threads_reason, threads_reason)
 
 #endif  // DFL_PROTO_STATUS_FIELDS_H_

@@ -124,8 +124,7 @@ control::DaemonStatus ControlBackend::Status() {
   if (options_.security != nullptr) options_.security->Tell(status);
   if (options_.orders != nullptr) options_.orders->Tell(status);
   if (publisher_ != nullptr) publisher_->Tell(status);
-  status.memory_bytes = plans_.learner().need_bytes();
-  status.memory_limit_bytes = options_.limits.memory.bytes;
+  plans_.learner().Tell(status);
   const absl::MutexLock lock(&mutex_);
   if (!stored_fault_.empty()) status.warnings.push_back(stored_fault_);
   status.node = status_;

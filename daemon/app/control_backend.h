@@ -99,6 +99,8 @@ class ControlBackend final : public control::Backend {
 
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What was published holds still. On the loop.
+  void StillHolds() { members_.StillHolds(); }
 
   // control::Backend
   control::VersionInfo Version() override;

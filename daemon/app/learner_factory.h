@@ -1,5 +1,5 @@
-// What app needs of LibTorch, without its headers: learners for a model spec on
-// this node's data. main links torch_learner_factory.cc; tests have a fake.
+// Learners for a model spec on this node's data. models/data_learners.h has
+// them on its data files; tests have a fake.
 #ifndef DFL_APP_LEARNER_FACTORY_H_
 #define DFL_APP_LEARNER_FACTORY_H_
 
@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "daemon/app/compute/thread_policy.h"
 #include "daemon/control/backend.h"
 #include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/data_offer.h"
@@ -63,7 +64,13 @@ class LearnerFactory {
       absl::Span<const float> buffers,
       const std::function<absl::Status(absl::string_view)>& sink) = 0;
 
-  // "torch 1.13.1", for `dflctl version`.
+  // What computes in a learner that Build made, for people: "plain", "LibTorch
+  // 2.6.0"; "": not told.
+  virtual std::string EngineOf(const ports::Learner& learner) const = 0;
+  // On how many threads such a learner trains now, and why. Thread-safe.
+  virtual ThreadChoice Threads(const std::string& engine) const = 0;
+
+  // "LibTorch 1.13.1", for `dflctl version`. Thread-safe.
   virtual std::vector<std::string> Libraries() const = 0;
 };
 

@@ -1,17 +1,20 @@
 #include "daemon/app/plan_facts.h"
 
 #include "daemon/core/plan/plan_topology.h"
+#include "daemon/learner/catalogue/batch_learner.h"
 
 namespace dfl::app {
 namespace {
 
-constexpr int64_t kProgramBytes = 180'000'000;
+constexpr int64_t kPlainBytes = 60'000'000;
+constexpr int64_t kTorchBytes = 180'000'000;
 constexpr int64_t kLearnerVectors = 3;
 
 }  // namespace
 
-int64_t ProgramBytes(const ports::ModelInfo& model) {
-  return kProgramBytes + 4 * kLearnerVectors * model.parameter_count;
+int64_t ProgramBytes(const ports::ModelInfo& model, const std::string& engine) {
+  if (engine == learner::kPlainEngine) return kPlainBytes;
+  return kTorchBytes + 4 * kLearnerVectors * model.parameter_count;
 }
 
 control::ModelFacts FactsOf(const core::DerivedPlan& plan,

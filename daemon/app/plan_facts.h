@@ -3,6 +3,7 @@
 #define DFL_APP_PLAN_FACTS_H_
 
 #include <cstdint>
+#include <string>
 
 #include "daemon/app/memory_limit.h"
 #include "daemon/control/backend.h"
@@ -17,7 +18,9 @@ namespace dfl::app {
 // (62 MB of it no files); with an mlp of n = 19.2 million 2.5 n floats more, at
 // the peak, than the node's own: gradients of a mini-batch before they are
 // added, and blocks that are kept from building the model. Counted as 3 n.
-int64_t ProgramBytes(const ports::ModelInfo& model);
+// Where the plain learner is the `engine` (LearnerFactory::EngineOf) that is 60
+// MB: LibTorch is not loaded, and gradients have no other place.
+int64_t ProgramBytes(const ports::ModelInfo& model, const std::string& engine);
 
 // `need`: of the plan.
 control::ModelFacts FactsOf(const core::DerivedPlan& plan,

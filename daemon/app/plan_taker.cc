@@ -263,9 +263,9 @@ absl::StatusOr<PlanTaker::Prepared> PlanTaker::Prepare(PlanAmong among,
   if (!found.ok()) return found.status();
   prepared.learner = *std::move(found);
   const NodeLearner::Built& built = prepared.learner->built;
-  DFL_ASSIGN_OR_RETURN(prepared.need,
-                       runtime::NeedOf(prepared.plan, built.model, built.data,
-                                       ProgramBytes(built.model)));
+  DFL_ASSIGN_OR_RETURN(
+      prepared.need, runtime::NeedOf(prepared.plan, built.model, built.data,
+                                     ProgramBytes(built.model, built.engine)));
   return prepared;
 }
 

@@ -64,18 +64,28 @@ void TellAddresses(Tree& tree, const std::vector<std::string>& addresses) {
   tree.node->membership().SetFacts(std::move(facts));
 }
 
-// Publishes the status and feeds the watchdog, on the loop, for ever.
+// The phase and how far it is, for `systemctl status`.
+std::string ServiceText(const runtime::NodeStatus& status) {
+  const auto of = [](int64_t all) {
+    return all > 0 ? absl::StrCat(" of ", all) : "";
+  };
+  return absl::StrCat(ports::PhaseName(status.phase), ", step ", status.step,
+                      of(status.stop_steps), ", round ", status.round,
+                      of(status.stop_rounds));
+}
+
+// Publishes the status where there is news, and feeds the watchdog, on the
+// loop, for ever.
 void StartTicking(Tree& tree) {
   tree.tick = [&tree] {
-    tree.backend->Publish();
-    tree.log.TellLeftOut();
-    const runtime::NodeStatus status = tree.backend->Status().node;
-    NotifyAlive(absl::StrCat(
-        ports::PhaseName(status.phase), ", step ", status.step,
-        status.stop_steps > 0 ? absl::StrCat(" of ", status.stop_steps) : "",
-        ", round ", status.round,
-        status.stop_rounds > 0 ? absl::StrCat(" of ", status.stop_rounds)
-                               : ""));
+    if (tree.quiet.IsQuiet(tree.loop.turns(), tree.loop.Now())) {
+      tree.backend->StillHolds();
+    } else {
+      tree.backend->Publish();
+      tree.service_text = ServiceText(tree.backend->Status().node);
+      tree.log.TellLeftOut();
+    }
+    NotifyAlive(tree.service_text);
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
   tree.loop.Post([&tree] { tree.tick(); });

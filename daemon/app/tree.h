@@ -21,6 +21,7 @@
 #include "daemon/app/new_data/renewable_learners.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
+#include "daemon/app/views/quiet_watch.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/control_server.h"
@@ -62,6 +63,8 @@ struct Tree {
   std::unique_ptr<control::ControlServer> control;
   std::unique_ptr<Enrolling> enrolling;
   std::unique_ptr<enrol::Issuer> issuer;
+  QuietWatch quiet;          // on the loop
+  std::string service_text;  // told to systemd with each tick; on the loop
   std::function<void()> tick;
 };
 

@@ -7,22 +7,34 @@
 
 namespace dfl::app {
 
-Worker::Worker(ports::Loop& loop, const std::string& name, int niceness)
-    : loop_(loop),
-      thread_([this, name, niceness] { ThreadMain(name, niceness); }) {}
+Worker::Worker(ports::Loop& loop, std::string name, int niceness,
+               absl::Duration idle)
+    : loop_(loop), name_(std::move(name)), niceness_(niceness), idle_(idle) {}
 
 void Worker::Run(std::function<void()> work, std::function<void()> done) {
   absl::MutexLock lock(&mutex_);
   // Refused work dies with the arguments, after the lock is gone.
-  if (!stopping_) queue_.push_back(Item{std::move(work), std::move(done)});
+  if (stopping_) return;
+  queue_.push_back(Item{std::move(work), std::move(done)});
+  if (running_) {
+    changed_.Signal();
+    return;
+  }
+  // One that ended does not take the lock again.
+  if (thread_.joinable()) thread_.join();
+  running_ = true;
+  thread_ = std::thread([this] { ThreadMain(); });
 }
 
 void Worker::Stop() {
+  std::thread ending;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
+    changed_.Signal();
+    ending.swap(thread_);
   }
-  if (thread_.joinable()) thread_.join();
+  if (ending.joinable()) ending.join();
   std::deque<Item> dropped;
   {
     absl::MutexLock lock(&mutex_);
@@ -30,25 +42,36 @@ void Worker::Stop() {
   }
 }
 
-void Worker::ThreadMain(const std::string& name, int niceness) {
-  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+bool Worker::Take(Item* item) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Time end = SteadyNow() + idle_;
+  while (!stopping_ && queue_.empty()) {
+    const absl::Duration left = end - SteadyNow();
+    if (left <= absl::ZeroDuration()) break;
+    changed_.WaitFor(&mutex_, left);
+  }
+  if (stopping_ || queue_.empty()) {
+    running_ = false;
+    return false;
+  }
+  *item = std::move(queue_.front());
+  queue_.pop_front();
+  return true;
+}
+
+void Worker::ThreadMain() {
+  pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
   // Of this thread alone on Linux, and of those that it starts. To yield more
   // is allowed to everybody.
-  if (niceness > 0) {
-    [[maybe_unused]] const int now = nice(niceness);
+  if (niceness_ > 0) {
+    [[maybe_unused]] const int now = nice(niceness_);
   }
-  while (true) {
-    Item item;
-    {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &Worker::Ready));
-      if (stopping_) return;
-      item = std::move(queue_.front());
-      queue_.pop_front();
-    }
+  Item item;
+  while (Take(&item)) {
     item.work();
     item.work = nullptr;  // what it held goes before `done` is told
     loop_.Post(std::move(item.done));
+    item.done = nullptr;
   }
 }
 

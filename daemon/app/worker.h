@@ -1,4 +1,6 @@
 // ports::Worker on one thread: work in the order given, results posted back.
+// The thread is there while there is work, and ends some seconds after the
+// last: a node that does nothing keeps none.
 #ifndef DFL_APP_WORKER_H_
 #define DFL_APP_WORKER_H_
 
@@ -9,15 +11,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "daemon/ports/loop.h"
+#include "daemon/threads/steady_cond_var.h"
 
 namespace dfl::app {
 
 class Worker final : public ports::Worker {
  public:
-  // Starts the thread, which yields to others by `niceness` more than the
-  // process does (nice(2)), 0 or more. `loop` must outlive it.
-  Worker(ports::Loop& loop, const std::string& name, int niceness = 0);
+  // The thread yields to others by `niceness` more than the process does
+  // (nice(2)), 0 or more, and ends after `idle` without work. `loop` must
+  // outlive it.
+  Worker(ports::Loop& loop, std::string name, int niceness = 0,
+         absl::Duration idle = absl::Seconds(10));
   ~Worker() override { Stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -35,17 +41,20 @@ class Worker final : public ports::Worker {
     std::function<void()> done;
   };
 
-  void ThreadMain(const std::string& name, int niceness)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Ready() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !queue_.empty();
-  }
+  void ThreadMain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next item; false: the thread is to end, and counts as ended.
+  bool Take(Item* item) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ports::Loop& loop_;
+  const std::string name_;
+  const int niceness_;
+  const absl::Duration idle_;
   absl::Mutex mutex_;
+  SteadyCondVar changed_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;  // thread_ takes work
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dfl::app

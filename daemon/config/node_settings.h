@@ -144,7 +144,7 @@ struct DataSettings {
 
 struct ComputeSettings {
   std::string device = "cpu";  // cpu, cuda or cuda:N
-  // Training threads; 0: as many as the cgroup's quota allows.
+  // LibTorch's training threads; 0: as many as there are idle processors.
   int64_t threads = 0;
   // Bytes that a plan may need; 0: as many as cgroup and machine have.
   uint64_t memory_limit = 0;

@@ -378,7 +378,10 @@ std::vector<Setting> RestTable() {
       "compute.threads",
       [](NodeSettings& s) -> int64_t& { return s.compute.threads; }, 0, 1024,
       "threads",
-      "Threads of one gradient; 0: as many as the cgroup's CPU quota allows."));
+      "Threads of one gradient, where LibTorch computes it; 0: as many as "
+      "there "
+      "are processors that nobody else uses, within the cgroup's quota, looked "
+      "at again every minute."));
   table.push_back(Size(
       "compute.memory_limit",
       [](NodeSettings& s) -> uint64_t& { return s.compute.memory_limit; }, 0,

@@ -68,6 +68,11 @@ struct DaemonStatus {
   double certificate_days = 0;  // until it expires; 0: none is valid
   std::map<std::string, int64_t> refused;  // connections, by reason
   std::vector<std::string> banned;         // identities, sorted
+  // What computes gradients, on how many threads, and why so many; "" and 0:
+  // there is no model.
+  std::string learner;
+  int64_t threads = 0;
+  std::string threads_reason;
 };
 
 // The newest plan the node holds, in force or waiting for a boundary.

@@ -4,15 +4,15 @@
 
 namespace dfl::control {
 
-Timers::Timers() : thread_([this] { Run(); }) {}
-
 Timers::~Timers() {
+  std::thread ending;
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
     changed_.Signal();
+    ending.swap(thread_);
   }
-  thread_.join();
+  if (ending.joinable()) ending.join();
 }
 
 Timers::Id Timers::After(absl::Duration delay, std::function<void()> task) {
@@ -22,6 +22,7 @@ Timers::Id Timers::After(absl::Duration delay, std::function<void()> task) {
   absl::MutexLock lock(&mutex_);
   const Id id(at, next_++);
   tasks_.emplace(id, std::move(task));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   changed_.Signal();
   return id;
 }

@@ -1,4 +1,5 @@
-// One thread that runs functions at their times, by the steady clock.
+// One thread that runs functions at their times, by the steady clock. It starts
+// with the first of them.
 //
 // Thread-safe. Functions run one at a time, in the order of their times, and
 // must be quick; they may call At and Cancel.
@@ -23,7 +24,7 @@ class Timers {
  public:
   using Id = std::pair<std::chrono::steady_clock::time_point, uint64_t>;
 
-  Timers();
+  Timers() = default;
   // Tasks that have not begun never run.
   ~Timers();
   Timers(const Timers&) = delete;
@@ -44,7 +45,7 @@ class Timers {
   std::map<Id, std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace dfl::control

@@ -2,11 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "daemon/data/batch.h"
+#include "daemon/learner/catalogue/bad_batch.h"
 
 namespace dfl::learner {
 
@@ -44,20 +43,7 @@ void BatchTensors::Fill(const data::DatasetView& view,
 }
 
 std::vector<size_t> BatchTensors::WildRows() const {
-  const auto wild = [](float value) {
-    constexpr float kLargest = 1e15F;  // its square is finite
-    return !(std::fabs(value) <= kLargest);
-  };
-  std::vector<size_t> rows;
-  const auto size = static_cast<size_t>(row_size_);
-  for (size_t i = 0; i < values_.size() / size; ++i) {
-    const absl::Span<const float> row = values_.subspan(i * size, size);
-    if (std::any_of(row.begin(), row.end(), wild) ||
-        (i < targets_.size() && wild(targets_[i]))) {
-      rows.push_back(i);
-    }
-  }
-  return rows;
+  return learner::WildRows(values_, static_cast<size_t>(row_size_), targets_);
 }
 
 }  // namespace dfl::learner

@@ -33,9 +33,7 @@ class BatchTensors {
   // Targets of the rows; empty for classification.
   absl::Span<const float> targets() const { return targets_; }
 
-  // Which rows of the batch hold an input or a target that is not finite, or so
-  // large that a model has to overflow. For reports: not quick. Never throws,
-  // also after a Fill that did.
+  // As WildRows of bad_batch.h. Never throws, also after a Fill that did.
   std::vector<size_t> WildRows() const;
 
  private:

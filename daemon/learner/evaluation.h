@@ -3,7 +3,6 @@
 #define DFL_LEARNER_EVALUATION_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -14,10 +13,6 @@
 #include "daemon/ports/learner.h"
 
 namespace dfl::learner {
-
-// The order in which test rows are evaluated: the same on every node and in
-// every run, so that the first rows of it are a fixed sample.
-std::vector<int64_t> EvaluationOrder(int64_t rows);
 
 // Of the rows `rows` of `test`, at least one; filled into `batch` part by part.
 // A model may leave anything in the bound buffers.

@@ -113,16 +113,6 @@ at::Tensor MeanLoss(const ResolvedSpec& spec, const at::Tensor& outputs,
   return at::Tensor();
 }
 
-double LossWeight(const ResolvedSpec& spec, int64_t rows,
-                  absl::Span<const int64_t> labels) {
-  if (spec.class_weights.empty()) return static_cast<double>(rows);
-  double sum = 0;
-  for (const int64_t label : labels) {
-    sum += spec.class_weights[static_cast<size_t>(label)];
-  }
-  return sum;
-}
-
 at::Tensor Probabilities(const at::Tensor& outputs) {
   at::Tensor logits = outputs.to(at::kDouble);
   if (IsOneOutput(logits)) {

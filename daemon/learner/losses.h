@@ -7,8 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
-#include "daemon/learner/model_spec.h"
+#include "daemon/learner/catalogue/model_spec.h"
 
 namespace dfl::learner {
 
@@ -36,10 +35,6 @@ absl::Status CheckOutputs(const ResolvedSpec& spec, int64_t rows,
 //                  d (e - d / 2)
 at::Tensor MeanLoss(const ResolvedSpec& spec, const at::Tensor& outputs,
                     const at::Tensor& answers);
-
-// What MeanLoss divides by: the number of rows, or the sum of their weights.
-double LossWeight(const ResolvedSpec& spec, int64_t rows,
-                  absl::Span<const int64_t> labels);
 
 // [rows] int64: the class with the largest output, or the sign's.
 at::Tensor Predictions(const at::Tensor& outputs);

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/check.h"
-#include "daemon/learner/dropout.h"
-#include "daemon/learner/initialise.h"
+#include "daemon/learner/catalogue/dropout.h"
+#include "daemon/learner/catalogue/initialise.h"
 
 namespace dfl::learner {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "daemon/learner/model_spec.h"
+#include "daemon/learner/catalogue/model_spec.h"
 #include "daemon/learner/module.h"
 
 namespace dfl::learner {

@@ -19,9 +19,6 @@ void KeepFreedMemory() {
   constexpr int kKept = 1 << 30;
   ::mallopt(M_MMAP_THRESHOLD, kLargestHeapBlock);
   ::mallopt(M_TRIM_THRESHOLD, kKept);
-  // Each arena would keep its own peak: eight for each processor, for threads
-  // that serve whoever connects.
-  ::mallopt(M_ARENA_MAX, 1);
 #endif
 }
 
@@ -29,20 +26,26 @@ void KeepFreedMemory() {
 
 void SetProcess(int threads) {
   KeepFreedMemory();
-  at::set_num_threads(threads);
+  SetCallingThread(threads);
   try {
     // LibTorch takes this once a process, before its first parallel work.
     if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
   } catch (const std::exception&) {
     // Somebody else was first. Nothing here uses inter-op threads.
   }
-  // OpenBLAS reads OPENBLAS_NUM_THREADS when it is loaded, too early for us.
+  // Who loads LibTorch may have set OPENBLAS_NUM_THREADS before; here it is too
+  // late for that.
   using SetThreads = void (*)(int);
   const auto set_threads = reinterpret_cast<SetThreads>(
       ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
   if (set_threads != nullptr) set_threads(1);
 }
 
-void SetCallingThread(int threads) { at::set_num_threads(threads); }
+void SetCallingThread(int threads) {
+  thread_local int set = 0;
+  if (set == threads) return;
+  set = threads;
+  at::set_num_threads(threads);
+}
 
 }  // namespace dfl::learner

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "daemon/base/check.h"
 #include "daemon/base/status_macros.h"
-#include "daemon/learner/model_hash.h"
+#include "daemon/learner/archive_hash.h"
 #include "daemon/learner/script_modes.h"
 #include "daemon/learner/script_slots.h"
 #include "daemon/learner/torch_errors.h"

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "daemon/learner/model_spec.h"
+#include "daemon/learner/catalogue/model_spec.h"
 #include "daemon/learner/module.h"
 #include "daemon/learner/torch_learner.h"
 

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "daemon/learner/batch_tensors.h"
+#include "daemon/learner/catalogue/model_spec.h"
 #include "daemon/learner/flat_binding.h"
-#include "daemon/learner/model_spec.h"
 #include "daemon/learner/module.h"
 
 namespace dfl::learner {

@@ -15,9 +15,9 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/base/status_macros.h"
 #include "daemon/learner/batch_tensors.h"
+#include "daemon/learner/catalogue/regulariser.h"
 #include "daemon/learner/flat_binding.h"
 #include "daemon/learner/losses.h"
-#include "daemon/learner/regulariser.h"
 #include "daemon/learner/torch_errors.h"
 #include "daemon/learner/training_pass.h"
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "daemon/data/dataset.h"
 #include "daemon/data/standardizer.h"
-#include "daemon/learner/model_spec.h"
+#include "daemon/learner/catalogue/model_spec.h"
 #include "daemon/learner/module.h"
 
 namespace dfl::learner {

@@ -72,7 +72,6 @@ class Daemon:
         self.settings.write_text(settings)
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith("DFLD_")}
-        environment["OPENBLAS_NUM_THREADS"] = "1"
         with open(self.log, "wb") as log:
             self.process = _spawn(
                 [program, "--config", self.settings, "--conf-d", none,

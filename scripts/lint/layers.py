@@ -28,6 +28,8 @@ LEVELS = {
     # The rooms of daemon/runtime.
     "guards": 2.5, "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
     "checkpoints": 2.8,
+    # The rooms of daemon/learner.
+    "catalogue": 2.5, "plain": 2.6, "opening": 4,
     "contracts": 2.6, "membership": 2.7,
     "runtime": 3, "following": 3.1, "config": 3, "simports": 3,
     "proto": 3, "net": 3.5,
@@ -51,8 +53,8 @@ LIBRARIES = {
 }
 
 DETERMINISTIC = {"base", "contract", "graph", "vector", "algorithm", "mass",
-                 "rounds", "algorithms", "plan", "codec", "guards", "keeper",
-                 "links", "transfers", "gossip", "contracts", "checkpoints",
+                 "rounds", "algorithms", "plan", "codec", "plain", "guards",
+                 "keeper", "links", "transfers", "gossip", "contracts", "checkpoints",
                  "runtime", "following", "membership", "sim",
                  "simports"}
 FORBIDDEN = [
@@ -89,7 +91,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 def room_of(path):
     parts = path.split("/")
-    if parts[:2] in (["daemon", "core"], ["daemon", "runtime"]) and \
+    if parts[:2] in (["daemon", "core"], ["daemon", "learner"],
+                     ["daemon", "runtime"]) and \
             len(parts) > 3:
         return parts[2]
     if parts[0] == "daemon" and len(parts) > 2:

@@ -37,7 +37,7 @@ absl::Status Run(int steps, int64_t batch, int threads,
   dfl::core::ModelSpec spec;
   spec.kind = kind;
   dfl::learner::LearnerOptions options;
-  options.threads = threads;
+  options.threads = [threads] { return threads; };
   DFL_ASSIGN_OR_RETURN(
       const std::unique_ptr<dfl::ports::Learner> learner,
       dfl::learner::CreateTorchLearner(spec, std::move(data), options));

@@ -129,8 +129,6 @@ TEST_F(Simulator, AWrongScenarioEndsWithTwo) {
                                      "key; did you mean delay?")));
 }
 
-#ifdef DFL_HAVE_TORCH
-
 void AppendBigEndian(uint32_t value, std::string* out) {
   for (int shift = 24; shift >= 0; shift -= 8) {
     out->push_back(static_cast<char>((value >> shift) & 0xff));
@@ -243,19 +241,6 @@ TEST_F(DataSimulator, WhatIsWrongIsSaidAsInADaemon) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("model.classes: "));
 }
-
-#else
-
-TEST_F(Simulator, WithoutLibTorchDataIsRefused) {
-  WriteFile(file_, absl::StrReplaceAll(
-                       kScenario, {{"{kind: linear, n: 100, rows: 50}",
-                                    "{kind: data, train: {paths: [a, b]}}"}}));
-  const Outcome outcome = Run({"run", file_, "--out", folder_.File("a")});
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("was built without LibTorch"));
-}
-
-#endif  // DFL_HAVE_TORCH
 
 }  // namespace
 }  // namespace dfl::testing_support

@@ -208,7 +208,7 @@ TEST_F(Steering, PlanGoesToEveryTargetAndStatusAndWatchShowItRun) {
 // Neighbours that all lag at once would fill the memory; nothing running is
 // disturbed by the plan that is refused for it.
 TEST_F(Steering, APlanThatMayNeedTooMuchMemoryIsRefused) {
-  ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}, {"--compute.memory_limit=185MB"}));
+  ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}, {"--compute.memory_limit=65MB"}));
   std::string plan = absl::StrReplaceAll(kPlan, {{"[a, b, c]", "[a]"}});
   WriteFile(folder_.File("plan.yaml"), plan);
   Do({"plan", "apply", folder_.File("plan.yaml")});
@@ -230,7 +230,7 @@ TEST_F(Steering, APlanThatMayNeedTooMuchMemoryIsRefused) {
     EXPECT_EQ(refused.exit_code, kFailed) << refused.out;
     for (const char* said :
          {"memory: the plan may need ",
-          "allowed: 185 MB (compute.memory_limit)", "program and libraries",
+          "allowed: 65.0 MB (compute.memory_limit)", "program and libraries",
           "for 39 neighbours: vectors", "fewer neighbours"}) {
       EXPECT_THAT(refused.err, HasSubstr(said));
     }
@@ -238,8 +238,8 @@ TEST_F(Steering, APlanThatMayNeedTooMuchMemoryIsRefused) {
   const json before = Ask({"status"})[0].at("status");
   EXPECT_EQ(before.at("phase"), "training");
   EXPECT_EQ(before.at("plan_version"), 1);
-  EXPECT_EQ(before.at("memory_limit_bytes"), 185'000'000);
-  EXPECT_GT(before.at("memory_bytes"), 180'000'000);
+  EXPECT_EQ(before.at("memory_limit_bytes"), 65'000'000);
+  EXPECT_GT(before.at("memory_bytes"), 60'000'000);
   EXPECT_TRUE(AllReach(before.at("step").get<int64_t>() + 5));
 
   // With two neighbours it fits.
@@ -268,7 +268,7 @@ TEST_F(Steering, AStoredPlanBeyondTheLimitIsTakenUpAndTold) {
   nodes_.clear();
   ASSERT_NO_FATAL_FAILURE(StartNodes({"a"}, {"--compute.memory_limit=1MB"}));
   EXPECT_TRUE(AllAre("training"));
-  EXPECT_THAT(nodes_[0]->log(), HasSubstr("memory: the plan may need 180 MB"));
+  EXPECT_THAT(nodes_[0]->log(), HasSubstr("memory: the plan may need 60.0 MB"));
   EXPECT_THAT(Dflctl({"status"}).err,
               HasSubstr("more than the 1.00 MB allowed"));
   Do({"participation", "set", "p=0.4"});

@@ -21,6 +21,36 @@ foreach(file
   endif()
 endforeach()
 
+# The installed programs find LibTorch's learner, by their place alone.
+file(GLOB_RECURSE module "${prefix}/dfld-torch.so")
+if(NOT module)
+  message(SEND_ERROR "dfld-torch.so is not installed")
+endif()
+file(MAKE_DIRECTORY "${WORK}/conf.d")
+file(WRITE "${WORK}/rows.csv" "1,2,0\n3,4,1\n")
+file(WRITE "${WORK}/plan.yaml" "
+participants: {fixed: [node]}
+model: {kind: torchscript, path: ${WORK}/none.pt}
+algorithm: {name: d-psgd, knobs: {eta: 0.1}}
+topology: {kind: complete}
+stop: {steps: 1}
+")
+file(WRITE "${WORK}/dfld.yaml" "
+name: node
+state_dir: ${WORK}/state
+security: insecure
+data: {format: csv, train: {paths: [${WORK}/rows.csv]}}
+run: {plan: ${WORK}/plan.yaml}
+")
+execute_process(
+  COMMAND "${CMAKE_COMMAND}" -E env --unset=DFL_TORCH_MODULE
+          "${prefix}/bin/dfld" --config "${WORK}/dfld.yaml"
+          --conf-d "${WORK}/conf.d" --check
+  RESULT_VARIABLE result ERROR_VARIABLE error OUTPUT_QUIET)
+if(NOT error MATCHES "none.pt")
+  message(SEND_ERROR "the installed dfld does not open LibTorch's learner: ${error}")
+endif()
+
 # The unit starts what was installed with it.
 file(STRINGS "${prefix}/lib/systemd/system/dfld.service" unit
      REGEX "^(ExecStart|Documentation)=")

@@ -134,6 +134,12 @@ class AnalyticLearnerFactory final : public app::LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return absl::InvalidArgumentError("an analytic model has no TorchScript");
   }
+  std::string EngineOf(const ports::Learner& /*learner*/) const override {
+    return "";
+  }
+  app::ThreadChoice Threads(const std::string& /*engine*/) const override {
+    return {};
+  }
   std::vector<std::string> Libraries() const override { return {}; }
 
  private:

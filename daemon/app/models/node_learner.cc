@@ -83,7 +83,8 @@ absl::StatusOr<NodeLearner::Next> NodeLearner::Find(
                     std::move(contract),
                     plan.batch_size,
                     next.learner->model(),
-                    next.learner->data()};
+                    next.learner->data(),
+                    learners_.EngineOf(*next.learner)};
     }
   }
   next.built.batch_size = plan.batch_size;
@@ -116,6 +117,7 @@ absl::StatusOr<NodeLearner::Next> NodeLearner::OnRows(LearnerFactory& rows) {
   DFL_RETURN_IF_ERROR(MayHold(next.learner->data().bytes));
   present.model = next.learner->model();
   present.data = next.learner->data();
+  present.engine = rows.EngineOf(*next.learner);
   return next;
 }
 
@@ -182,14 +184,28 @@ void NodeLearner::SetRenewed(Built built) {
 void NodeLearner::OnFollowed(const core::DerivedPlan& plan) {
   const absl::MutexLock lock(&mutex_);
   if (!built_.has_value()) return;
-  const absl::StatusOr<runtime::MemoryNeed> need = runtime::NeedOf(
-      plan, built_->model, built_->data, ProgramBytes(built_->model));
+  const absl::StatusOr<runtime::MemoryNeed> need =
+      runtime::NeedOf(plan, built_->model, built_->data,
+                      ProgramBytes(built_->model, built_->engine));
   if (need.ok()) need_bytes_ = need->total;
 }
 
 std::optional<NodeLearner::Built> NodeLearner::built() const {
   const absl::MutexLock lock(&mutex_);
   return built_;
+}
+
+void NodeLearner::Tell(control::DaemonStatus& status) const {
+  status.memory_limit_bytes = limits_.memory.bytes;
+  {
+    const absl::MutexLock lock(&mutex_);
+    status.memory_bytes = need_bytes_;
+    if (built_.has_value()) status.learner = built_->engine;
+  }
+  if (status.learner.empty()) return;
+  const ThreadChoice choice = learners_.Threads(status.learner);
+  status.threads = choice.threads;
+  status.threads_reason = choice.reason;
 }
 
 int64_t NodeLearner::need_bytes() const {

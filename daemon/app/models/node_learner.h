@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -16,6 +17,7 @@
 #include "daemon/app/learner_factory.h"
 #include "daemon/app/logger.h"
 #include "daemon/app/memory_limit.h"
+#include "daemon/control/backend.h"
 #include "daemon/core/contract/data_contract.h"
 #include "daemon/core/contract/data_section.h"
 #include "daemon/core/plan/derived_plan.h"
@@ -42,6 +44,7 @@ class NodeLearner {
     int64_t batch_size = 0;
     ports::ModelInfo model;
     ports::DataInfo data;
+    std::string engine;  // LearnerFactory::EngineOf
   };
   struct Next {
     Built built;
@@ -88,6 +91,8 @@ class NodeLearner {
 
   // Nullopt: no plan was taken yet.
   std::optional<Built> built() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Fills in memory, learner and threads.
+  void Tell(control::DaemonStatus& status) const ABSL_LOCKS_EXCLUDED(mutex_);
   // What the plan that is taken may need; 0: none.
   int64_t need_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
   const MemoryLimit& memory_limit() const { return limits_.memory; }

@@ -31,6 +31,12 @@ class WithoutData final : public LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return Missing();
   }
+  std::string EngineOf(const ports::Learner& /*learner*/) const override {
+    return "";
+  }
+  ThreadChoice Threads(const std::string& /*engine*/) const override {
+    return {};
+  }
   std::vector<std::string> Libraries() const override { return {}; }
 
  private:

@@ -55,6 +55,12 @@ class RenewableLearners final : public LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& sink) override {
     return Now()->ExportTorchScript(learner, parameters, buffers, sink);
   }
+  std::string EngineOf(const ports::Learner& learner) const override {
+    return Now()->EngineOf(learner);
+  }
+  ThreadChoice Threads(const std::string& engine) const override {
+    return Now()->Threads(engine);
+  }
   std::vector<std::string> Libraries() const override {
     return Now()->Libraries();
   }

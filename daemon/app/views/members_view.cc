@@ -79,25 +79,6 @@ MembersView::~MembersView() {
       [this] { membership_->SetAnswer(runtime::kStatusTopic, nullptr); });
 }
 
-bool MembersView::Same(const Rows& rows,
-                       const std::vector<NodeId>& linked) const {
-  const auto& members = membership_->members();
-  if (rows.size() != members.size()) return false;
-  auto row = rows.begin();
-  for (const auto& [node, member] : members) {
-    const runtime::Member& known = row->second.member;
-    // A member that says something else has another incarnation.
-    if (row->first != node || known.incarnation != member.incarnation ||
-        known.state != member.state || known.since != member.since ||
-        row->second.linked !=
-            std::binary_search(linked.begin(), linked.end(), node)) {
-      return false;
-    }
-    ++row;
-  }
-  return true;
-}
-
 std::string MembersView::Report() const {
   const control::DaemonStatus status = status_();
   absl::Time published;
@@ -108,20 +89,23 @@ std::string MembersView::Report() const {
   return control::MemberReport(status, loop_.Now() - published);
 }
 
+void MembersView::StillHolds() {
+  const absl::MutexLock lock(&mutex_);
+  published_ = loop_.Now();
+}
+
 void MembersView::Publish(const runtime::NodeStatus& status) {
-  {
-    const absl::MutexLock lock(&mutex_);
-    published_ = loop_.Now();
-  }
+  StillHolds();
   if (!on()) return;
   std::vector<NodeId> linked;
   for (const runtime::PeerStatus& peer : status.peers) {
     if (peer.linked) linked.push_back(peer.node);
   }
   std::sort(linked.begin(), linked.end());
-  {
-    const absl::MutexLock lock(&mutex_);
-    if (Same(*rows_, linked)) return;
+  // A network has as many nodes as a node has members: whoever looked at each
+  // of them here would do so members squared times a second.
+  if (membership_->changes() == shown_changes_ && linked == shown_linked_) {
+    return;
   }
   auto rows = std::make_shared<Rows>();
   for (const auto& [node, member] : membership_->members()) {
@@ -129,6 +113,8 @@ void MembersView::Publish(const runtime::NodeStatus& status) {
         rows->end(), node,
         Row{member, std::binary_search(linked.begin(), linked.end(), node)});
   }
+  shown_changes_ = membership_->changes();
+  shown_linked_ = std::move(linked);
   const absl::MutexLock lock(&mutex_);
   rows_ = std::move(rows);
 }

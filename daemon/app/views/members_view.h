@@ -36,6 +36,8 @@ class MembersView {
   // The node's status is as new as this. Publishes what changed in the table;
   // `status` says who is linked. On the loop; costs little where nothing did.
   void Publish(const runtime::NodeStatus& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What was published is as new as this. On the loop.
+  void StillHolds() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // As control::Backend's.
   control::MemberTable Members() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -45,7 +47,6 @@ class MembersView {
             control::Done<control::MemberPing> done);
 
  private:
-  // A row of the table, and what says that it is still the same.
   struct Row {
     runtime::Member member;
     bool linked = false;
@@ -54,13 +55,14 @@ class MembersView {
 
   bool on() const { return membership_ != nullptr && membership_->enabled(); }
   std::string Report() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the published rows are those of the table and of `linked`.
-  bool Same(const Rows& rows, const std::vector<NodeId>& linked) const;
-
   const NodeId self_;
   EventLoop& loop_;
   runtime::Membership* const membership_;
   const std::function<control::DaemonStatus()> status_;
+
+  // What rows_ was made from; on the loop.
+  uint64_t shown_changes_ = 0;
+  std::vector<NodeId> shown_linked_;  // sorted
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Rows> rows_ ABSL_GUARDED_BY(mutex_);

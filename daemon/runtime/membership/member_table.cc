@@ -82,6 +82,7 @@ uint64_t MemberTable::digest() const {
 }
 
 void MemberTable::Count(const NodeId& node, const Member& member, int sign) {
+  ++changes_;
   if (!member.present()) return;
   const uint64_t name = HashOf(node);
   const uint64_t entry = Mix64(Mix64(Mix64(name ^ member.incarnation.starts) +
@@ -182,6 +183,7 @@ void MemberTable::Leave(absl::Time now) {
 
 std::vector<NodeId> MemberTable::Forget(absl::Time when) {
   std::vector<NodeId> forgotten;
+  if (present_ == static_cast<int64_t>(members_.size())) return forgotten;
   for (auto it = members_.begin(); it != members_.end();) {
     if (it->second.present() || it->second.since > when || it->first == self_) {
       ++it;
@@ -189,6 +191,7 @@ std::vector<NodeId> MemberTable::Forget(absl::Time when) {
     }
     forgotten.push_back(it->first);
     it = members_.erase(it);
+    ++changes_;
   }
   return forgotten;
 }

@@ -81,6 +81,9 @@ class MemberTable {
   const Member* Find(const NodeId& node) const;
   bool IsPresent(const NodeId& node) const;
   int64_t present() const { return present_; }
+  // Grows whenever an entry changes, comes or goes: as long as it stays, so do
+  // all members.
+  uint64_t changes() const { return changes_; }
 
   // What the table says of `node`, which is in it.
   ports::MemberUpdate StatementOn(const NodeId& node) const;
@@ -104,12 +107,14 @@ class MemberTable {
  private:
   Merged MergeOwn(const ports::MemberUpdate& update);
   Merged MergeNew(const ports::MemberUpdate& update, absl::Time now);
-  // Adds an entry to the digest and to the count, or takes it away.
+  // Adds an entry to the digest and to the count, or takes it away. Called
+  // before and after every change of an entry.
   void Count(const NodeId& node, const Member& member, int sign);
 
   NodeId self_;
   std::map<NodeId, Member> members_;
   int64_t present_ = 0;
+  uint64_t changes_ = 0;
   Buckets buckets_{};
 };
 

@@ -98,6 +98,8 @@ class Membership
   // All that are known, this node included. Those that left or died stay for a
   // while.
   const std::map<NodeId, Member>& members() const { return table_.members(); }
+  // As long as it stays, so do all members.
+  uint64_t changes() const { return table_.changes(); }
 
   // What this node says of itself from now on. Does nothing where it says that
   // already.

@@ -166,8 +166,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeDataTask(
   if (!open) {
     return absl::UnimplementedError(absl::StrCat(
         kProblemPath,
-        ".kind: found data; this program was built without LibTorch, which "
-        "learns it; allowed: linear, logistic and softmax"));
+        ".kind: found data, and this program brings no learners for it; "
+        "allowed: linear, logistic and softmax"));
   }
   DFL_ASSIGN_OR_RETURN(std::unique_ptr<DataLearners> learners,
                        open(problem.data));

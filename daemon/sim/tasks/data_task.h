@@ -1,6 +1,5 @@
-// Data from files: the plan's model is learned as dfld does it. The program
-// brings the learners (torch_data_learners.h), so that this room needs no
-// LibTorch.
+// Data from files: the plan's model is learned as dfld does it
+// (file_data_learners.h).
 //
 // Scores are on test rows, the same for all nodes, or on training rows if there
 // is no test set.
@@ -35,13 +34,13 @@ class DataLearners {
 
   // Makes a learner for `spec` on node `i`'s rows. `data_seed` is the seed of
   // its mini-batches. The learner may outlive this object.
-  // Errors: as learner::CreateTorchLearner.
+  // Errors: as learner::ModelLearners::Create.
   virtual absl::StatusOr<std::unique_ptr<ports::Learner>> Build(
       int64_t i, const core::ModelSpec& spec, uint64_t data_seed) = 0;
 };
 
-// Reads the data and splits it among partition.count nodes. Null if a program
-// has no learners for it.
+// Reads the data and splits it among partition.count nodes. Null in tests that
+// have no learners for it.
 // Errors: as config::ReadDataFiles and TakePart.
 using OpenDataLearners =
     std::function<absl::StatusOr<std::unique_ptr<DataLearners>>(

@@ -109,6 +109,12 @@ class FakeLearners final : public LearnerFactory {
       const std::function<absl::Status(absl::string_view)>& /*sink*/) override {
     return absl::InvalidArgumentError("there is none");
   }
+  std::string EngineOf(const ports::Learner& /*learner*/) const override {
+    return "fake";
+  }
+  ThreadChoice Threads(const std::string& engine) const override {
+    return {3, absl::StrCat(engine, " takes three")};
+  }
   std::vector<std::string> Libraries() const override { return {"fake 1"}; }
 
   // `failure` has gone; while the daemon runs.

@@ -135,6 +135,17 @@ TEST_F(BackendTest, ADryRunTellsFactsAndKeepsNothing) {
   EXPECT_EQ(OnDisk().plan->version, 0u);
 }
 
+TEST_F(BackendTest, TheStatusSaysWhatComputesAndOnHowManyThreads) {
+  BackendStage& stage = Start();
+  EXPECT_EQ(stage.backend().Status().learner, "");
+  EXPECT_EQ(stage.backend().Status().threads, 0);
+  ASSERT_TRUE(stage.Apply(kPlanYaml).ok());
+  const control::DaemonStatus status = stage.backend().Status();
+  EXPECT_EQ(status.learner, "fake");
+  EXPECT_EQ(status.threads, 3);
+  EXPECT_EQ(status.threads_reason, "fake takes three");
+}
+
 TEST_F(BackendTest, ADiskThatIsFullRefusesAPlan) {
   BackendStage& stage = Start();
   disk_.set_capacity(0);

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "daemon/app/views/quiet_watch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -136,6 +137,27 @@ TEST(EventLoop, ItsClockNeverGoesBack) {
     ASSERT_GE(now, last);
     last = now;
   }
+}
+
+// By the counts of a real loop.
+TEST(QuietWatch, IsQuietWhileTheLoopRunsNothingElse) {
+  EventLoop loop("loop");
+  QuietWatch watch;
+  absl::Time now = absl::UnixEpoch();
+  const auto look = [&] {
+    bool quiet = false;
+    loop.RunAndWait([&] { quiet = watch.IsQuiet(loop.turns(), now); });
+    return quiet;
+  };
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(look());
+  EXPECT_TRUE(look());
+  loop.RunAndWait([] {});
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(look());
+  now += absl::Seconds(2);  // what the loop is not told of is seen even so
+  EXPECT_FALSE(look());
+  EXPECT_TRUE(look());
 }
 
 }  // namespace

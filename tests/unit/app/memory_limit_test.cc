@@ -6,7 +6,7 @@
 #include <string>
 
 #include "daemon/app/cgroup.h"
-#include "daemon/app/cpu_quota.h"
+#include "daemon/app/compute/cpu_quota.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -97,7 +97,10 @@ TEST_F(MemoryLimitTest, ProcessorsAreThoseOfTheTightestGroup) {
   Write("proc/self/cgroup", "0::/a/b\n");
   Write("sys/fs/cgroup/a/cpu.max", "50000 100000\n");
   Write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-  EXPECT_EQ(CpuQuota(root_), 1);
+  const CpuQuota quota = FindCpuQuota(root_);
+  EXPECT_EQ(quota.count(), 1);
+  EXPECT_EQ(quota.limit, 0.5);
+  EXPECT_EQ(quota.usage_file, root_ + "sys/fs/cgroup/a/cpu.stat");
 }
 
 TEST(CheckMemory, TellsTheFigureItsPartsTheLimitAndWhatToChange) {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -74,6 +77,33 @@ TEST(Worker, StopEndsAfterTheWorkUnderWayAndDropsTheRest) {
   EXPECT_EQ(worked, 1);
   loop.Stop();
   EXPECT_EQ(held.use_count(), 1);
+}
+
+int64_t Threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
+TEST(Worker, HasNoThreadBeforeThereIsWork) {
+  EventLoop loop("loop");
+  const int64_t before = Threads();
+  Worker worker(loop, "worker");
+  EXPECT_EQ(Threads(), before);
+}
+
+// Its thread ends at once after each piece of work, if no more is there.
+TEST(Worker, WorksOnAfterItsThreadHasEnded) {
+  EventLoop loop("loop");
+  Worker worker(loop, "worker", 0, absl::ZeroDuration());
+  std::vector<int> worked;
+  for (int i = 0; i < 50; ++i) {
+    absl::Notification finished;
+    worker.Run([&worked, i] { worked.push_back(i); },
+               [&finished] { finished.Notify(); });
+    ASSERT_TRUE(finished.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  }
+  ASSERT_EQ(worked.size(), 50u);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(worked[static_cast<size_t>(i)], i);
 }
 
 }  // namespace

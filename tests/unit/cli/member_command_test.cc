@@ -76,7 +76,8 @@ TEST_F(MemberCommandTest, StatusOfOneTargetIsThatOfAllMembers) {
               HasSubstr("box-1, box-2, box-3 and 1 more: 3 mini-batches"));
   EXPECT_THAT(Run({"status", "-o", "wide"}).out,
               AllOf(HasSubstr("SAVED"), HasSubstr("site=north"),
-                    HasSubstr("10.0.0.2:7600")));
+                    HasSubstr("10.0.0.2:7600"), HasSubstr("LibTorch 2.6.0"),
+                    HasSubstr("2 (2 of 2 processors are idle)")));
 }
 
 TEST_F(MemberCommandTest, StatusInJsonHasTheTargetAndItsMembers) {

@@ -209,7 +209,9 @@ void ExpectShownBut(const pb::DaemonStatus& base, Part part,
 TEST(StatusForms, WhatDflctlDoesNotPrintIsNamedHere) {
   ExpectShownBut(
       Telling(), InDaemon, StatusText,
-      {"version", "uptime_seconds", "peer_addresses", "refused", "banned"});
+      {"version", "uptime_seconds", "peer_addresses", "refused", "banned",
+       // With -o wide.
+       "learner", "threads", "threads_reason"});
   ExpectShownBut(Telling(), InNode, StatusText,
                  {"incarnation", "run_id", "knobs", "weights", "spectral_gap",
                   "member_count", "format", "model", "contract",

@@ -115,6 +115,9 @@ inline DaemonStatus SampleStatus(const std::string& name) {
   status.certificate_days = 364.5;
   status.refused = {{"no-certificate", 3}};
   status.banned = {"spiffe://plant-4/node/box-9"};
+  status.learner = "LibTorch 2.6.0";
+  status.threads = 2;
+  status.threads_reason = "2 of 2 processors are idle";
   return status;
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/learner/model_spec.h"
-#include "daemon/learner/scores.h"
+#include "daemon/learner/catalogue/model_spec.h"
+#include "daemon/learner/catalogue/scores.h"
 #include "gmock/gmock.h"
 #include "tests/unit/learner/learner_fixture.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/learner/catalogue/torch_interface.h"
 #include "gmock/gmock.h"
 #include "tests/unit/learner/script_files.h"
 

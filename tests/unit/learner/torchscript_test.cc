@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/learner/catalogue/torch_interface.h"
 #include "daemon/learner/flat_binding.h"
 #include "gmock/gmock.h"
 #include "tests/unit/learner/learner_fixture.h"

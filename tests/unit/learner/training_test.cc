@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/learner/scores.h"
+#include "daemon/learner/catalogue/scores.h"
 #include "gmock/gmock.h"
 #include "tests/unit/learner/learner_fixture.h"
 

@@ -284,8 +284,8 @@ TEST(DataProblem, IsRefusedWhereNothingLearnsIt) {
       Simulation::Create(*ParseScenario(DataScenario(), "s.yaml"));
   EXPECT_EQ(made.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(made.status().message(),
-              HasSubstr("network.problem.kind: found data; this program was "
-                        "built without LibTorch"));
+              HasSubstr("network.problem.kind: found data, and this program "
+                        "brings no learners"));
 }
 
 TEST(DataProblem, AModelThatDoesNotFitIsToldBeforeAnythingRuns) {
