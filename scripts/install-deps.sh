@@ -3,7 +3,7 @@
 #
 # Usage: scripts/install-deps.sh [--list | --dry-run] [SECTION...]
 #
-#   SECTION     build, run, test or lint, see scripts/packages.txt.
+#   SECTION     build, run, test, package or lint, see scripts/packages.txt.
 #               Without any: all of them.
 #   --list      prints the packages of the sections, one a line, and stops.
 #   --dry-run   prints what would be installed, and stops.
@@ -20,13 +20,14 @@ while (($#)); do
     -h | --help) show_help && exit 0 ;;
     --list) mode=list ;;
     --dry-run) mode=dry-run ;;
-    build | run | test | lint) sections+=("$1") ;;
+    build | run | test | package | lint) sections+=("$1") ;;
     -*) usage_error "unknown option '$1'; allowed: --list, --dry-run, --help" ;;
-    *) usage_error "unknown section '$1'; allowed: build, run, test, lint" ;;
+    *) usage_error "unknown section '$1'; allowed: build, run, test," \
+      "package, lint" ;;
   esac
   shift
 done
-((${#sections[@]})) || sections=(build run test lint)
+((${#sections[@]})) || sections=(build run test package lint)
 
 # Prints the release as packages.txt's prefixes name it: debian12 or debian13.
 release_name() {
