@@ -87,9 +87,10 @@ if [[ -z $packages ]]; then
   "$source/scripts/release.sh" --quick --no-image --out "$work/release"
   packages="$work/release/packages"
 fi
-root="${DFL_ROOT-}"
-if [[ -z $root ]]; then
-  root="$work/root"
+root="$work/root"
+if [[ -n ${DFL_ROOT-} ]]; then
+  cp -a "$DFL_ROOT" "$root"
+else
   # shellcheck disable=SC1091
   suite="$(. /etc/os-release && echo "$VERSION_CODENAME")"
   debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus \
@@ -98,8 +99,8 @@ if [[ -z $root ]]; then
     echo "give this machine a Debian mirror, or install it, to run this test"
     exit 0
   }
-  rm -f "$root/etc/hostname"
 fi
+rm -f "$root/etc/hostname"
 share="$work/share"
 mkdir -p "$share"
 cp "$packages"/{dfld,dflctl,dfl-sim,libdfl-client-dev}_*_"$(
@@ -312,9 +313,13 @@ install() {
 version() { inside dpkg-query -W -f '${Version}' dfld; }
 old="$(version)"
 pid="$(main_pid)"
+b_pid() { inside systemctl show -p MainPID --value dfld@b; }
+old_b="$(b_pid)"
 install install /share/next-dfld.deb
 [[ "$(version)" == 0.9.9 ]] || fail "no upgrade"
 again || fail "the upgrade does not start it again"
+[[ "$(b_pid)" != "$old_b" && "$(b_pid)" != 0 ]] ||
+  fail "the upgrade does not start the other node again"
 inside grep -q '^name: a' /etc/dfld/dfld.yaml || fail "the settings are lost"
 pid="$(main_pid)"
 install install --allow-downgrades "/share/$(basename "$share"/dfld_*.deb)"
@@ -323,9 +328,10 @@ again || fail "the downgrade does not start it again"
 eventually 60 'it does not train after the downgrade' says '^training, '
 say "upgraded and downgraded"
 
-inside systemctl stop dfld@b
 install remove dfld
 ! active || fail "it runs on when it is removed"
+! inside systemctl is-active --quiet dfld@b ||
+  fail "another node runs on when it is removed"
 absent /usr/bin/dfld || fail "removed, and still there"
 inside test -e /etc/dfld/dfld.yaml || fail "removing took the settings"
 inside test -e /var/lib/dfld || inside test -e /var/lib/private/dfld ||
