@@ -140,9 +140,10 @@ boot_pid=$!
 leader=
 find_leader() { leader="$(pgrep -P "$boot_pid" | head -n 1)" && [[ -n $leader ]]; }
 eventually 20 "systemd-nspawn: $(cat "$work/console")" find_leader
-eventually 60 'the container does not come up' inside systemctl is-system-running \
-  --wait || true
-inside ip link set lo up 2>/dev/null || true
+booted() {
+  [[ "$(inside systemctl is-system-running || true)" =~ ^(running|degraded)$ ]]
+}
+eventually 120 "the container does not come up: $(cat "$work/console")" booted
 
 main_pid() { inside systemctl show -p MainPID --value dfld; }
 status_text() { inside systemctl show -p StatusText --value dfld; }
@@ -161,7 +162,7 @@ TEXT"; }
 
 # ------------------------------------------------------------------- install
 
-inside sh -c 'cd /share && apt-get -q -y --no-install-recommends --no-download \
+inside sh -c 'cd /share && apt-get -q -y --no-install-recommends \
   install ./dfld_*.deb ./dflctl_*.deb' >"$work/install.log" 2>&1 ||
   fail "apt-get install: $(tail -n 20 "$work/install.log")"
 ! active || fail "it runs although nobody has configured it"
@@ -305,7 +306,7 @@ say "took its key from systemd, and ran as a dynamic user"
 # ------------------------------------------- upgrade, downgrade, remove, purge
 
 install() {
-  inside apt-get -q -y --no-install-recommends --no-download "$@" \
+  inside apt-get -q -y --no-install-recommends "$@" \
     >"$work/install.log" 2>&1 ||
     fail "apt-get $*: $(tail -n 20 "$work/install.log")"
 }
