@@ -8,22 +8,20 @@
 
 namespace dfl::app {
 
-namespace {
-
-// A node that trains answers others first, though processors be short.
-constexpr int kNiceness = 10;
-
-}  // namespace
-
 AsyncTrainer::AsyncTrainer(ports::Loop& loop,
-                           std::unique_ptr<ports::Learner> learner)
+                           std::unique_ptr<ports::Learner> learner,
+                           TrainerPace pace)
     : loop_(loop),
+      share_(pace.share),
       learner_(std::move(learner)),
       reached_(std::make_shared<std::optional<ports::BatchPosition>>(
           learner_->position())),
-      thread_(loop, "dfld-train", kNiceness) {}
+      thread_(loop, "dfld-train", pace.niceness) {}
 
-AsyncTrainer::~AsyncTrainer() { thread_.Stop(); }
+AsyncTrainer::~AsyncTrainer() {
+  loop_.Cancel(waiting_);
+  thread_.Stop();
+}
 
 absl::Status AsyncTrainer::Bind(absl::Span<float> parameters,
                                 absl::Span<float> gradient,
@@ -44,6 +42,19 @@ absl::Status AsyncTrainer::GoTo(const ports::BatchPosition& position) {
 void AsyncTrainer::Gradient(
     const ports::GradientRequest& request,
     std::function<void(absl::StatusOr<ports::GradientResult>)> done) {
+  const absl::Duration wait = *rested_ - loop_.Now();
+  if (wait <= absl::ZeroDuration()) {
+    BeginGradient(request, std::move(done));
+    return;
+  }
+  waiting_ = loop_.After(wait, [this, request, done = std::move(done)] {
+    BeginGradient(request, done);
+  });
+}
+
+void AsyncTrainer::BeginGradient(
+    const ports::GradientRequest& request,
+    std::function<void(absl::StatusOr<ports::GradientResult>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::GradientResult>>();
   auto position = std::make_shared<std::optional<ports::BatchPosition>>();
   batch_size_ = request.batch_size;
@@ -53,8 +64,11 @@ void AsyncTrainer::Gradient(
         *result = learner_->Gradient(request);
         *position = learner_->position();
       },
-      [reached = reached_, result, position, done = std::move(done)] {
+      [reached = reached_, rested = rested_, loop = &loop_, share = share_,
+       began = loop_.Now(), result, position, done = std::move(done)] {
         *reached = *position;
+        const absl::Time now = loop->Now();
+        *rested = now + (now - began) * (1 / share - 1);
         done(std::move(*result));
       });
 }

@@ -15,11 +15,18 @@
 
 namespace dfl::app {
 
+// How much of the box the training takes.
+struct TrainerPace {
+  int niceness = 10;  // more than the daemon's; others are answered first
+  double share = 1;   // of the time, in (0, 1]
+};
+
 // Used on the loop only. The destructor waits for the call that is running.
 class AsyncTrainer final : public ports::Trainer {
  public:
   // `loop` must outlive it.
-  AsyncTrainer(ports::Loop& loop, std::unique_ptr<ports::Learner> learner);
+  AsyncTrainer(ports::Loop& loop, std::unique_ptr<ports::Learner> learner,
+               TrainerPace pace = {});
   ~AsyncTrainer() override;
 
   const ports::ModelInfo& model() const override { return learner_->model(); }
@@ -54,14 +61,23 @@ class AsyncTrainer final : public ports::Trainer {
   }
 
  private:
+  // Starts a gradient on the training thread.
+  void BeginGradient(
+      const ports::GradientRequest& request,
+      std::function<void(absl::StatusOr<ports::GradientResult>)> done);
   // Runs `work` on the training thread, then `done` on the loop, under watch.
   void RunWatched(double steps, bool is_gradient, std::function<void()> work,
                   std::function<void()> done);
 
   ports::Loop& loop_;
+  const double share_;
   std::unique_ptr<ports::Learner> learner_;
   int64_t batch_size_ = 1;  // of the last gradient
-  // Calls that end when this is gone write it all the same.
+  // Before this the next gradient does not begin. Calls that end when this is
+  // gone write it, and what follows, all the same.
+  std::shared_ptr<absl::Time> rested_ =
+      std::make_shared<absl::Time>(absl::InfinitePast());
+  ports::TimerId waiting_ = 0;  // for that
   std::shared_ptr<FrozenWatch> watch_ = std::make_shared<FrozenWatch>();
   // position(), written in the same way.
   std::shared_ptr<std::optional<ports::BatchPosition>> reached_;

@@ -246,6 +246,8 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
   backend.publish = settings.publish;
+  backend.steps.pace = {static_cast<int>(settings.train.nice),
+                        static_cast<double>(settings.train.cpu_share) / 100};
   backend.settings = options.loaded.effective;
   backend.peer_addresses = tree.bound;
   backend.peers = settings.peers;
@@ -416,6 +418,10 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
+  tree.rest = std::make_unique<Rest>(tree.loop, *tree.checkpoint_worker,
+                                     tree.node->node(), tree.log,
+                                     SourcesOfThisBox());
+  tree.loop.RunAndWait([&] { tree.rest->Set(settings.train); });
   return ServeControl(settings, tree);
 }
 
@@ -450,6 +456,7 @@ void PutInForce(const config::NodeSettings& settings,
   tree.backend->SetSettings(changes.effective, settings.peers);
   tree.loop.RunAndWait([&] {
     tree.frozen_after = settings.compute.frozen_after;
+    tree.rest->Set(settings.train);
     tree.orders->SetSettingsLabels(settings.labels);
   });
 }
@@ -471,6 +478,7 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   at("the node's loop");
   if (tree.backend) {
     tree.loop.RunAndWait([&tree] {
+      if (tree.rest) tree.rest->Stop();
       if (tree.security) tree.security->Stop();
       if (tree.transport) tree.transport->Shutdown();
       tree.tick = [] {};

@@ -24,6 +24,7 @@
 #include "daemon/app/security.h"
 #include "daemon/app/service/life_signs.h"
 #include "daemon/app/service/reload.h"
+#include "daemon/app/service/rest.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/control_server.h"
@@ -62,6 +63,7 @@ struct Tree {
   std::unique_ptr<store::CheckpointFiles> checkpoints;
   std::unique_ptr<Worker> checkpoint_worker;
   std::unique_ptr<runtime::LinkedNode> node;
+  std::unique_ptr<Rest> rest;
   std::unique_ptr<runtime::PlanFollower> follower;
   std::unique_ptr<Finding> finding;
   std::unique_ptr<RenewableLearners> learners;

@@ -154,6 +154,15 @@ struct ComputeSettings {
   uint64_t memory_limit = 0;
 };
 
+// When this box trains, and how much of it.
+struct TrainSettings {
+  std::vector<std::string> window;  // "22:00-06:00"; empty: at any time
+  int64_t pause_above = 0;          // degrees Celsius; 0: never
+  bool pause_on_battery = false;
+  int64_t cpu_share = 100;  // percent of the time
+  int64_t nice = 10;        // added to the daemon's
+};
+
 // The model as a file for programs on this box.
 struct PublishSettings {
   enum class When { kSteps, kBest };
@@ -211,6 +220,7 @@ struct NodeSettings {
   ControlSettings control;
   DataSettings data;
   ComputeSettings compute;
+  TrainSettings train;
   PublishSettings publish;
   LimitSettings limits;
   LogSettings log;

@@ -127,6 +127,13 @@ class Node : public LinkObserver,
   absl::Status Resume() { return orders_.Resume(); }
   absl::Status Stop() { return orders_.Stop(); }
 
+  // This box has something better to do than to train, for a while: pauses at
+  // the next boundary, with this reason, and goes on at EndRest, unless
+  // somebody has paused or stopped it meanwhile. An order to train ends the
+  // rest. A node that does not train rests not.
+  void Rest(std::string why) { orders_.Rest(std::move(why)); }
+  void EndRest() { orders_.EndRest(); }
+
   // After a restart, once the plan is in force and before Start: goes on from a
   // checkpoint, if there is one, in `phase`: kIdle, kPaused or kStopped. Start
   // then trains from there. Returns whether there was one.

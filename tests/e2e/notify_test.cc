@@ -19,8 +19,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/control_client.h"
 #include "daemon/base/check.h"
 #include "gmock/gmock.h"
@@ -284,7 +288,7 @@ TEST_F(Notify, ReloadTakesUpWhatItCanAndNamesTheRest) {
   const auto client = Client();
   const auto peers = client->Peers();
   ASSERT_TRUE(peers.ok()) << peers.status();
-  ASSERT_EQ(peers->size(), 1u);
+  ASSERT_EQ(peers->peers.size(), 1u);
   EXPECT_EQ(peers->front().address, "127.0.0.1:9");
   const auto settings = client->Settings();
   ASSERT_TRUE(settings.ok()) << settings.status();
@@ -298,6 +302,28 @@ TEST_F(Notify, ReloadTakesUpWhatItCanAndNamesTheRest) {
   process_->Signal(SIGHUP);
   ASSERT_TRUE(socket_.AwaitTimes("READY=1", 3)) << Log();
   EXPECT_TRUE(client->Peers()->empty());
+}
+
+// A box that trains at night, and one that was told to at once.
+TEST_F(Notify, RestsOutsideOfItsHoursUntilTheyAreTakenBack) {
+  const absl::CivilHour hour =
+      absl::ToCivilHour(absl::Now(), absl::LocalTimeZone());
+  Configure("", absl::StrFormat(
+                    "train: {window: [\"%02d:00-%02d:00\"]}\n",
+                    (hour + 3).hour(), (hour + 5).hour()));
+  StartDfld();
+  ASSERT_TRUE(socket_.Await("READY=1")) << Log();
+  TrainAlone();
+  ASSERT_TRUE(socket_.Await("STATUS=paused, step ")) << Log();
+  const auto status = Client()->Status();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_THAT(status->phase_reason, HasSubstr("outside of train.window"));
+  Configure("");
+  process_->Signal(SIGHUP);
+  ASSERT_TRUE(socket_.AwaitTimes("READY=1", 2)) << Log();
+  EXPECT_TRUE(Eventually(absl::Seconds(30), [this] {
+    return Client()->Status()->phase == client::Phase::kTraining;
+  })) << Log();
 }
 
 TEST_F(Notify, AReloadOfWrongSettingsChangesNothing) {

@@ -175,7 +175,7 @@ inside getent passwd dfld >/dev/null || fail "there is no user dfld"
 inside dpkg-query -W -f '${Conffiles}' dfld | grep -q ' /etc/dfld/dfld.yaml ' ||
   fail "dfld.yaml is no conffile"
 inside dfld --version >/dev/null
-inside systemd-analyze verify dfld.service dfld@b.service ||
+inside systemd-analyze verify --man=no dfld.service dfld@b.service ||
   fail "systemd does not like the units"
 say "installed"
 

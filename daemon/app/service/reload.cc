@@ -13,7 +13,10 @@ namespace {
 
 // What Tree's PutInForce (tree.h) hands to the running parts.
 constexpr absl::string_view kReloadable[] = {
-    "compute.frozen_after", "labels", "log.level", "peers"};
+    "compute.frozen_after", "labels",
+    "log.level",            "peers",
+    "train.pause_above",    "train.pause_on_battery",
+    "train.window"};
 
 }  // namespace
 
