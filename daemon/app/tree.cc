@@ -67,6 +67,7 @@ void TellAddresses(Tree& tree, const std::vector<std::string>& addresses) {
 // Publishes the status and gives signs of life, on the loop, for ever.
 void StartTicking(Tree& tree) {
   tree.tick = [&tree] {
+    if (tree.rest) tree.rest->Insist();
     tree.backend->Publish();
     tree.log.TellLeftOut();
     const absl::Duration patience = tree.frozen_after > absl::ZeroDuration()

@@ -288,8 +288,8 @@ TEST_F(Notify, ReloadTakesUpWhatItCanAndNamesTheRest) {
   const auto client = Client();
   const auto peers = client->Peers();
   ASSERT_TRUE(peers.ok()) << peers.status();
-  ASSERT_EQ(peers->peers.size(), 1u);
-  EXPECT_EQ(peers->front().address, "127.0.0.1:9");
+  ASSERT_EQ(peers->addresses.size(), 1u);
+  EXPECT_EQ(peers->addresses.front().address, "127.0.0.1:9");
   const auto settings = client->Settings();
   ASSERT_TRUE(settings.ok()) << settings.status();
   std::map<std::string, std::string> values;
@@ -301,7 +301,7 @@ TEST_F(Notify, ReloadTakesUpWhatItCanAndNamesTheRest) {
   Configure("");
   process_->Signal(SIGHUP);
   ASSERT_TRUE(socket_.AwaitTimes("READY=1", 3)) << Log();
-  EXPECT_TRUE(client->Peers()->empty());
+  EXPECT_TRUE(client->Peers()->addresses.empty());
 }
 
 // A box that trains at night, and one that was told to at once.

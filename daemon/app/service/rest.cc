@@ -81,6 +81,10 @@ void Rest::Set(const config::TrainSettings& settings) {
   LookNow();
 }
 
+void Rest::Insist() {
+  if (!why_.empty()) node_.Rest(why_);
+}
+
 void Rest::Stop() {
   stopped_ = true;
   loop_.Cancel(timer_);
@@ -115,12 +119,12 @@ void Rest::Obey(const BoxReadings& readings) {
   const std::string why = rule_->Look(readings, sources_.minute());
   if (!why.empty()) {
     if (why_.empty()) log_.Info("rest", absl::StrCat("training rests: ", why));
-    node_.Rest(why);
   } else if (!why_.empty()) {
     log_.Info("rest", "the rest is over");
     node_.EndRest();
   }
   why_ = why;
+  Insist();
 }
 
 }  // namespace dfl::app

@@ -62,6 +62,8 @@ class Rest {
 
   // Goes by these settings from here on.
   void Set(const config::TrainSettings& settings);
+  // A node that rests and was told to train rests on. Often.
+  void Insist();
   // Looks no more.
   void Stop();
 
