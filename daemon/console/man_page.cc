@@ -193,7 +193,7 @@ std::string SettingsPage() {
       Name("dfld.yaml", "settings of a node of decentralised learning"),
       Section("description"),
       Escaped("The file is YAML: socket in the section control is the setting "
-              "control.socket. "),
+              "control.socket."),
       "\n", Escaped(config::kSettingsHelp), "\n", Section("settings"));
   const config::NodeSettings defaults;
   for (const config::Setting& setting : config::SettingsTable()) {
