@@ -6,7 +6,7 @@
 cmake_minimum_required(VERSION 3.25)
 find_program(analyze systemd-analyze)
 if(NOT analyze)
-  message(STATUS "install systemd to run this test")
+  message(STATUS "this test is skipped: install systemd")
   return()
 endif()
 file(REMOVE_RECURSE "${WORK}")

@@ -17,12 +17,11 @@ for tool in systemd-nspawn debootstrap dh apt-ftparchive nsenter; do
   command -v "$tool" >/dev/null || missing+=("$tool")
 done
 if ((EUID != 0)); then
-  echo "become root, and install systemd-container, debootstrap, debhelper and" \
-    "apt-utils to run this test"
+  echo "this test is skipped: it takes root"
   exit 0
 elif ((${#missing[@]})); then
-  echo "install systemd-container, debootstrap, debhelper and apt-utils to run" \
-    "this test; missing: ${missing[*]}"
+  echo "this test is skipped: install systemd-container, debootstrap," \
+    "debhelper and apt-utils; missing: ${missing[*]}"
   exit 0
 fi
 
@@ -96,7 +95,7 @@ else
   debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus \
     "$suite" "$root" >"$work/debootstrap.log" 2>&1 || {
     tail -n 3 "$work/debootstrap.log"
-    echo "give this machine a Debian mirror, or install it, to run this test"
+    echo "this test is skipped: no Debian mirror is reached"
     exit 0
   }
 fi

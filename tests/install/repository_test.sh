@@ -7,7 +7,7 @@ set -euo pipefail
 source="$1" work="$2"
 for tool in dpkg-deb apt-ftparchive apt-get gpg; do
   command -v "$tool" >/dev/null || {
-    echo "install dpkg, apt-utils and gpg to run this test"
+    echo "this test is skipped: install dpkg, apt-utils and gpg"
     exit 0
   }
 done
