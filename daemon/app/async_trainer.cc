@@ -95,8 +95,8 @@ void AsyncTrainer::Evaluate(
     int64_t max_rows,
     std::function<void(absl::StatusOr<ports::Evaluation>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::Evaluation>>();
-  const int64_t rows = max_rows > 0 ? std::min(max_rows, data().test_rows)
-                                    : data().test_rows;
+  const int64_t rows =
+      max_rows > 0 ? std::min(max_rows, data().test_rows) : data().test_rows;
   RunWatched(
       static_cast<double>(rows) / static_cast<double>(batch_size_),
       /*is_gradient=*/false,

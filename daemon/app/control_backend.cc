@@ -178,9 +178,8 @@ std::vector<control::Setting> ControlBackend::Settings() {
   return settings;
 }
 
-void ControlBackend::SetSettings(
-    std::vector<config::EffectiveSetting> settings,
-    const std::vector<std::string>& peers) {
+void ControlBackend::SetSettings(std::vector<config::EffectiveSetting> settings,
+                                 const std::vector<std::string>& peers) {
   addresses_.SetSettings(peers);
   const absl::MutexLock lock(&mutex_);
   settings_ = std::move(settings);

@@ -106,7 +106,8 @@ class ControlBackend final : public control::Backend {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // As FrozenWatch::Look, of the training. On the loop.
-  std::optional<FrozenWatch::Frozen> LookIfFrozen(absl::Duration patience) const;
+  std::optional<FrozenWatch::Frozen> LookIfFrozen(
+      absl::Duration patience) const;
 
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -146,8 +147,7 @@ class ControlBackend final : public control::Backend {
                   control::Done<control::MemberPing> done) override {
     members_.Ping(node, within, std::move(done));
   }
-  std::vector<control::Setting> Settings() override
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<control::Setting> Settings() override ABSL_LOCKS_EXCLUDED(mutex_);
   void BeginExport(control::ModelFileFormat format,
                    ModelTransfers::SourceDone done) override {
     models_.BeginExport(format, std::move(done));

@@ -419,9 +419,9 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
-  tree.rest = std::make_unique<Rest>(tree.loop, *tree.checkpoint_worker,
-                                     tree.node->node(), tree.log,
-                                     SourcesOfThisBox());
+  tree.rest =
+      std::make_unique<Rest>(tree.loop, *tree.checkpoint_worker,
+                             tree.node->node(), tree.log, SourcesOfThisBox());
   tree.loop.RunAndWait([&] { tree.rest->Set(settings.train); });
   return ServeControl(settings, tree);
 }

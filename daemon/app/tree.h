@@ -52,8 +52,8 @@ struct Tree {
   store::NodeStateCodec codec;
   EventLoop loop;
   EventHub events;
-  LifeSigns life;               // on the loop
-  absl::Duration frozen_after;  // 0: never; on the loop
+  LifeSigns life;                      // on the loop
+  absl::Duration frozen_after;         // 0: never; on the loop
   std::unique_ptr<Security> security;  // null with `security: insecure`
   std::unique_ptr<Orders> orders;
   std::unique_ptr<exchange::GrpcTransport> transport;

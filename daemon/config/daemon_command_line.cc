@@ -195,8 +195,7 @@ std::string DaemonHelp() {
       "                                        files; see dfld data --help\n"
       "\n";
   for (const OwnFlag& flag : OwnFlags()) {
-    std::string entry =
-        absl::StrCat("  --", flag.name, " ", flag.argument);
+    std::string entry = absl::StrCat("  --", flag.name, " ", flag.argument);
     entry.resize(std::max(entry.size(), kHelpColumn), ' ');
     absl::StrAppend(&out, entry,
                     Wrapped(flag.help, kHelpColumn).substr(kHelpColumn));
@@ -256,9 +255,8 @@ absl::StatusOr<SettingsSources> GatherSources(
   const std::string home = DefaultConfigFolder(environment);
   const std::string usual_file = absl::StrCat(home, "/", kConfigFile);
   const std::string usual_folder = absl::StrCat(home, "/", kConfigFolder);
-  for (const std::string& tls :
-       {DefaultTlsFolder(environment, sources.is_root),
-        WritableTlsFolder(environment)}) {
+  for (const std::string& tls : {DefaultTlsFolder(environment, sources.is_root),
+                                 WritableTlsFolder(environment)}) {
     if (access(absl::StrCat(tls, "/cert.pem").c_str(), F_OK) == 0) {
       sources.folders_with_certificate.insert(tls);
     }

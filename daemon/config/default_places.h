@@ -24,8 +24,8 @@ std::string DefaultConfigFolder(
 std::string DefaultTlsFolder(
     const std::map<std::string, std::string>& environment, bool is_root);
 
-// Where a service of systemd keeps the certificate that it got by itself: tls in
-// its state folder; "" where systemd gives none.
+// Where a service of systemd keeps the certificate that it got by itself: tls
+// in its state folder; "" where systemd gives none.
 std::string WritableTlsFolder(
     const std::map<std::string, std::string>& environment);
 

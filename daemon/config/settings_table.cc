@@ -403,8 +403,8 @@ std::vector<Setting> TrainTable() {
       "Part of the time that gradients are computed: after each one the "
       "training rests for as long as this takes. 100: it never does."));
   table.push_back(Integer(
-      "train.nice", [](NodeSettings& s) -> int64_t& { return s.train.nice; },
-      0, 19, "",
+      "train.nice", [](NodeSettings& s) -> int64_t& { return s.train.nice; }, 0,
+      19, "",
       "How much more the training yields to other programs than the daemon "
       "does (nice)."));
   return table;

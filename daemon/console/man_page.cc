@@ -62,7 +62,7 @@ std::string Entry(const std::string& term, absl::string_view text) {
   return absl::StrCat(".TP\n", term, "\n", Escaped(text), "\n");
 }
 
-// ---------------------------------------------------------------- programs ----
+// --------------------------------------------------------------- programs ----
 
 // Of CLI11's own help: what stands before and behind an option's name.
 const CLI::Formatter& HelpForm() {
@@ -78,11 +78,10 @@ std::string Options(const CLI::App& app, bool positional) {
                 o != app.get_help_ptr();
        })) {
     absl::StrAppend(
-        &out,
-        Entry(absl::StrCat(
-                  Bold(HelpForm().make_option_name(option, positional)),
-                  Escaped(HelpForm().make_option_opts(option))),
-              option->get_description()));
+        &out, Entry(absl::StrCat(
+                        Bold(HelpForm().make_option_name(option, positional)),
+                        Escaped(HelpForm().make_option_opts(option))),
+                    option->get_description()));
   }
   return out;
 }
@@ -98,8 +97,7 @@ std::string Usage(const CLI::App& app, const std::string& path) {
   if (has_options) line += " [OPTIONS]";
   for (const CLI::Option* option : app.get_options(
            [](const CLI::Option* o) { return o->get_positional(); })) {
-    absl::StrAppend(&line, " ",
-                    Escaped(HelpForm().make_option_usage(option)));
+    absl::StrAppend(&line, " ", Escaped(HelpForm().make_option_usage(option)));
   }
   if (!app.get_subcommands([](auto*) { return true; }).empty()) {
     line += " COMMAND";
@@ -110,8 +108,8 @@ std::string Usage(const CLI::App& app, const std::string& path) {
 // What --help ends with, without what it has from the program's own.
 std::string Notes(const CLI::App& app, const std::string& of_program) {
   std::string notes = app.get_footer();
-  const size_t shared = of_program.empty() ? std::string::npos
-                                           : notes.find(of_program);
+  const size_t shared =
+      of_program.empty() ? std::string::npos : notes.find(of_program);
   if (shared != std::string::npos) notes.erase(shared, of_program.size());
   return std::string(absl::StripAsciiWhitespace(notes));
 }
@@ -147,8 +145,8 @@ std::string ProgramPage(const CLI::App& app, const std::string& also) {
       Escaped(description), "\n", Section("options"), Options(app, false),
       Section("commands"));
   AddCommands(app, name, shared, out);
-  absl::StrAppend(&out, Section("notes"), Verbatim(footer),
-                  Section("see also"), Escaped(also), "\n");
+  absl::StrAppend(&out, Section("notes"), Verbatim(footer), Section("see also"),
+                  Escaped(also), "\n");
   return out;
 }
 
@@ -161,19 +159,21 @@ std::string DaemonPage() {
       " [\\-\\-config FILE] [\\-\\-conf\\-d DIR] [\\-\\-KEY=VALUE]...\n.br\n",
       Bold("dfld join"), " TOKEN \\-\\-at HOST:PORT\n.br\n", Bold("dfld data"),
       " FILE...\n", Section("description"),
-      Escaped("dfld trains a model together with other nodes, without a "
-              "server. It reads its settings, serves other nodes and dflctl(1), "
-              "and runs until SIGTERM or SIGINT. SIGHUP has it read its "
-              "settings again; the log names those that wait for a restart.\n"),
+      Escaped(
+          "dfld trains a model together with other nodes, without a "
+          "server. It reads its settings, serves other nodes and dflctl(1), "
+          "and runs until SIGTERM or SIGINT. SIGHUP has it read its "
+          "settings again; the log names those that wait for a restart.\n"),
       ".PP\n",
       Escaped("dfld join gets this node's certificate with a join token, and "
               "dfld data guesses the settings that read some files. Each has "
               "a --help of its own.\n"),
       Section("options"));
   for (const config::OwnFlag& flag : config::OwnFlags()) {
-    absl::StrAppend(&out, Entry(absl::StrCat(Bold(absl::StrCat("--", flag.name)),
-                                             " ", Escaped(flag.argument)),
-                                flag.help));
+    absl::StrAppend(&out,
+                    Entry(absl::StrCat(Bold(absl::StrCat("--", flag.name)), " ",
+                                       Escaped(flag.argument)),
+                          flag.help));
   }
   absl::StrAppend(
       &out, Entry(Bold("--KEY=VALUE"), "a setting, see dfld.yaml(5)"),
@@ -208,8 +208,7 @@ std::string SettingsPage() {
                     "\n");
     if (!setting.unit.empty()) {
       absl::StrAppend(&out, ".br\n",
-                      Escaped(absl::StrCat("Unit: ", setting.unit, ".")),
-                      "\n");
+                      Escaped(absl::StrCat("Unit: ", setting.unit, ".")), "\n");
     }
   }
   absl::StrAppend(&out, Section("see also"), "dfld(8), dflctl(1)\n");

@@ -86,9 +86,10 @@ class Phases {
   // At a boundary: becomes what is wanted. Only when something is.
   void Obey() {
     const ports::Phase wanted = std::exchange(wanted_, ports::Phase::kIdle);
-    Set(wanted, wanted == ports::Phase::kFailed   ? why_failed_
-                : wanted == ports::Phase::kPaused ? why_paused_
-                                                  : std::string("stopped by hand"));
+    Set(wanted, wanted == ports::Phase::kFailed ? why_failed_
+                : wanted == ports::Phase::kPaused
+                    ? why_paused_
+                    : std::string("stopped by hand"));
   }
 
  private:

@@ -169,16 +169,17 @@ class Notify : public testing::Test {
 
   // `compute`: what is there beside the number of threads.
   void Configure(const std::string& compute, const std::string& more = "") {
-    WriteFile(folder_.File("a.yaml"),
-              absl::StrCat("name: a\nstate_dir: ", folder_.File("a.state"),
-                           "\nsecurity: insecure\n"
-                           "peer: {listen: [\"127.0.0.1:0\"]}\n"
-                           "control: {socket: ",
-                           folder_.File("a.sock"),
-                           "}\ncompute: {threads: 1", compute, "}\n"
-                           "data: {format: csv, header: no, label_column: -1, "
-                           "classes: 3, train: {paths: [",
-                           folder_.File("train.csv"), "]}}\n", more));
+    WriteFile(
+        folder_.File("a.yaml"),
+        absl::StrCat("name: a\nstate_dir: ", folder_.File("a.state"),
+                     "\nsecurity: insecure\n"
+                     "peer: {listen: [\"127.0.0.1:0\"]}\n"
+                     "control: {socket: ",
+                     folder_.File("a.sock"), "}\ncompute: {threads: 1", compute,
+                     "}\n"
+                     "data: {format: csv, header: no, label_column: -1, "
+                     "classes: 3, train: {paths: [",
+                     folder_.File("train.csv"), "]}}\n", more));
   }
   void TrainAlone() const {
     const auto client = Client();
@@ -256,8 +257,7 @@ TEST_F(Notify, WatchdogIsNotFedWhileTheTrainingIsFrozen) {
   TrainAlone();
   ASSERT_TRUE(socket_.Await("STATUS=training, step ")) << Log();
   {
-    const auto frozen =
-        FrozenThread::Freeze(process_->pid(), "dfld-train");
+    const auto frozen = FrozenThread::Freeze(process_->pid(), "dfld-train");
     if (frozen == nullptr) GTEST_SKIP() << "ptrace is not allowed here";
     const auto told = socket_.Await("STATUS=frozen: ");
     ASSERT_TRUE(told.has_value()) << Log();
@@ -308,9 +308,8 @@ TEST_F(Notify, ReloadTakesUpWhatItCanAndNamesTheRest) {
 TEST_F(Notify, RestsOutsideOfItsHoursUntilTheyAreTakenBack) {
   const absl::CivilHour hour =
       absl::ToCivilHour(absl::Now(), absl::LocalTimeZone());
-  Configure("", absl::StrFormat(
-                    "train: {window: [\"%02d:00-%02d:00\"]}\n",
-                    (hour + 3).hour(), (hour + 5).hour()));
+  Configure("", absl::StrFormat("train: {window: [\"%02d:00-%02d:00\"]}\n",
+                                (hour + 3).hour(), (hour + 5).hour()));
   StartDfld();
   ASSERT_TRUE(socket_.Await("READY=1")) << Log();
   TrainAlone();

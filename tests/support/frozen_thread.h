@@ -13,8 +13,9 @@ namespace dfl::testing_support {
 // Used on one thread. It runs on once this is destroyed.
 class FrozenThread {
  public:
-  // Freezes the thread called `name` (as in /proc/PID/task/*/comm) of `process`.
-  // Null: there is none, or this process may not (ptrace(2)).
+  // Freezes the thread of `process` called `name`, as in
+  // /proc/PID/task/*/comm. Null: there is none, or this process may not
+  // (ptrace(2)).
   static std::unique_ptr<FrozenThread> Freeze(pid_t process,
                                               const std::string& name);
   ~FrozenThread();

@@ -19,10 +19,10 @@ std::string Progress(const char* what, int64_t done, int64_t of) {
 }  // namespace
 
 std::string StatusLine(const runtime::NodeStatus& status) {
-  std::string line = absl::StrCat(
-      ports::PhaseName(status.phase), ", ",
-      Progress("step", status.step, status.stop_steps), ", ",
-      Progress("round", status.round, status.stop_rounds));
+  std::string line =
+      absl::StrCat(ports::PhaseName(status.phase), ", ",
+                   Progress("step", status.step, status.stop_steps), ", ",
+                   Progress("round", status.round, status.stop_rounds));
   if (status.loss.has_value()) {
     absl::StrAppendFormat(&line, ", loss %.4g", *status.loss);
   }

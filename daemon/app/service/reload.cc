@@ -12,11 +12,13 @@ namespace dfl::app {
 namespace {
 
 // What Tree's PutInForce (tree.h) hands to the running parts.
-constexpr absl::string_view kReloadable[] = {
-    "compute.frozen_after", "labels",
-    "log.level",            "peers",
-    "train.pause_above",    "train.pause_on_battery",
-    "train.window"};
+constexpr absl::string_view kReloadable[] = {"compute.frozen_after",
+                                             "labels",
+                                             "log.level",
+                                             "peers",
+                                             "train.pause_above",
+                                             "train.pause_on_battery",
+                                             "train.window"};
 
 }  // namespace
 

@@ -75,8 +75,7 @@ TEST(RestRule, SaysWhatNoSensorTells) {
 
 class BoxReadingsTest : public testing::Test {
  protected:
-  BoxReadingsTest()
-      : root_(testing::TempDir() + "/box_readings/") {
+  BoxReadingsTest() : root_(testing::TempDir() + "/box_readings/") {
     std::filesystem::remove_all(root_);
   }
   ~BoxReadingsTest() override { std::filesystem::remove_all(root_); }
