@@ -316,12 +316,12 @@ TEST_F(Notify, RestsOutsideOfItsHoursUntilTheyAreTakenBack) {
   ASSERT_TRUE(socket_.Await("STATUS=paused, step ")) << Log();
   const auto status = Client()->Status();
   ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_THAT(status->phase_reason, HasSubstr("outside of train.window"));
+  EXPECT_THAT(status->node.phase_reason, HasSubstr("outside of train.window"));
   Configure("");
   process_->Signal(SIGHUP);
   ASSERT_TRUE(socket_.AwaitTimes("READY=1", 2)) << Log();
   EXPECT_TRUE(Eventually(absl::Seconds(30), [this] {
-    return Client()->Status()->phase == client::Phase::kTraining;
+    return Client()->Status()->node.phase == client::Phase::kTraining;
   })) << Log();
 }
 
