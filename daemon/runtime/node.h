@@ -127,10 +127,7 @@ class Node : public LinkObserver,
   absl::Status Resume() { return orders_.Resume(); }
   absl::Status Stop() { return orders_.Stop(); }
 
-  // This box has something better to do than to train, for a while: pauses at
-  // the next boundary, with this reason, and goes on at EndRest, unless
-  // somebody has paused or stopped it meanwhile. An order to train ends the
-  // rest. A node that does not train rests not.
+  // Where it trains: pauses for this reason, until an order or EndRest.
   void Rest(std::string why) { orders_.Rest(std::move(why)); }
   void EndRest() { orders_.EndRest(); }
 
