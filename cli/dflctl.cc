@@ -10,6 +10,7 @@
 #include "cli/context.h"
 #include "cli/exit_codes.h"
 #include "daemon/console/command_line.h"
+#include "daemon/console/man_page.h"
 
 namespace dfl::cli {
 namespace {
@@ -98,6 +99,10 @@ int Dflctl(const std::vector<std::string>& arguments, Io& io) {
     if (!arguments.empty() && arguments[0] == kCompleteCommand) {
       io.out << CompletionText(
           Complete(app, {arguments.begin() + 1, arguments.end()}, io));
+      return kOk;
+    }
+    if (!arguments.empty() && arguments[0] == console::kManCommand) {
+      io.out << console::ProgramPage(app, "dfld(8), dflsim(1)");
       return kOk;
     }
     // CLI11 takes them back to front.

@@ -3,8 +3,8 @@
 #
 # Usage: scripts/install-deps.sh [--list | --dry-run] [SECTION...]
 #
-#   SECTION     build, run, test, lint or arm64, see scripts/packages.txt.
-#               Without any: all but arm64.
+#   SECTION     build, run, test, package, lint or arm64, see
+#               scripts/packages.txt. Without any: all but arm64.
 #   --list      prints the packages of the sections, one a line, and stops.
 #   --dry-run   prints what would be installed, and stops.
 #
@@ -20,14 +20,14 @@ while (($#)); do
     -h | --help) show_help && exit 0 ;;
     --list) mode=list ;;
     --dry-run) mode=dry-run ;;
-    build | run | test | lint | arm64) sections+=("$1") ;;
+    build | run | test | package | lint | arm64) sections+=("$1") ;;
     -*) usage_error "unknown option '$1'; allowed: --list, --dry-run, --help" ;;
-    *) usage_error "unknown section '$1'; allowed: build, run, test, lint," \
-      "arm64" ;;
+    *) usage_error "unknown section '$1'; allowed: build, run, test," \
+      "package, lint, arm64" ;;
   esac
   shift
 done
-((${#sections[@]})) || sections=(build run test lint)
+((${#sections[@]})) || sections=(build run test package lint)
 
 # Prints the release as packages.txt's prefixes name it: debian12 or debian13.
 release_name() {

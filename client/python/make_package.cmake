@@ -4,7 +4,8 @@
 cmake_minimum_required(VERSION 3.25)
 set(contract "dfl/control/v1")
 file(GLOB modules "${SOURCE}/dfl/*.py")
-file(INSTALL ${modules} DESTINATION "${OUT}/dfl")
+# Not INSTALL, which would put DESTDIR in front of it once more.
+file(COPY ${modules} DESTINATION "${OUT}/dfl")
 file(MAKE_DIRECTORY "${OUT}/${contract}")
 # In their places already, so that "dfl" is one package.
 execute_process(

@@ -3,23 +3,30 @@
 #ifndef DFL_APP_ASYNC_TRAINER_H_
 #define DFL_APP_ASYNC_TRAINER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "daemon/app/service/frozen_watch.h"
 #include "daemon/app/worker.h"
 #include "daemon/ports/learner.h"
 #include "daemon/ports/loop.h"
 
 namespace dfl::app {
 
+// How much of the box the training takes.
+struct TrainerPace {
+  int niceness = 10;  // more than the daemon's; others are answered first
+  double share = 1;   // of the time, in (0, 1]
+};
+
 // Used on the loop only. The destructor waits for the call that is running.
 class AsyncTrainer final : public ports::Trainer {
  public:
   // `loop` must outlive it.
-  AsyncTrainer(ports::Loop& loop, std::unique_ptr<ports::Learner> learner);
+  AsyncTrainer(ports::Loop& loop, std::unique_ptr<ports::Learner> learner,
+               TrainerPace pace = {});
   ~AsyncTrainer() override;
 
   const ports::ModelInfo& model() const override { return learner_->model(); }
@@ -47,9 +54,32 @@ class AsyncTrainer final : public ports::Trainer {
   void RunWithLearner(std::function<void(ports::Learner&)> work,
                       std::function<void()> done);
 
+  // As FrozenWatch::Look, of the call under way.
+  std::optional<FrozenWatch::Frozen> LookIfFrozen(
+      absl::Duration patience) const {
+    return watch_->Look(loop_.Now(), patience);
+  }
+
  private:
+  // Starts a gradient on the training thread.
+  void BeginGradient(
+      const ports::GradientRequest& request,
+      std::function<void(absl::StatusOr<ports::GradientResult>)> done);
+  // Runs `work` on the training thread, then `done` on the loop, under watch.
+  void RunWatched(double steps, bool is_gradient, std::function<void()> work,
+                  std::function<void()> done);
+
+  ports::Loop& loop_;
+  const double share_;
   std::unique_ptr<ports::Learner> learner_;
-  // position(); calls that end when this is gone write it all the same.
+  int64_t batch_size_ = 1;  // of the last gradient
+  // Before this the next gradient does not begin. Calls that end when this is
+  // gone write it, and what follows, all the same.
+  std::shared_ptr<absl::Time> rested_ =
+      std::make_shared<absl::Time>(absl::InfinitePast());
+  ports::TimerId waiting_ = 0;  // for that
+  std::shared_ptr<FrozenWatch> watch_ = std::make_shared<FrozenWatch>();
+  // position(), written in the same way.
   std::shared_ptr<std::optional<ports::BatchPosition>> reached_;
   Worker thread_;  // last: stopped before the learner goes
 };

@@ -275,8 +275,8 @@ absl::Status PlanTaker::Hand(Prepared prepared) {
   const bool ran = loop_.RunAndWait([&] {
     std::unique_ptr<AsyncTrainer> trainer;
     if (learner && learner->learner) {
-      trainer =
-          std::make_unique<AsyncTrainer>(loop_, std::move(learner->learner));
+      trainer = std::make_unique<AsyncTrainer>(
+          loop_, std::move(learner->learner), steps_.pace);
     }
     set = node_.SetPlan(prepared.plan, std::move(trainer));
     if (set.ok() && follower_ != nullptr) {
@@ -295,8 +295,8 @@ absl::Status PlanTaker::TakeRows(LearnerFactory& rows) {
   DFL_ASSIGN_OR_RETURN(NodeLearner::Next next, learner_.OnRows(rows));
   absl::Status renewed;
   const bool ran = loop_.RunAndWait([&] {
-    renewed = node_.RenewTrainer(
-        std::make_unique<AsyncTrainer>(loop_, std::move(next.learner)));
+    renewed = node_.RenewTrainer(std::make_unique<AsyncTrainer>(
+        loop_, std::move(next.learner), steps_.pace));
   });
   if (!ran) return absl::UnavailableError("the daemon is shutting down");
   DFL_RETURN_IF_ERROR(renewed);

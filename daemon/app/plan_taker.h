@@ -35,6 +35,7 @@ namespace dfl::app {
 // The two costly steps of a plan's way, each done once a plan; a test counts
 // them.
 struct PlanSteps {
+  TrainerPace pace;  // of every trainer that the node is given
   std::function<absl::StatusOr<core::CheckedPlan>(
       absl::string_view text, absl::string_view file_name,
       absl::FunctionRef<void(core::RunPlan&)> complete)>

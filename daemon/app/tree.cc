@@ -17,7 +17,7 @@
 #include "daemon/app/memory_limit.h"
 #include "daemon/app/network/without_data.h"
 #include "daemon/app/new_data/data_marks.h"
-#include "daemon/app/service_manager.h"
+#include "daemon/app/service/service_manager.h"
 #include "daemon/base/atomic_file.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
@@ -64,28 +64,23 @@ void TellAddresses(Tree& tree, const std::vector<std::string>& addresses) {
   tree.node->membership().SetFacts(std::move(facts));
 }
 
-// The phase and how far it is, for `systemctl status`.
-std::string ServiceText(const runtime::NodeStatus& status) {
-  const auto of = [](int64_t all) {
-    return all > 0 ? absl::StrCat(" of ", all) : "";
-  };
-  return absl::StrCat(ports::PhaseName(status.phase), ", step ", status.step,
-                      of(status.stop_steps), ", round ", status.round,
-                      of(status.stop_rounds));
-}
-
-// Publishes the status where there is news, and feeds the watchdog, on the
+// Publishes the status where there is news and gives signs of life, on the
 // loop, for ever.
 void StartTicking(Tree& tree) {
   tree.tick = [&tree] {
+    if (tree.rest) tree.rest->Insist();
+    const absl::Duration patience = tree.frozen_after > absl::ZeroDuration()
+                                        ? tree.frozen_after
+                                        : absl::InfiniteDuration();
+    const auto frozen = tree.backend->LookIfFrozen(patience);
     if (tree.quiet.IsQuiet(tree.loop.turns(), tree.loop.Now())) {
       tree.backend->StillHolds();
+      tree.life.TellAgain(frozen);
     } else {
       tree.backend->Publish();
-      tree.service_text = ServiceText(tree.backend->Status().node);
       tree.log.TellLeftOut();
+      tree.life.Tell(tree.backend->Status().node, frozen);
     }
-    NotifyAlive(tree.service_text);
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
   tree.loop.Post([&tree] { tree.tick(); });
@@ -258,6 +253,8 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   backend.limits.max_model_bytes = settings.limits.max_model_bytes;
   backend.limits.memory = FindMemoryLimit(settings.compute.memory_limit);
   backend.publish = settings.publish;
+  backend.steps.pace = {static_cast<int>(settings.train.nice),
+                        static_cast<double>(settings.train.cpu_share) / 100};
   backend.settings = options.loaded.effective;
   backend.peer_addresses = tree.bound;
   backend.peers = settings.peers;
@@ -428,6 +425,10 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
+  tree.rest =
+      std::make_unique<Rest>(tree.loop, *tree.checkpoint_worker,
+                             tree.node->node(), tree.log, SourcesOfThisBox());
+  tree.loop.RunAndWait([&] { tree.rest->Set(settings.train); });
   return ServeControl(settings, tree);
 }
 
@@ -454,6 +455,19 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
   return absl::OkStatus();
 }
 
+void PutInForce(const config::NodeSettings& settings,
+                const SettingChanges& changes, Tree& tree) {
+  // Before the level changes: a record of it in any case.
+  tree.log.Keep(config::LogLevel::kInfo, "reload", Describe(changes));
+  tree.log.SetLevel(settings.log.level);
+  tree.backend->SetSettings(changes.effective, settings.peers);
+  tree.loop.RunAndWait([&] {
+    tree.frozen_after = settings.compute.frozen_after;
+    tree.rest->Set(settings.train);
+    tree.orders->SetSettingsLabels(settings.labels);
+  });
+}
+
 void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   at("those who look for others");
   if (tree.finding) tree.finding->Stop();
@@ -471,6 +485,7 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   at("the node's loop");
   if (tree.backend) {
     tree.loop.RunAndWait([&tree] {
+      if (tree.rest) tree.rest->Stop();
       if (tree.security) tree.security->Stop();
       if (tree.transport) tree.transport->Shutdown();
       tree.tick = [] {};

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <memory>
 
 #include "absl/strings/match.h"
@@ -16,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/default_places.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
 #include "daemon/core/algorithm/knobs.h"
@@ -24,6 +24,9 @@ namespace dfl::config {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+// In the folder of settings.
+constexpr char kConfigFile[] = "dfld.yaml";
+constexpr char kConfigFolder[] = "conf.d";
 
 absl::Status SystemError(const std::string& path) {
   const int code = errno;
@@ -37,12 +40,9 @@ absl::Status SystemError(const std::string& path) {
   return absl::UnavailableError(text);
 }
 
-// Names of all flags that are no settings.
-const char* const kOwnFlags[] = {"config", "conf-d", "ready-file",
-                                 "check",  "help",   "version"};
-
 absl::Status UnknownFlag(absl::string_view name) {
-  std::vector<std::string> known(std::begin(kOwnFlags), std::end(kOwnFlags));
+  std::vector<std::string> known;
+  for (const OwnFlag& flag : OwnFlags()) known.push_back(flag.name);
   for (const Setting& setting : SettingsTable()) known.push_back(setting.key);
   const std::string nearest = NearestName(name, known);
   return absl::InvalidArgumentError(absl::StrCat(
@@ -76,6 +76,9 @@ void OrVariable(std::string& path, const char* name,
   const auto found = environment.find(name);
   if (found != environment.end()) path = found->second;
 }
+
+// Where the help of a flag begins.
+constexpr size_t kHelpColumn = 21;
 
 // `text` wrapped to 80 columns behind `indent`.
 std::string Wrapped(absl::string_view text, size_t indent) {
@@ -160,8 +163,27 @@ absl::StatusOr<DaemonCommandLine> ParseDaemonCommandLine(
   return line;
 }
 
+absl::Span<const OwnFlag> OwnFlags() {
+  static constexpr OwnFlag kFlags[] = {
+      {"config", "FILE",
+       "settings; default /etc/dfld/dfld.yaml if it is there (variable "
+       "DFLD_CONFIG)"},
+      {"conf-d", "DIR",
+       "*.yaml in it go over FILE, in order of names; default "
+       "/etc/dfld/conf.d if it is there (DFLD_CONF_D)"},
+      {"ready-file", "FILE",
+       "write the bound addresses there once listening (DFLD_READY_FILE)"},
+      {"check", "",
+       "check the configuration, read the data and say what was understood; "
+       "with run.plan, try the model; then exit"},
+      {"help", "", "say how dfld is called, with every setting"},
+      {"version", "", "say the version"},
+  };
+  return kFlags;
+}
+
 std::string DaemonHelp() {
-  std::string out = absl::StrCat(
+  std::string out =
       "dfld: a node of decentralised learning. Steered by dflctl.\n"
       "\n"
       "Usage: dfld [--config FILE] [--conf-d DIR] [--KEY=VALUE]...\n"
@@ -171,31 +193,15 @@ std::string DaemonHelp() {
       "       dfld data FILE...                guesses the settings that read "
       "these\n"
       "                                        files; see dfld data --help\n"
-      "\n"
-      "  --config FILE      settings; default ",
-      kDefaultConfigFile,
-      " if it is there\n"
-      "                     (variable DFLD_CONFIG)\n"
-      "  --conf-d DIR       *.yaml in it go over FILE, in order of names; "
-      "default\n"
-      "                     ",
-      kDefaultConfigFolder,
-      " if it is there (DFLD_CONF_D)\n"
-      "  --ready-file FILE  write the bound addresses there once listening\n"
-      "                     (DFLD_READY_FILE)\n"
-      "  --check            check the configuration, read the data and say "
-      "what was\n"
-      "                     understood; with run.plan, try the model; then "
-      "exit\n"
-      "  --help, --version\n"
-      "\n"
-      "Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.\n"
-      "\n"
-      "Settings. control.socket is the flag --control.socket=..., the "
-      "variable\n"
-      "DFLD_CONTROL_SOCKET and, in the file, socket in the section control. "
-      "Precedence:\n"
-      "flag, environment, conf.d, file. Lists are written a,b.\n");
+      "\n";
+  for (const OwnFlag& flag : OwnFlags()) {
+    std::string entry = absl::StrCat("  --", flag.name, " ", flag.argument);
+    entry.resize(std::max(entry.size(), kHelpColumn), ' ');
+    absl::StrAppend(&out, entry,
+                    Wrapped(flag.help, kHelpColumn).substr(kHelpColumn));
+  }
+  absl::StrAppend(&out, "\n", kDaemonExitCodes, "\n\n",
+                  Wrapped(absl::StrCat("Settings. ", kSettingsHelp), 0));
   const NodeSettings defaults;
   for (const Setting& setting : SettingsTable()) {
     absl::StrAppend(&out, "\n  --", setting.key, "\n", Wrapped(setting.help, 6),
@@ -246,16 +252,23 @@ absl::StatusOr<SettingsSources> GatherSources(
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) == 0) sources.host_name = host;
 
+  const std::string home = DefaultConfigFolder(environment);
+  const std::string usual_file = absl::StrCat(home, "/", kConfigFile);
+  const std::string usual_folder = absl::StrCat(home, "/", kConfigFolder);
+  for (const std::string& tls : {DefaultTlsFolder(environment, sources.is_root),
+                                 WritableTlsFolder(environment)}) {
+    if (access(absl::StrCat(tls, "/cert.pem").c_str(), F_OK) == 0) {
+      sources.folders_with_certificate.insert(tls);
+    }
+  }
   std::vector<std::string> paths;
   std::string folder = line.config_folder;
   if (!line.config_file.empty()) {
     paths.push_back(line.config_file);
   } else {
-    if (access(kDefaultConfigFile, F_OK) == 0) {
-      paths.push_back(kDefaultConfigFile);
-    }
-    if (folder.empty() && access(kDefaultConfigFolder, F_OK) == 0) {
-      folder = kDefaultConfigFolder;
+    if (access(usual_file.c_str(), F_OK) == 0) paths.push_back(usual_file);
+    if (folder.empty() && access(usual_folder.c_str(), F_OK) == 0) {
+      folder = usual_folder;
     }
   }
   if (!folder.empty()) {

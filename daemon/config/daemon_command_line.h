@@ -15,12 +15,30 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "daemon/config/node_settings.h"
 
 namespace dfl::config {
 
+// In the folder of settings that systemd gives, or else here.
 inline constexpr char kDefaultConfigFile[] = "/etc/dfld/dfld.yaml";
 inline constexpr char kDefaultConfigFolder[] = "/etc/dfld/conf.d";
+
+// What --help says of the ways to set a setting, and of exit codes.
+inline constexpr char kSettingsHelp[] =
+    "control.socket is the flag --control.socket=..., the variable "
+    "DFLD_CONTROL_SOCKET and, in the file, socket in the section control. "
+    "Precedence: flag, environment, conf.d, file. Lists are written a,b.";
+inline constexpr char kDaemonExitCodes[] =
+    "Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.";
+
+// A flag that is no setting.
+struct OwnFlag {
+  const char* name;      // "config"
+  const char* argument;  // "FILE"; "": it takes none
+  const char* help;
+};
+absl::Span<const OwnFlag> OwnFlags();
 
 struct DaemonCommandLine {
   // --config or DFLD_CONFIG; "": the default file, if it exists.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,8 +147,20 @@ struct ComputeSettings {
   std::string device = "cpu";  // cpu, cuda or cuda:N
   // LibTorch's training threads; 0: as many as there are idle processors.
   int64_t threads = 0;
+  // A mini-batch that takes longer, and 20 times what one takes usually, is
+  // frozen; 0: none is.
+  absl::Duration frozen_after = absl::Minutes(5);
   // Bytes that a plan may need; 0: as many as cgroup and machine have.
   uint64_t memory_limit = 0;
+};
+
+// When this box trains, and how much of it.
+struct TrainSettings {
+  std::vector<std::string> window;  // "22:00-06:00"; empty: at any time
+  int64_t pause_above = 0;          // degrees Celsius; 0: never
+  bool pause_on_battery = false;
+  int64_t cpu_share = 100;  // percent of the time
+  int64_t nice = 10;        // added to the daemon's
 };
 
 // The model as a file for programs on this box.
@@ -207,6 +220,7 @@ struct NodeSettings {
   ControlSettings control;
   DataSettings data;
   ComputeSettings compute;
+  TrainSettings train;
   PublishSettings publish;
   LimitSettings limits;
   LogSettings log;
@@ -233,6 +247,8 @@ struct SettingsSources {
   // (key, text) of --key=text, in order.
   std::vector<std::pair<std::string, std::string>> flags;
   std::string host_name;
+  // Those of the default folders of certificates that hold a cert.pem.
+  std::set<std::string> folders_with_certificate;
   // Whether defaults are those of a service or of a person's own session.
   bool is_root = true;
 };

@@ -221,7 +221,8 @@ std::vector<Setting> PlaneTable() {
           "a path", AnyText,
           "Folder that dflctl cert issue has made for this node: ca.pem, "
           "cert.pem and key.pem. New files in it are taken up at once."),
-      "/etc/dfld/tls for root and under systemd; else "
+      "/etc/dfld/tls for root and under systemd, or tls in state_dir for what "
+      "a service of systemd got for join.token; else "
       "$XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls"));
   table.push_back(WithNote(
       Text(
@@ -367,6 +368,48 @@ std::vector<Setting> PublishTable() {
   return table;
 }
 
+absl::Status HoursText(absl::string_view text) {
+  return ReadHours(text).has_value()
+             ? absl::OkStatus()
+             : NotAllowed("two times of a day that differ");
+}
+
+std::vector<Setting> TrainTable() {
+  std::vector<Setting> table;
+  table.push_back(TextList(
+      "train.window",
+      [](NodeSettings& s) -> std::vector<std::string>& {
+        return s.train.window;
+      },
+      "HH:MM-HH:MM by this machine's time zone, such as [22:00-06:00]",
+      HoursText,
+      "When this node trains; empty: at any time. Outside of these hours it "
+      "pauses, answers others, and goes on by itself."));
+  table.push_back(Integer(
+      "train.pause_above",
+      [](NodeSettings& s) -> int64_t& { return s.train.pause_above; }, 0, 150,
+      "degrees Celsius",
+      "Pause while the hottest sensor of /sys/class/thermal is above this, "
+      "until it is 5 degrees below; 0: never."));
+  table.push_back(Flag(
+      "train.pause_on_battery",
+      [](NodeSettings& s) -> bool& { return s.train.pause_on_battery; },
+      "Pause while this machine runs on its battery "
+      "(/sys/class/power_supply)."));
+  table.push_back(Integer(
+      "train.cpu_share",
+      [](NodeSettings& s) -> int64_t& { return s.train.cpu_share; }, 1, 100,
+      "percent",
+      "Part of the time that gradients are computed: after each one the "
+      "training rests for as long as this takes. 100: it never does."));
+  table.push_back(Integer(
+      "train.nice", [](NodeSettings& s) -> int64_t& { return s.train.nice; }, 0,
+      19, "",
+      "How much more the training yields to other programs than the daemon "
+      "does (nice)."));
+  return table;
+}
+
 std::vector<Setting> RestTable() {
   std::vector<Setting> table;
   table.push_back(Text(
@@ -379,9 +422,14 @@ std::vector<Setting> RestTable() {
       [](NodeSettings& s) -> int64_t& { return s.compute.threads; }, 0, 1024,
       "threads",
       "Threads of one gradient, where LibTorch computes it; 0: as many as "
-      "there "
-      "are processors that nobody else uses, within the cgroup's quota, looked "
-      "at again every minute."));
+      "there are processors that nobody else uses, within the cgroup's quota, "
+      "looked at again every minute."));
+  table.push_back(Interval(
+      "compute.frozen_after",
+      [](NodeSettings& s) -> absl::Duration& { return s.compute.frozen_after; },
+      "A mini-batch that takes longer than this, and longer than 20 times the "
+      "usual, counts as frozen: the log says so, and systemd's watchdog starts "
+      "dfld again. 0s: none does."));
   table.push_back(Size(
       "compute.memory_limit",
       [](NodeSettings& s) -> uint64_t& { return s.compute.memory_limit; }, 0,
@@ -434,7 +482,7 @@ const std::vector<Setting>& Table() {
     auto* all = new std::vector<Setting>();
     for (auto part :
          {NodeTable, DiscoveryTable, PlaneTable, DataTable, StandardiseTable,
-          PartitionTable, PublishTable, RestTable}) {
+          PartitionTable, PublishTable, TrainTable, RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;
@@ -468,6 +516,7 @@ absl::Span<const SettingSection> SettingSections() {
           {"data.partition", "A share of common files, for experiments."},
           {"model", "The model on this box; what it is, the run plan says."},
           {"model.publish", "The model as a file, for programs on this box."},
+          {"train", "When this box trains, and how much of it."},
           {"compute", "Processor, threads and memory of the training."},
           {"limits", "Bounds on what others may make this node do."},
           {"log", "What is written to stderr."},

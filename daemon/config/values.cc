@@ -106,6 +106,26 @@ std::optional<absl::Duration> ReadDuration(absl::string_view text) {
   return value;
 }
 
+std::optional<Hours> ReadHours(absl::string_view text) {
+  const auto minute = [](absl::string_view time) -> std::optional<int> {
+    if (time.size() != 5 || time[2] != ':') return std::nullopt;
+    for (const size_t digit : {0, 1, 3, 4}) {
+      if (!absl::ascii_isdigit(static_cast<unsigned char>(time[digit]))) {
+        return std::nullopt;
+      }
+    }
+    const int hours = 10 * (time[0] - '0') + (time[1] - '0');
+    const int minutes = 10 * (time[3] - '0') + (time[4] - '0');
+    if (hours > 23 || minutes > 59) return std::nullopt;
+    return 60 * hours + minutes;
+  };
+  if (text.size() != 11 || text[5] != '-') return std::nullopt;
+  const auto from = minute(text.substr(0, 5));
+  const auto until = minute(text.substr(6));
+  if (!from || !until || *from == *until) return std::nullopt;
+  return Hours{*from, *until};
+}
+
 std::string WriteNumber(double value) { return Shortest(value); }
 std::string WriteNumber(float value) { return Shortest(value); }
 

@@ -24,6 +24,18 @@ std::optional<bool> ReadFlag(absl::string_view text);  // on off yes no true ...
 std::optional<uint64_t> ReadSize(absl::string_view text);  // 64MiB 2GB 4096
 std::optional<absl::Duration> ReadDuration(absl::string_view text);  // 1h30m
 
+// Hours of a day, in minutes from midnight; from > until: over midnight.
+struct Hours {
+  int from = 0;
+  int until = 0;
+
+  bool Hold(int minute) const {
+    return from < until ? minute >= from && minute < until
+                        : minute >= from || minute < until;
+  }
+};
+std::optional<Hours> ReadHours(absl::string_view text);  // 22:00-06:30
+
 std::string WriteNumber(double value);  // shortest that reads back
 std::string WriteNumber(float value);
 std::string WriteSize(uint64_t bytes);           // "64MiB" where it is whole

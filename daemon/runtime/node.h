@@ -121,11 +121,14 @@ class Node : public LinkObserver,
   // Orders. One to start or resume that comes while this node takes no part in
   // its plan is carried out once it does.
   // Errors: FAILED_PRECONDITION names the phase and what is possible.
-  // Start: from idle; goes on from paused, stopped, finished.
+  // Start: from idle; goes on from paused, stopped, finished. Rest: pauses for
+  // this reason, until an order or EndRest; nothing where it does not train.
   absl::Status Start() { return orders_.Start(); }
   absl::Status Pause() { return orders_.Pause(); }
   absl::Status Resume() { return orders_.Resume(); }
   absl::Status Stop() { return orders_.Stop(); }
+  void Rest(std::string why) { orders_.Rest(std::move(why)); }
+  void EndRest() { orders_.EndRest(); }
 
   // After a restart, once the plan is in force and before Start: goes on from a
   // checkpoint, if there is one, in `phase`: kIdle, kPaused or kStopped. Start

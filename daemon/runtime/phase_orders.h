@@ -45,6 +45,10 @@ class PhaseOrders {
   absl::Status Resume();
   absl::Status Stop();
 
+  // As Node's.
+  void Rest(std::string why);
+  void EndRest();
+
   // A plan may be new, or its members. Away from a boundary a node that trains
   // trains on.
   void Look();
@@ -67,6 +71,7 @@ class PhaseOrders {
   FirstModel& first_model_;
   Resumption& resumption_;
   bool waits_ = false;  // it is to train once it takes part
+  bool rests_ = false;  // paused by Rest, and by nobody since
 };
 
 inline void PhaseOrders::Look() {
@@ -125,8 +130,24 @@ inline absl::Status PhaseOrders::CannotTrain() const {
       absl::StrCat("the model cannot be trained here: ", own_.phases.reason()));
 }
 
+inline void PhaseOrders::Rest(std::string why) {
+  if (!own_.phases.Running()) return;
+  rests_ = true;
+  own_.phases.WantRest(std::move(why));
+  own_.boundary.Schedule();  // it may wait at one for a neighbour's model
+}
+
+inline void PhaseOrders::EndRest() {
+  if (rests_) (void)Resume();
+}
+
 inline absl::Status PhaseOrders::Pause() {
+  const bool rested = std::exchange(rests_, false);
   if (KeptForLater(false)) return absl::OkStatus();
+  if (rested && own_.phases.Is(ports::Phase::kPaused)) {
+    own_.phases.Set(ports::Phase::kPaused, Phases::kByHand);
+    return absl::OkStatus();
+  }
   if (!own_.phases.Running()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the node is ", ports::PhaseName(own_.phases.now()),
@@ -138,6 +159,7 @@ inline absl::Status PhaseOrders::Pause() {
 }
 
 inline absl::Status PhaseOrders::Resume() {
+  rests_ = false;
   if (KeptForLater(true)) return absl::OkStatus();
   if (own_.phases.Running() || own_.phases.Is(ports::Phase::kJoining)) {
     if (!own_.phases.failing()) own_.phases.Want(ports::Phase::kIdle);
@@ -174,6 +196,7 @@ inline absl::Status PhaseOrders::Resume() {
 
 inline absl::Status PhaseOrders::Stop() {
   waits_ = false;
+  rests_ = false;
   switch (own_.phases.now()) {
     case ports::Phase::kIdle:
       return absl::FailedPreconditionError("nothing is running");

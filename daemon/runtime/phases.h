@@ -29,6 +29,8 @@ class Phases {
         progress_(progress),
         changed_(std::move(changed)) {}
 
+  static constexpr char kByHand[] = "paused by hand";
+
   ports::Phase now() const { return now_; }
   bool Is(ports::Phase phase) const { return now_ == phase; }
   const std::string& reason() const { return reason_; }
@@ -65,7 +67,14 @@ class Phases {
   // Asks for kPaused or kStopped at the next boundary. kIdle withdraws what
   // is wanted. Nothing else takes the place of kFailed.
   void Want(ports::Phase phase) {
-    if (!failing() || phase == ports::Phase::kIdle) wanted_ = phase;
+    if (failing() && phase != ports::Phase::kIdle) return;
+    wanted_ = phase;
+    why_paused_ = kByHand;
+  }
+  // Asks for kPaused, for a reason of this box.
+  void WantRest(std::string why) {
+    Want(ports::Phase::kPaused);
+    why_paused_ = std::move(why);
   }
   // Asks for kFailed at the next boundary.
   void WantFailed(std::string why) {
@@ -77,9 +86,10 @@ class Phases {
   // At a boundary: becomes what is wanted. Only when something is.
   void Obey() {
     const ports::Phase wanted = std::exchange(wanted_, ports::Phase::kIdle);
-    Set(wanted, wanted == ports::Phase::kFailed   ? why_failed_
-                : wanted == ports::Phase::kPaused ? "paused by hand"
-                                                  : "stopped by hand");
+    Set(wanted, wanted == ports::Phase::kFailed ? why_failed_
+                : wanted == ports::Phase::kPaused
+                    ? why_paused_
+                    : std::string("stopped by hand"));
   }
 
  private:
@@ -92,6 +102,7 @@ class Phases {
   ports::Phase wanted_ = ports::Phase::kIdle;
   std::string reason_;
   std::string why_failed_;
+  std::string why_paused_;
 };
 
 }  // namespace dfl::runtime

@@ -14,6 +14,7 @@
 #include "daemon/console/catalogue.h"
 #include "daemon/console/command_line.h"
 #include "daemon/console/document.h"
+#include "daemon/console/man_page.h"
 #include "daemon/console/topology_text.h"
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/plan/run_plan.h"
@@ -218,6 +219,10 @@ int Dflsim(const std::vector<std::string>& arguments, Io& io,
     AddCompare(app, chosen);
     AddAlgorithm(app, chosen);
     AddTopology(app, chosen);
+    if (!arguments.empty() && arguments[0] == console::kManCommand) {
+      io.out << console::ProgramPage(app, "dfld(8), dflctl(1)");
+      return kOk;
+    }
     // CLI11 takes them back to front.
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     try {

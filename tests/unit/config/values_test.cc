@@ -22,6 +22,24 @@ TEST(Values, SizesTakeBinaryAndDecimalUnits) {
   }
 }
 
+TEST(Values, HoursMayGoOverMidnight) {
+  const auto day = ReadHours("08:30-17:00");
+  ASSERT_TRUE(day.has_value());
+  EXPECT_TRUE(day->Hold(8 * 60 + 30));
+  EXPECT_FALSE(day->Hold(17 * 60));
+  const auto night = ReadHours("22:00-06:00");
+  ASSERT_TRUE(night.has_value());
+  EXPECT_TRUE(night->Hold(23 * 60));
+  EXPECT_TRUE(night->Hold(0));
+  EXPECT_FALSE(night->Hold(6 * 60));
+  EXPECT_FALSE(night->Hold(12 * 60));
+  for (const char* wrong :
+       {"", "22-06", "22:00", "24:00-06:00", "22:60-06:00", "22:00-22:00",
+        "2:00-06:00", "22:00-06:00 ", "22.00-06.00", "a2:00-06:00"}) {
+    EXPECT_FALSE(ReadHours(wrong).has_value()) << wrong;
+  }
+}
+
 TEST(Values, SizesReadBack) {
   for (const uint64_t size :
        {uint64_t{0}, uint64_t{1}, uint64_t{1000}, uint64_t{1536},

@@ -181,6 +181,55 @@ TEST(NodePlan, PauseResumeStopStart) {
   });
 }
 
+TEST(NodePlan, RestsAndGoesOnUnlessSomebodyPausedItMeanwhile) {
+  ClusterOptions options;
+  options.seed = 46;
+  RunTwice(options, [](SimCluster& c) {
+    c.node(0).Rest("hot");  // it does not train
+    c.Run(c.MakePlan("pame"));
+    ASSERT_TRUE(c.RunToStep(20));
+    c.node(0).Rest("hot");
+    c.RunFor(absl::Milliseconds(50));
+    EXPECT_EQ(c.node(0).phase(), Phase::kPaused);
+    EXPECT_EQ(c.node(0).Status().phase_reason, "hot");
+    const int64_t rested_at = c.step(0);
+    c.RunFor(absl::Seconds(1));
+    EXPECT_EQ(c.step(0), rested_at);
+    EXPECT_GT(c.step(1), rested_at + 50) << "nobody waits for it";
+    c.node(0).EndRest();
+    c.RunFor(absl::Seconds(1));
+    EXPECT_GT(c.step(0), rested_at + 50);
+
+    // A rest that ends before the boundary came is none.
+    c.node(0).Rest("hot");
+    c.node(0).EndRest();
+    c.RunFor(absl::Milliseconds(50));
+    EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
+
+    c.node(0).Rest("hot");
+    c.RunFor(absl::Milliseconds(50));
+    ASSERT_TRUE(c.node(0).Pause().ok());
+    EXPECT_EQ(c.node(0).Status().phase_reason, "paused by hand");
+    c.node(0).EndRest();
+    c.RunFor(absl::Milliseconds(50));
+    EXPECT_EQ(c.node(0).phase(), Phase::kPaused);
+    ASSERT_TRUE(c.node(0).Resume().ok());
+    c.RunFor(absl::Milliseconds(50));
+
+    // One who was ordered to train is no longer at rest.
+    c.node(0).Rest("hot");
+    c.RunFor(absl::Milliseconds(50));
+    ASSERT_TRUE(c.node(0).Start().ok());
+    c.RunFor(absl::Milliseconds(50));
+    EXPECT_EQ(c.node(0).phase(), Phase::kTraining);
+    c.node(0).Rest("hot");
+    c.RunFor(absl::Milliseconds(50));
+    ASSERT_TRUE(c.node(0).Stop().ok());
+    c.node(0).EndRest();
+    EXPECT_EQ(c.node(0).phase(), Phase::kStopped);
+  });
+}
+
 TEST(NodePlan, StoppingAJoinerEndsTheSearch) {
   ClusterOptions options;
   options.seed = 46;

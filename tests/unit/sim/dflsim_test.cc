@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "daemon/console/document.h"
 #include "tests/support/command_examples.h"
+#include "tests/support/written_file.h"
 #include "tests/unit/sim/scenarios.h"
 
 namespace dfl::sim {
@@ -60,6 +61,11 @@ class DflsimTest : public testing::Test {
   std::string out_;
   std::string err_;
 };
+
+TEST_F(DflsimTest, ManPageIsTheFileInDeploy) {
+  ASSERT_EQ(Call({"__man"}), kOk) << err_;
+  testing_support::ExpectIsFile(DFL_DEPLOY_DIR "/man/dflsim.1", out_);
+}
 
 TEST_F(DflsimTest, RunsAndPrintsTheSameDigestTwice) {
   const std::string file = Write("s.yaml", SmallScenario());
