@@ -51,7 +51,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;                            // of a POST
   std::string remote;                          // "address:port"
-  bool network = false;  // it did not come by loopback
+  bool network = false;                        // it did not come by loopback
 };
 
 struct HttpResponse {
