@@ -103,6 +103,8 @@ void Logger::Keep(LogLevel level, absl::string_view event,
   if (logger_->should_log(ToSpdlog(level))) Emit(level, event, text);
 }
 
+void Logger::SetLevel(LogLevel level) { logger_->set_level(ToSpdlog(level)); }
+
 void Logger::TellLeftOut() { TellLeftOutBy(clocks_.steady()); }
 
 void Logger::TellLeftOutBy(absl::Time now) {

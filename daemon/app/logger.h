@@ -49,6 +49,8 @@ class Logger {
   // somebody made.
   void Keep(config::LogLevel level, absl::string_view event,
             absl::string_view text);
+  // From here on.
+  void SetLevel(config::LogLevel level);
   // Tells what was left out in times that are over. Called now and then; the
   // destructor tells the rest.
   void TellLeftOut() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -17,7 +17,7 @@
 #include "daemon/app/memory_limit.h"
 #include "daemon/app/network/without_data.h"
 #include "daemon/app/new_data/data_marks.h"
-#include "daemon/app/service_manager.h"
+#include "daemon/app/service/service_manager.h"
 #include "daemon/base/atomic_file.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
@@ -64,18 +64,16 @@ void TellAddresses(Tree& tree, const std::vector<std::string>& addresses) {
   tree.node->membership().SetFacts(std::move(facts));
 }
 
-// Publishes the status and feeds the watchdog, on the loop, for ever.
+// Publishes the status and gives signs of life, on the loop, for ever.
 void StartTicking(Tree& tree) {
   tree.tick = [&tree] {
     tree.backend->Publish();
     tree.log.TellLeftOut();
-    const runtime::NodeStatus status = tree.backend->Status().node;
-    NotifyAlive(absl::StrCat(
-        ports::PhaseName(status.phase), ", step ", status.step,
-        status.stop_steps > 0 ? absl::StrCat(" of ", status.stop_steps) : "",
-        ", round ", status.round,
-        status.stop_rounds > 0 ? absl::StrCat(" of ", status.stop_rounds)
-                               : ""));
+    const absl::Duration patience = tree.frozen_after > absl::ZeroDuration()
+                                        ? tree.frozen_after
+                                        : absl::InfiniteDuration();
+    tree.life.Tell(tree.backend->Status().node,
+                   tree.backend->LookIfFrozen(patience));
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
   tree.loop.Post([&tree] { tree.tick(); });
@@ -442,6 +440,18 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
   }
   NotifyReady();
   return absl::OkStatus();
+}
+
+void PutInForce(const config::NodeSettings& settings,
+                const SettingChanges& changes, Tree& tree) {
+  // Before the level changes: a record of it in any case.
+  tree.log.Keep(config::LogLevel::kInfo, "reload", Describe(changes));
+  tree.log.SetLevel(settings.log.level);
+  tree.backend->SetSettings(changes.effective, settings.peers);
+  tree.loop.RunAndWait([&] {
+    tree.frozen_after = settings.compute.frozen_after;
+    tree.orders->SetSettingsLabels(settings.labels);
+  });
 }
 
 void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "daemon/app/audit_log.h"
 #include "daemon/app/control_backend.h"
 #include "daemon/app/daemon.h"
@@ -21,6 +22,8 @@
 #include "daemon/app/new_data/renewable_learners.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
+#include "daemon/app/service/life_signs.h"
+#include "daemon/app/service/reload.h"
 #include "daemon/app/worker.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/control/control_server.h"
@@ -37,13 +40,19 @@ namespace dfl::app {
 // In the order in which it is built.
 struct Tree {
   explicit Tree(const config::NodeSettings& settings)
-      : log(settings.log, settings.name), loop("dfld-node"), events(log) {}
+      : log(settings.log, settings.name),
+        loop("dfld-node"),
+        events(log),
+        life(log),
+        frozen_after(settings.compute.frozen_after) {}
 
   Logger log;
   std::unique_ptr<store::DiskFiles> files;
   store::NodeStateCodec codec;
   EventLoop loop;
   EventHub events;
+  LifeSigns life;               // on the loop
+  absl::Duration frozen_after;  // 0: never; on the loop
   std::unique_ptr<Security> security;  // null with `security: insecure`
   std::unique_ptr<Orders> orders;
   std::unique_ptr<exchange::GrpcTransport> transport;
@@ -70,6 +79,11 @@ absl::Status Build(const DaemonOptions& options, Tree& tree);
 
 // Says that all is built: to the log, to the ready file and to systemd.
 absl::Status TellReady(const DaemonOptions& options, Tree& tree);
+
+// The settings were read again: hands on what can change while the daemon runs,
+// and says what does. Not on the loop.
+void PutInForce(const config::NodeSettings& settings,
+                const SettingChanges& changes, Tree& tree);
 
 // In reverse order of building. The node and the trainer end on the loop. Calls
 // `at` with what it is about to wait for, before each wait.

@@ -221,7 +221,8 @@ std::vector<Setting> PlaneTable() {
           "a path", AnyText,
           "Folder that dflctl cert issue has made for this node: ca.pem, "
           "cert.pem and key.pem. New files in it are taken up at once."),
-      "/etc/dfld/tls for root and under systemd; else "
+      "/etc/dfld/tls for root and under systemd, or tls in state_dir for what "
+      "a service of systemd got for join.token; else "
       "$XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls"));
   table.push_back(WithNote(
       Text(
@@ -379,6 +380,12 @@ std::vector<Setting> RestTable() {
       [](NodeSettings& s) -> int64_t& { return s.compute.threads; }, 0, 1024,
       "threads",
       "Threads of one gradient; 0: as many as the cgroup's CPU quota allows."));
+  table.push_back(Interval(
+      "compute.frozen_after",
+      [](NodeSettings& s) -> absl::Duration& { return s.compute.frozen_after; },
+      "A mini-batch that takes longer than this, and longer than 20 times the "
+      "usual, counts as frozen: the log says so, and systemd's watchdog starts "
+      "dfld again. 0s: none does."));
   table.push_back(Size(
       "compute.memory_limit",
       [](NodeSettings& s) -> uint64_t& { return s.compute.memory_limit; }, 0,
