@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -211,14 +212,23 @@ class BoundedHttpServer final : public HttpServer {
       ++threads_;
       live_.insert(connection.get());
     }
-    std::thread([this, connection = std::move(connection)]() mutable {
-      Serve(*connection);
-      absl::MutexLock lock(&mutex_);
-      live_.erase(connection.get());
-      connection.reset();
-      --threads_;
-      changed_.SignalAll();
-    }).detach();
+    try {
+      std::thread([this, connection] {
+        Serve(*connection);
+        End(*connection);
+      }).detach();
+    } catch (const std::system_error&) {  // the system has no more threads
+      End(*connection);
+    }
+  }
+
+  // Nothing is touched afterwards: the server may go.
+  void End(HttpConnection& connection) ABSL_LOCKS_EXCLUDED(mutex_) {
+    shutdown(connection.socket(), SHUT_RDWR);
+    absl::MutexLock lock(&mutex_);
+    live_.erase(&connection);
+    --threads_;
+    changed_.SignalAll();
   }
 
   void Serve(HttpConnection& connection) {
