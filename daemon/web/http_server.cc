@@ -149,6 +149,13 @@ class BoundedHttpServer final : public HttpServer {
                               httplib::Response& response) {
       Answer(request, response);
     });
+    // Whoever asks for what there is not, or what is no request, is not waited
+    // for.
+    engine_.set_error_handler(
+        [](const httplib::Request& /*request*/, httplib::Response& response) {
+          response.set_header("Connection", "close");
+          refused_ = true;
+        });
     for (const std::string& address : acceptor_->addresses()) {
       const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
       on_network_ = on_network_ || !parsed.ok() ||
@@ -233,8 +240,9 @@ class BoundedHttpServer final : public HttpServer {
 
   void Serve(HttpConnection& connection) {
     serving_ = &connection;
+    refused_ = false;
     while (!Stopping() && connection.AwaitRequest(kIdle)) {
-      if (!engine_.ServeOne(connection)) break;
+      if (!engine_.ServeOne(connection) || refused_) break;
     }
     serving_ = nullptr;
   }
@@ -347,6 +355,8 @@ class BoundedHttpServer final : public HttpServer {
 
   // The connection that this thread serves.
   static thread_local HttpConnection* serving_;
+  // Whether the present request was refused.
+  static thread_local bool refused_;
 
   const HttpServerOptions options_;
   const std::unique_ptr<net::BoundedAcceptor> acceptor_;
@@ -366,6 +376,7 @@ class BoundedHttpServer final : public HttpServer {
 };
 
 thread_local HttpConnection* BoundedHttpServer::serving_ = nullptr;
+thread_local bool BoundedHttpServer::refused_ = false;
 
 class BoundedHttpServer::Events final : public EventStream {
  public:

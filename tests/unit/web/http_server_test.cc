@@ -169,7 +169,9 @@ TEST_F(HttpServerTest, APostMustComeFromItsOwnPage) {
 }
 
 TEST_F(HttpServerTest, ALargeRequestIsCutOff) {
-  Start();
+  HttpServerOptions options;
+  options.request_time = absl::Milliseconds(200);
+  Start(options);
   // A body, and a head without an end.
   EXPECT_THAT(Ask("POST /order HTTP/1.1\r\nHost: localhost\r\n"
                   "Content-Length: 10000000\r\n"),
@@ -237,7 +239,9 @@ TEST_F(HttpServerTest, TooManyStreamsAreTold) {
 }
 
 TEST_F(HttpServerTest, NonsenseIsNoAnswerAndNoCrash) {
-  Start();
+  HttpServerOptions options;
+  options.request_time = absl::Milliseconds(200);
+  Start(options);
   for (const std::string& text :
        {std::string("\x16\x03\x01\x02\x00\x01\x00\x01", 8),
         std::string("GET\r\n\r\n"), std::string(1000, '\0'),
