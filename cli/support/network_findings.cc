@@ -20,6 +20,7 @@ using client::PeerStatus;
 using Kind = client::Finding::Kind;
 
 constexpr double kMostSkewSeconds = 5;
+constexpr double kSoonDays = 14;
 
 // What to do about a link that does not come up, by what the error says.
 std::string RemedyOf(absl::string_view error, absl::string_view address) {
@@ -160,6 +161,22 @@ std::string GroupsText(
   return absl::StrJoin(texts, ", ");
 }
 
+void CheckCertificates(const Survey& survey, Findings& findings) {
+  for (const MemberReport& report : survey.members) {
+    if (!report.status.ok() || report.status->insecure) continue;
+    const double days = report.status->certificate_days;
+    if (days >= kSoonDays) continue;
+    findings.Bad("certificates", days <= 0 ? Kind::kFault : Kind::kWarning,
+                 days <= 0 ? absl::StrCat(report.member.node,
+                                          " has no valid certificate")
+                           : absl::StrFormat("that of %s ends in %.1f days",
+                                             report.member.node, days),
+                 "`dflctl cert renew` on the box that has the authority");
+  }
+  findings.GoodUnlessBad("certificates",
+                         "none ends within 14 days, of those that answered");
+}
+
 void CheckVersions(const Survey& survey, Findings& findings) {
   const auto versions =
       Groups(survey, [](const client::DaemonStatus& s) { return s.version; });
@@ -223,6 +240,7 @@ std::vector<Finding> NetworkFindings(const Survey& survey) {
     CheckWaysOut(*self, findings);
     CheckWaysIn(survey, *self, findings);
   }
+  CheckCertificates(survey, findings);
   CheckVersions(survey, findings);
   CheckPlans(survey, findings);
   CheckContracts(survey, findings);

@@ -11,7 +11,8 @@
 namespace dfl::cli {
 
 // One finding at least for each of: members, ways out (this node reaches
-// others), ways in (others reach this node), versions, plans, data contract.
+// others), ways in (others reach this node), certificates, versions, plans,
+// data contract.
 // "This node" is the one that answered for the network.
 std::vector<client::Finding> NetworkFindings(const Survey& survey);
 

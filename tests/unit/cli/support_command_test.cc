@@ -154,6 +154,7 @@ class NetworkFindingsTest : public ::testing::Test {
       report.member.addresses = {absl::StrCat(name, ":7600")};
       client::DaemonStatus status;
       status.version = "0.1.0";
+      status.certificate_days = 90;
       status.node.node = name;
       status.node.plan_version = 2;
       status.node.run_id = "r";
@@ -195,7 +196,7 @@ class NetworkFindingsTest : public ::testing::Test {
 
 TEST_F(NetworkFindingsTest, FindsNothingWhereAllIsWell) {
   const std::vector<Finding> findings = NetworkFindings(survey_);
-  EXPECT_EQ(findings.size(), 6U);
+  EXPECT_EQ(findings.size(), 7U);
   for (const Finding& finding : findings) {
     EXPECT_EQ(finding.kind, Finding::Kind::kOk) << finding.text;
   }
@@ -229,6 +230,14 @@ TEST_F(NetworkFindingsTest, FindsAMemberThatIsSilent) {
   survey_.members[1].status = absl::DeadlineExceededError("no answer in 5 s");
   ExpectOnly("members", Finding::Kind::kWarning, "b does not answer",
              "systemctl status dfld");
+}
+
+TEST_F(NetworkFindingsTest, FindsCertificatesThatEnd) {
+  Status(1).certificate_days = 2.5;
+  ExpectOnly("certificates", Finding::Kind::kWarning, "that of b ends in 2.5",
+             "dflctl cert renew");
+  Status(1).certificate_days = 0;
+  ExpectOnly("certificates", Finding::Kind::kFault, "b has no valid", "renew");
 }
 
 TEST_F(NetworkFindingsTest, FindsWhatNodesDifferIn) {
