@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -24,23 +25,22 @@ constexpr double kSoonDays = 14;
 
 // What to do about a link that does not come up, by what the error says.
 std::string RemedyOf(absl::string_view error, absl::string_view address) {
-  if (absl::StrContainsIgnoreCase(error, "certificate") ||
-      absl::StrContainsIgnoreCase(error, "tls") ||
-      absl::StrContainsIgnoreCase(error, "handshake") ||
-      absl::StrContainsIgnoreCase(error, "authority")) {
+  const std::string said = absl::AsciiStrToLower(error);
+  if (absl::StrContains(said, "certificate") ||
+      absl::StrContains(said, "tls") || absl::StrContains(said, "handshake") ||
+      absl::StrContains(said, "authority")) {
     return "compare `dflctl cert show` of both: the same authority, a time "
            "that is not over, the node's own name";
   }
-  if (absl::StrContainsIgnoreCase(error, "refused")) {
+  if (absl::StrContains(said, "refused")) {
     return absl::StrCat("nothing listens at ", address,
                         ": start dfld there, or mend the address in peers");
   }
-  if (absl::StrContainsIgnoreCase(error, "resolve") ||
-      absl::StrContainsIgnoreCase(error, "name")) {
+  if (absl::StrContains(said, "resolve") || absl::StrContains(said, "name")) {
     return absl::StrCat("no address is known by the name in ", address,
                         ": mend it, or the name server");
   }
-  if (absl::StrContainsIgnoreCase(error, "version")) {
+  if (absl::StrContains(said, "version")) {
     return "install the same version of dfld on both";
   }
   return absl::StrCat("let TCP to ", address,
