@@ -150,7 +150,8 @@ class Redactor {
     }
     ++value;
     while (value < text_.size() && text_[value] == ' ') ++value;
-    const size_t length = ValueLength(value);
+    const bool in_json = text_[end] == '"' || text_[end] == '\\';
+    const size_t length = ValueLength(value, in_json);
     if (length == 0) return false;
     Copy(value - at_);
     // A quote that the value began with stays, so that JSON stays JSON.
@@ -173,8 +174,8 @@ class Redactor {
 
   // Of a value with the quote that it begins with, without the one that ends
   // it. Nothing is left of a value without quotes in its line, for it may have
-  // blanks; but within a query it ends with its part.
-  size_t ValueLength(size_t at) const {
+  // blanks; but within JSON or a query it ends with its part.
+  size_t ValueLength(size_t at, bool in_json) const {
     const size_t quotes = QuoteLength(at);
     if (quotes > 0) {
       const absl::string_view quote = text_.substr(at, quotes);
@@ -188,7 +189,8 @@ class Redactor {
       return (end == absl::string_view::npos ? text_.size() : end) - at;
     }
     if (text_[at] == '|' || text_[at] == '>') return BlockLength(at);
-    const size_t end = std::min(text_.find_first_of("\n\r&", at), text_.size());
+    const size_t end = std::min(
+        text_.find_first_of(in_json ? "\n\r,}]" : "\n\r&", at), text_.size());
     absl::string_view value = text_.substr(at, end - at);
     // Of a map in one line, {a: b, c: d}, the braces that end it stay.
     while (!value.empty() && (value.back() == '}' || value.back() == ']' ||
