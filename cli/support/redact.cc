@@ -176,6 +176,7 @@ class Redactor {
   // it. Nothing is left of a value without quotes in its line, for it may have
   // blanks; but within JSON or a query it ends with its part.
   size_t ValueLength(size_t at, bool in_json) const {
+    if (at >= text_.size()) return 0;
     const size_t quotes = QuoteLength(at);
     if (quotes > 0) {
       const absl::string_view quote = text_.substr(at, quotes);

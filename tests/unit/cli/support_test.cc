@@ -70,6 +70,7 @@ TEST(RedactTest, LeavesWhatAHelperNeeds) {
       "tls.key: /etc/dfld/tls/key.pem",
       "2026-01-01 warning link-down: bert: the token was refused",
       "tokens are listed by dflctl token list",
+      "what follows is a token:",
   };
   for (const char* text : plain) {
     EXPECT_EQ(Redact(text).text, text);
