@@ -1,8 +1,9 @@
 #include "cli/support/redact.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
