@@ -102,7 +102,7 @@ bool AreCounts(std::initializer_list<int64_t> numbers) {
   });
 }
 
-absl::Status CheckCounts(const CheckpointHead& head) {
+absl::Status CheckHeadCounts(const CheckpointHead& head) {
   const core::EpochCount::State& epochs = head.epochs;
   const ports::BatchPosition position =
       head.position.value_or(ports::BatchPosition());
@@ -162,7 +162,7 @@ absl::StatusOr<CheckpointHead> FromProto(const v1::CheckpointHead& in) {
   head.epochs = {in.epochs().per_pass(), in.epochs().before(),
                  in.epochs().from(), in.epochs().counted()};
   head.written = absl::FromUnixNanos(in.written_unix_nanos());
-  DFL_RETURN_IF_ERROR(CheckCounts(head));
+  DFL_RETURN_IF_ERROR(CheckHeadCounts(head));
   DFL_RETURN_IF_ERROR(CheckPartners(head.partners));
   return head;
 }

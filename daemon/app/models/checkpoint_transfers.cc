@@ -186,7 +186,7 @@ absl::StatusOr<runtime::RestoreTarget> CheckpointTransfers::MayRestore(
   DFL_ASSIGN_OR_RETURN(runtime::RestoreTarget here, node_.MayRestore());
   // A checkpoint holds less than its node has in memory. Without a plan its
   // head is all that is looked at.
-  const int64_t most = plans_.need_bytes() + kMostHeadBytes;
+  const int64_t most = plans_.learner().need_bytes() + kMostHeadBytes;
   if (!here.run_id.empty() && total_bytes > most) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the file has ", total_bytes,
