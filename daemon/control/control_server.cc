@@ -3,7 +3,6 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/server_posix.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "daemon/control/unix_roles.h"
 #include "daemon/net/bounded_acceptor.h"
 #include "daemon/net/network_security.h"
+#include "daemon/net/no_reflection.h"
 
 namespace dfl::control {
 namespace {
@@ -38,17 +38,6 @@ constexpr int64_t kMaxConnections = 256;
 constexpr absl::Duration kHealthPeriod = absl::Seconds(1);
 
 enum class Plane { kLocal, kNetwork };
-
-// Has one server, not all of the process, tell its services and methods.
-class WithReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>*
-                         plugins) override {
-    plugins->push_back(
-        std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>());
-  }
-};
 
 class GrpcControlServer : public ControlServer {
  public:
@@ -135,10 +124,12 @@ class GrpcControlServer : public ControlServer {
   // A server for each plane: what the service's methods are is told on the
   // machine itself only.
   std::unique_ptr<grpc::Server> StartServer(Plane plane) {
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     builder.RegisterService(service_->service());
-    if (plane == Plane::kLocal) {
-      builder.SetOption(std::make_unique<WithReflection>());
+    if (plane == Plane::kNetwork) {
+      // With the library linked, every server of the process would tell.
+      builder.SetOption(std::make_unique<net::NoReflection>());
     }
     builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
