@@ -63,7 +63,8 @@ class EyesTest : public ::testing::Test {
     for (const auto& node : nodes_) std::cerr << "---- log\n" << node->log();
   }
 
-  void Start(const std::string& compute = "") {
+  // `flags`: of both daemons.
+  void Start(const std::vector<std::string>& flags = {}) {
     std::vector<std::string> addresses;
     for (const char* name : {"a", "b"}) {
       DaemonProcess::Options options;
@@ -73,8 +74,8 @@ class EyesTest : public ::testing::Test {
       options.folder = folder_.path();
       options.train_csv = "unread.csv";
       options.peers = addresses;
-      options.extra_yaml =
-          absl::StrCat("web: {listen: [\"127.0.0.1:0\"]}\n", compute);
+      options.extra_yaml = "web: {listen: [\"127.0.0.1:0\"]}\n";
+      options.extra_flags = flags;
       nodes_.push_back(std::make_unique<DaemonProcess>(options));
       ASSERT_TRUE(nodes_.back()->Start()) << nodes_.back()->log();
       addresses.push_back(nodes_.back()->peer_address());
@@ -206,7 +207,7 @@ TEST_F(EyesTest, ALevelOfTheLogHoldsForAWhile) {
 }
 
 TEST_F(EyesTest, AFrozenTrainingIsNotLive) {
-  Start("compute: {frozen_after: 1s}\n");
+  Start({"--compute.frozen_after=1s"});
   Train();
   {
     const auto frozen =
