@@ -198,8 +198,8 @@ ExitCode MakeBundle(Context& context, const BundleCommand& command) {
 }  // namespace
 
 void AddDebug(CLI::App& app, Chosen& chosen) {
-  CLI::App* noun = AddCommand(app, "debug", "For whoever helps to find a fault",
-                              "bundle --file dfl-debug.tar.gz");
+  CLI::App* noun =
+      AddCommand(app, "debug", "For whoever helps to find a fault", "bundle");
   noun->require_subcommand(1);
   auto parsed = std::make_shared<BundleCommand>();
   CLI::App* bundle = AddCommand(
