@@ -55,9 +55,9 @@
 #include "daemon/runtime/restoration.h"
 #include "daemon/runtime/resumption.h"
 #include "daemon/runtime/status.h"
+#include "daemon/runtime/timing.h"
 #include "daemon/runtime/together.h"
 #include "daemon/runtime/training.h"
-#include "daemon/runtime/timing.h"
 #include "daemon/runtime/transfers/snapshot.h"
 #include "daemon/runtime/transfers/transfers.h"
 

@@ -119,7 +119,7 @@ TEST_F(LoggerTest, TheJournalGetsPrioritiesAndNoTimes) {
 }
 
 TEST(IsJournalTest, ComparesDeviceAndInode) {
-  struct stat found {};
+  struct stat found{};
   ASSERT_EQ(fstat(STDERR_FILENO, &found), 0);
   const std::string here = absl::StrCat(found.st_dev, ":", found.st_ino);
   EXPECT_TRUE(IsJournal(STDERR_FILENO, here));
@@ -141,7 +141,8 @@ TEST_F(LoggerTest, TheTailKeepsWhatWasWritten) {
   log.Info("x", "one\ntwo");
   log.Warning("x", "three");
   log.Write(LogLevel::kDebug, "x", "below the level");
-  const control::LogPart all = log.tail().Read({0, 10, control::LogLevel::kDebug});
+  const control::LogPart all =
+      log.tail().Read({0, 10, control::LogLevel::kDebug});
   ASSERT_THAT(all.lines, SizeIs(2));
   EXPECT_EQ(all.lines[0].text, "one\\ntwo");
   EXPECT_EQ(all.lines[1].id, 2);
