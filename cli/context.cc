@@ -47,7 +47,7 @@ absl::StatusOr<Output> ParseOutput(const std::string& text) {
 }
 
 // The lists of documents that are printed item by item as lines of JSON.
-constexpr const char* kLists[] = {"members",  "events",     "pings",
+constexpr const char* kLists[] = {"members",  "events",     "pings",  "lines",
                                   "contexts", "algorithms", "targets"};
 
 std::string JsonLines(const Json& document) {

@@ -380,6 +380,43 @@ CheckpointList FromProto(const pb::ListCheckpointsResponse& in) {
   return out;
 }
 
+LogLevel FromProto(pb::LogLevel level) {
+  // Ours have the numbers of the contract.
+  return pb::LogLevel_IsValid(level) ? static_cast<LogLevel>(level)
+                                     : LogLevel::kUnknown;
+}
+
+LogList FromProto(const pb::GetLogResponse& in) {
+  LogList out;
+  for (const pb::LogLine& line : in.lines()) {
+    LogLine& read = out.lines.emplace_back();
+    read.id = line.id();
+    read.unix_nanos = line.unix_nanos();
+    read.level = FromProto(line.level());
+    read.event = line.event();
+    read.text = line.text();
+    for (const auto& [name, value] : line.fields()) read.fields[name] = value;
+  }
+  out.forgotten = in.forgotten();
+  out.level = FromProto(in.level());
+  out.seconds_left = in.seconds_left();
+  return out;
+}
+
+Diagnosis FromProto(const pb::DiagnoseResponse& in) {
+  Diagnosis out;
+  for (const pb::Finding& finding : in.findings()) {
+    // Kinds have the numbers of the contract.
+    out.findings.push_back({finding.check(),
+                            pb::FindingKind_IsValid(finding.kind())
+                                ? static_cast<Finding::Kind>(finding.kind())
+                                : Finding::Kind::kUnknown,
+                            finding.text(), finding.remedy()});
+  }
+  out.unix_nanos = in.unix_nanos();
+  return out;
+}
+
 void ToProto(const MemberSelection& selection, pb::MemberSelection& out) {
   out.mutable_nodes()->Add(selection.nodes.begin(), selection.nodes.end());
   out.mutable_labels()->Add(selection.labels.begin(), selection.labels.end());

@@ -73,13 +73,16 @@ void StartTicking(Tree& tree) {
                                         ? tree.frozen_after
                                         : absl::InfiniteDuration();
     const auto frozen = tree.backend->LookIfFrozen(patience);
+    tree.eyes->Turn();
     if (tree.quiet.IsQuiet(tree.loop.turns(), tree.loop.Now())) {
       tree.backend->StillHolds();
       tree.life.TellAgain(frozen);
     } else {
       tree.backend->Publish();
       tree.log.TellLeftOut();
-      tree.life.Tell(tree.backend->Status().node, frozen);
+      control::DaemonStatus status = tree.backend->Status();
+      tree.life.Tell(status.node, frozen);
+      tree.eyes->Look(std::move(status), frozen ? FrozenLine(*frozen) : "");
     }
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
@@ -204,6 +207,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   runtime::NodeOptions node;
   node.self = transport.self.node;
   node.incarnation = transport.self.incarnation;
+  node.timing = &tree.steps;
   node.transfers.max_inbound_per_peer = settings.limits.max_transfers_per_peer;
   node.transfers.max_answers_per_peer = settings.limits.max_transfers_per_peer;
   const runtime::RecordOptions records = {.judge = &tree.orders->judge(),
@@ -211,17 +215,23 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
                                           .listener = tree.orders.get()};
   tree.transport = std::make_unique<exchange::GrpcTransport>(
       tree.loop, std::move(transport));
-  tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
+  tree.measured = std::make_unique<MeasuredTransport>(*tree.transport,
+                                                      tree.loop, tree.meters);
+  tree.worker = std::make_unique<Worker>(
+      tree.loop, "dfld-encode",
+      WorkerOptions{.measured = [&tree](absl::Duration took) {
+        tree.meters.encode.Observe(took);
+      }});
   tree.checkpoints = std::make_unique<store::CheckpointFiles>(*tree.files);
-  tree.checkpoint_worker =
-      std::make_unique<Worker>(tree.loop, "dfld-keep", kCheckpointNiceness);
+  tree.checkpoint_worker = std::make_unique<Worker>(
+      tree.loop, "dfld-keep", WorkerOptions{.niceness = kCheckpointNiceness});
   node.checkpoints.store = tree.checkpoints.get();
   node.checkpoints.worker = tree.checkpoint_worker.get();
   node.checkpoints.wall_clock = [] { return absl::Now(); };
   absl::StatusOr<std::string> note = std::string();
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
-        node, tree.loop, *tree.transport, *tree.worker, tree.events, records,
+        node, tree.loop, *tree.measured, *tree.worker, tree.events, records,
         MembershipOf(settings, starts, node.incarnation,
                      tree.learners->Report().train_rows));
     tree.follower = std::make_unique<runtime::PlanFollower>(
@@ -262,6 +272,18 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   tree.backend = std::make_unique<ControlBackend>(
       std::move(backend), tree.loop, tree.node->node(), *tree.learners,
       std::move(keeper), tree.events, tree.log);
+}
+
+void BuildEyes(const config::NodeSettings& settings, Tree& tree) {
+  EyesOptions options;
+  options.state_dir = settings.state_dir;
+  options.web = settings.web;
+  options.compute_threads = settings.compute.threads;
+  options.on_network = settings.OnNetwork();
+  options.period = kPublishPeriod;
+  tree.eyes = std::make_unique<Eyes>(std::move(options), tree.loop, tree.events,
+                                     tree.log, *tree.backend, *tree.measured,
+                                     tree.meters, tree.steps);
 }
 
 absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
@@ -316,6 +338,8 @@ absl::Status ServeControl(const config::NodeSettings& settings, Tree& tree) {
     control.security = &tree.security->network();
     control.signed_orders = settings.OnNetwork();
   }
+  control.observer = tree.eyes.get();
+  control.health = [&tree] { return tree.eyes->Serving(); };
   control.audit = [&tree](const control::AuditRecord& record) {
     tree.audit->Write(record, absl::Now());
     tree.log.Keep(
@@ -419,6 +443,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   DFL_RETURN_IF_ERROR(Listen(settings, tree));
   BuildNewData(options, data, tree);
   BuildBackend(options, std::move(keeper), tree);
+  BuildEyes(settings, tree);
   StartFinding(tree);
   DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
   tree.backend->Connect();
@@ -429,11 +454,13 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
       std::make_unique<Rest>(tree.loop, *tree.checkpoint_worker,
                              tree.node->node(), tree.log, SourcesOfThisBox());
   tree.loop.RunAndWait([&] { tree.rest->Set(settings.train); });
-  return ServeControl(settings, tree);
+  DFL_RETURN_IF_ERROR(ServeControl(settings, tree));
+  return tree.eyes->Serve(nullptr);
 }
 
 absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
   const std::vector<std::string>& bound = tree.bound;
+  const std::vector<std::string> web = tree.eyes->addresses();
   tree.log.Info(
       "listening",
       absl::StrCat(
@@ -441,7 +468,8 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
           bound.empty() ? "(dials out only)" : absl::StrJoin(bound, ", "),
           tree.advertised.empty() ? ""
                                   : absl::StrCat(" (as ", tree.advertised, ")"),
-          "; control at ", absl::StrJoin(tree.control->addresses(), ", ")));
+          "; control at ", absl::StrJoin(tree.control->addresses(), ", "),
+          web.empty() ? "" : "; pages at ", absl::StrJoin(web, ", ")));
   if (!options.ready_file.empty()) {
     nlohmann::ordered_json ready;
     ready["node"] = options.loaded.settings.name;
@@ -449,6 +477,7 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
     ready["peer"] = bound;
     ready["advertised"] = tree.advertised;
     ready["control"] = tree.control->addresses();
+    ready["web"] = web;
     DFL_RETURN_IF_ERROR(WriteReadyFile(options.ready_file, ready));
   }
   NotifyReady();
@@ -469,6 +498,7 @@ void PutInForce(const config::NodeSettings& settings,
 }
 
 void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
+  if (tree.eyes) tree.eyes->SetStopping();
   at("those who look for others");
   if (tree.finding) tree.finding->Stop();
   at("a look at the data files");
@@ -478,6 +508,8 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   tree.issuer.reset();
   at("calls on control");
   tree.control.reset();
+  at("those who read metrics and pages");
+  if (tree.eyes) tree.eyes->Stop();
   at("the end of a step, and the last checkpoint");
   Suspend(tree);
   at("the goodbye to others");
@@ -491,6 +523,7 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
       tree.tick = [] {};
     });
   }
+  tree.eyes.reset();
   at("a plan that is being taken over, or the disk");
   tree.backend.reset();
   at("the node: a gradient, an evaluation or an export under way");

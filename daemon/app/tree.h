@@ -16,6 +16,9 @@
 #include "daemon/app/enrolling.h"
 #include "daemon/app/event_hub.h"
 #include "daemon/app/event_loop.h"
+#include "daemon/app/eyes/eyes.h"
+#include "daemon/app/eyes/measured_transport.h"
+#include "daemon/app/eyes/step_meter.h"
 #include "daemon/app/logger.h"
 #include "daemon/app/network/finding.h"
 #include "daemon/app/new_data/new_data.h"
@@ -36,6 +39,7 @@
 #include "daemon/store/checkpoint_files.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
+#include "daemon/web/meters.h"
 
 namespace dfl::app {
 
@@ -45,6 +49,7 @@ struct Tree {
       : log(settings.log, settings.name),
         loop("dfld-node"),
         events(log),
+        steps(loop, meters),
         life(log),
         frozen_after(settings.compute.frozen_after) {}
 
@@ -53,13 +58,16 @@ struct Tree {
   store::NodeStateCodec codec;
   EventLoop loop;
   EventHub events;
+  web::Meters meters;
+  StepMeter steps;                     // on the loop
   LifeSigns life;                      // on the loop
   absl::Duration frozen_after;         // 0: never; on the loop
   std::unique_ptr<Security> security;  // null with `security: insecure`
   std::unique_ptr<Orders> orders;
   std::unique_ptr<exchange::GrpcTransport> transport;
-  std::vector<std::string> bound;  // addresses for peers
-  std::string advertised;          // the one told to them; may be ""
+  std::unique_ptr<MeasuredTransport> measured;  // the same, as the node has it
+  std::vector<std::string> bound;               // addresses for peers
+  std::string advertised;  // the one told to them; may be ""
   std::unique_ptr<Worker> worker;
   std::unique_ptr<store::CheckpointFiles> checkpoints;
   std::unique_ptr<Worker> checkpoint_worker;
@@ -70,6 +78,7 @@ struct Tree {
   std::unique_ptr<RenewableLearners> learners;
   std::unique_ptr<NewData> new_data;  // null: the node has no data
   std::unique_ptr<ControlBackend> backend;
+  std::unique_ptr<Eyes> eyes;
   std::unique_ptr<AuditLog> audit;
   std::unique_ptr<control::ControlServer> control;
   std::unique_ptr<Enrolling> enrolling;

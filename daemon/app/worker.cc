@@ -5,11 +5,12 @@
 
 #include <utility>
 
+#include "daemon/threads/steady_cond_var.h"
+
 namespace dfl::app {
 
-Worker::Worker(ports::Loop& loop, std::string name, int niceness,
-               absl::Duration idle)
-    : loop_(loop), name_(std::move(name)), niceness_(niceness), idle_(idle) {}
+Worker::Worker(ports::Loop& loop, std::string name, WorkerOptions options)
+    : loop_(loop), name_(std::move(name)), options_(std::move(options)) {}
 
 void Worker::Run(std::function<void()> work, std::function<void()> done) {
   absl::MutexLock lock(&mutex_);
@@ -44,7 +45,7 @@ void Worker::Stop() {
 
 bool Worker::Take(Item* item) {
   absl::MutexLock lock(&mutex_);
-  const absl::Time end = SteadyNow() + idle_;
+  const absl::Time end = SteadyNow() + options_.idle;
   while (!stopping_ && queue_.empty()) {
     const absl::Duration left = end - SteadyNow();
     if (left <= absl::ZeroDuration()) break;
@@ -63,12 +64,14 @@ void Worker::ThreadMain() {
   pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
   // Of this thread alone on Linux, and of those that it starts. To yield more
   // is allowed to everybody.
-  if (niceness_ > 0) {
-    [[maybe_unused]] const int now = nice(niceness_);
+  if (options_.niceness > 0) {
+    [[maybe_unused]] const int now = nice(options_.niceness);
   }
   Item item;
   while (Take(&item)) {
+    const absl::Time began = options_.measured ? SteadyNow() : absl::Time();
     item.work();
+    if (options_.measured) options_.measured(SteadyNow() - began);
     item.work = nullptr;  // what it held goes before `done` is told
     loop_.Post(std::move(item.done));
     item.done = nullptr;

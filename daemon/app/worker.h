@@ -17,13 +17,20 @@
 
 namespace dfl::app {
 
+struct WorkerOptions {
+  // The thread yields to others by so much more than the process does
+  // (nice(2)); 0 or more.
+  int niceness = 0;
+  // It ends after so long without work.
+  absl::Duration idle = absl::Seconds(10);
+  // Is told on the thread what each piece of work took; may be null.
+  std::function<void(absl::Duration)> measured;
+};
+
 class Worker final : public ports::Worker {
  public:
-  // The thread yields to others by `niceness` more than the process does
-  // (nice(2)), 0 or more, and ends after `idle` without work. `loop` must
-  // outlive it.
-  Worker(ports::Loop& loop, std::string name, int niceness = 0,
-         absl::Duration idle = absl::Seconds(10));
+  // `loop` must outlive it.
+  Worker(ports::Loop& loop, std::string name, WorkerOptions options = {});
   ~Worker() override { Stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -47,8 +54,7 @@ class Worker final : public ports::Worker {
 
   ports::Loop& loop_;
   const std::string name_;
-  const int niceness_;
-  const absl::Duration idle_;
+  const WorkerOptions options_;
   absl::Mutex mutex_;
   SteadyCondVar changed_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);

@@ -184,6 +184,14 @@ struct LogSettings {
   LogFormat format = LogFormat::kText;
 };
 
+// Probes, metrics and the status page over HTTP.
+struct WebSettings {
+  // host:port; port 0: the system chooses. Empty: nothing is served.
+  std::vector<std::string> listen;
+  // What whoever comes from elsewhere may read: health, metrics, page.
+  std::vector<std::string> open = {"health", "metrics"};
+};
+
 struct RunSettings {
   // A plan to adopt when the state directory holds none. "": wait for dflctl.
   std::string plan;
@@ -218,6 +226,7 @@ struct NodeSettings {
   MembershipSettings membership;
   PeerSettings peer;
   ControlSettings control;
+  WebSettings web;
   DataSettings data;
   ComputeSettings compute;
   TrainSettings train;

@@ -335,6 +335,34 @@ std::vector<Setting> PlaneTable() {
   return table;
 }
 
+absl::Status WebGroup(absl::string_view text) {
+  if (text == "health" || text == "metrics" || text == "page") {
+    return absl::OkStatus();
+  }
+  return NotAllowed();
+}
+
+std::vector<Setting> WebTable() {
+  std::vector<Setting> table;
+  table.push_back(TextList(
+      "web.listen",
+      [](NodeSettings& s) -> std::vector<std::string>& { return s.web.listen; },
+      "host:port, IPv6 as [address]:port; port 0: the system chooses; [] "
+      "serves none",
+      HostAndPort,
+      "Where probes (/livez, /readyz), metrics (/metrics) and the status page "
+      "are served over HTTP, such as 127.0.0.1:7680. It is plain text and "
+      "nobody is asked who they are: every user of this machine can read it, "
+      "and with an address of the network whoever reaches that."));
+  table.push_back(TextList(
+      "web.open",
+      [](NodeSettings& s) -> std::vector<std::string>& { return s.web.open; },
+      "health, metrics, page", WebGroup,
+      "What of it is served to whoever does not come by this machine's "
+      "loopback address. The page shows plan, members and events."));
+  return table;
+}
+
 std::vector<Setting> PublishTable() {
   using When = PublishSettings::When;
   using Format = PublishSettings::Format;
@@ -481,8 +509,9 @@ const std::vector<Setting>& Table() {
   static const std::vector<Setting>& table = *[] {
     auto* all = new std::vector<Setting>();
     for (auto part :
-         {NodeTable, DiscoveryTable, PlaneTable, DataTable, StandardiseTable,
-          PartitionTable, PublishTable, TrainTable, RestTable}) {
+         {NodeTable, DiscoveryTable, PlaneTable, WebTable, DataTable,
+          StandardiseTable, PartitionTable, PublishTable, TrainTable,
+          RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;
@@ -506,6 +535,7 @@ absl::Span<const SettingSection> SettingSections() {
           {"enrol", "How new nodes get theirs from this one."},
           {"peer", "The plane between daemons."},
           {"control", "The plane between dflctl and this daemon."},
+          {"web", "Probes, metrics and the status page, over HTTP."},
           {"data",
            "What this node trains and is evaluated on. It never leaves."},
           {"data.train", "Training files."},

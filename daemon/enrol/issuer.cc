@@ -24,6 +24,7 @@
 #include "daemon/enrol/wrong_secrets.h"
 #include "daemon/net/bounded_acceptor.h"
 #include "daemon/net/handshake_log.h"
+#include "daemon/net/no_reflection.h"
 #include "daemon/threads/steady_cond_var.h"
 #include "daemon/tls/authority.h"
 #include "daemon/tls/certificate.h"
@@ -215,6 +216,7 @@ class GrpcIssuer final : public Issuer {
     grpc::ResourceQuota quota("enrol");
     quota.Resize(kMemory).SetMaxThreads(kThreads);
     grpc::ServerBuilder builder;
+    builder.SetOption(std::make_unique<net::NoReflection>());
     builder.SetResourceQuota(quota);
     builder.SetMaxReceiveMessageSize(kMaxRequest);
     builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);

@@ -1,4 +1,5 @@
 #include "daemon/exchange/peer_listener.h"
+#include "daemon/net/no_reflection.h"
 
 #include <chrono>  // NOLINT(build/c++11): gRPC's deadlines
 #include <utility>
@@ -80,6 +81,7 @@ absl::StatusOr<std::unique_ptr<PeerListener>> PeerListener::Start(
       std::make_unique<Service>(listener->acceptor_.get(), std::move(registry),
                                 std::move(on_stream), std::move(wake));
   grpc::ServerBuilder builder;
+  builder.SetOption(std::make_unique<net::NoReflection>());
   SetServerArguments(options, builder);
   builder.RegisterService(listener->service_.get());
   listener->entrance_ = builder.experimental().AddExternalConnectionAcceptor(

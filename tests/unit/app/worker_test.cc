@@ -49,7 +49,7 @@ TEST(Worker, RunsInOrderOffTheLoopAndIsDoneOnIt) {
 TEST(Worker, YieldsMoreThanTheProcessIfItIsAsked) {
   EventLoop loop("loop");
   const int usual = getpriority(PRIO_PROCESS, 0);
-  Worker worker(loop, "worker", 3);
+  Worker worker(loop, "worker", {.niceness = 3});
   int its = 0;
   absl::Notification finished;
   worker.Run([&] { its = getpriority(PRIO_PROCESS, 0); },
@@ -94,7 +94,7 @@ TEST(Worker, HasNoThreadBeforeThereIsWork) {
 // Its thread ends at once after each piece of work, if no more is there.
 TEST(Worker, WorksOnAfterItsThreadHasEnded) {
   EventLoop loop("loop");
-  Worker worker(loop, "worker", 0, absl::ZeroDuration());
+  Worker worker(loop, "worker", {.idle = absl::ZeroDuration()});
   std::vector<int> worked;
   for (int i = 0; i < 50; ++i) {
     absl::Notification finished;
