@@ -263,6 +263,45 @@ class GrpcControlClient : public ControlClient {
     return out;
   }
 
+  absl::StatusOr<std::string> Metrics() override {
+    pb::GetMetricsResponse response;
+    absl::Status status =
+        calls_.Repeat(&Stub::GetMetrics, pb::GetMetricsRequest(), response);
+    if (!status.ok()) return status;
+    return response.text();
+  }
+
+  absl::StatusOr<LogList> Log(const LogFilter& filter) override {
+    pb::GetLogRequest request;
+    request.set_after(filter.after);
+    request.set_limit(filter.limit);
+    request.set_level(static_cast<pb::LogLevel>(filter.level));
+    pb::GetLogResponse response;
+    absl::Status status = calls_.Repeat(&Stub::GetLog, request, response);
+    if (!status.ok()) return status;
+    return FromProto(response);
+  }
+
+  absl::StatusOr<LogLevels> SetLogLevel(LogLevel level,
+                                        absl::Duration time) override {
+    pb::SetLogLevelRequest request;
+    request.set_level(static_cast<pb::LogLevel>(level));
+    request.set_seconds(absl::ToDoubleSeconds(time));
+    pb::SetLogLevelResponse response;
+    absl::Status status = calls_.Repeat(&Stub::SetLogLevel, request, response);
+    if (!status.ok()) return status;
+    return LogLevels{FromProto(response.level()),
+                     FromProto(response.settings_level())};
+  }
+
+  absl::StatusOr<Diagnosis> Diagnose() override {
+    pb::DiagnoseResponse response;
+    absl::Status status =
+        calls_.Repeat(&Stub::Diagnose, pb::DiagnoseRequest(), response);
+    if (!status.ok()) return status;
+    return FromProto(response);
+  }
+
   absl::StatusOr<ExportResult> ExportModel(
       ModelFormat format,
       std::function<absl::Status(absl::string_view data, int64_t total_bytes)>

@@ -148,6 +148,17 @@ class ControlClient {
 
   virtual absl::StatusOr<std::vector<Setting>> Settings() = 0;
 
+  // The daemon's metrics in Prometheus' text format.
+  virtual absl::StatusOr<std::string> Metrics() = 0;
+  // The newest lines of its log.
+  virtual absl::StatusOr<LogList> Log(const LogFilter& filter) = 0;
+  // Sets the least grave level that is written, for `time` (at most 24 h);
+  // kUnknown: that of the settings again. Errors: INVALID_ARGUMENT.
+  virtual absl::StatusOr<LogLevels> SetLogLevel(LogLevel level,
+                                                absl::Duration time) = 0;
+  // Has the daemon look at itself and its machine.
+  virtual absl::StatusOr<Diagnosis> Diagnose() = 0;
+
   // Passes the file to `write` in order, with its total length. An error of
   // `write` ends the export and is returned. The timeout is for each part.
   virtual absl::StatusOr<ExportResult> ExportModel(

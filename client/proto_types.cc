@@ -380,6 +380,42 @@ CheckpointList FromProto(const pb::ListCheckpointsResponse& in) {
   return out;
 }
 
+LogLevel FromProto(pb::LogLevel level) {
+  // Ours have the numbers of the contract.
+  return pb::LogLevel_IsValid(level) ? static_cast<LogLevel>(level)
+                                     : LogLevel::kUnknown;
+}
+
+LogList FromProto(const pb::GetLogResponse& in) {
+  LogList out;
+  for (const pb::LogLine& line : in.lines()) {
+    out.lines.push_back({line.id(),
+                         line.unix_nanos(),
+                         FromProto(line.level()),
+                         line.event(),
+                         line.text(),
+                         {line.fields().begin(), line.fields().end()}});
+  }
+  out.forgotten = in.forgotten();
+  out.level = FromProto(in.level());
+  out.seconds_left = in.seconds_left();
+  return out;
+}
+
+Diagnosis FromProto(const pb::DiagnoseResponse& in) {
+  Diagnosis out;
+  for (const pb::Finding& finding : in.findings()) {
+    // Kinds have the numbers of the contract.
+    out.findings.push_back({finding.check(),
+                            pb::FindingKind_IsValid(finding.kind())
+                                ? static_cast<Finding::Kind>(finding.kind())
+                                : Finding::Kind::kUnknown,
+                            finding.text(), finding.remedy()});
+  }
+  out.unix_nanos = in.unix_nanos();
+  return out;
+}
+
 void ToProto(const MemberSelection& selection, pb::MemberSelection& out) {
   out.mutable_nodes()->Add(selection.nodes.begin(), selection.nodes.end());
   out.mutable_labels()->Add(selection.labels.begin(), selection.labels.end());

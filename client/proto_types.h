@@ -27,6 +27,9 @@ MemberAnswer FromProto(const dfl::control::v1::AskMembersResponse& in);
 EventList FromProto(const dfl::control::v1::ListEventsResponse& in);
 CheckpointInfo FromProto(const dfl::control::v1::CheckpointInfo& in);
 CheckpointList FromProto(const dfl::control::v1::ListCheckpointsResponse& in);
+LogLevel FromProto(dfl::control::v1::LogLevel level);
+LogList FromProto(const dfl::control::v1::GetLogResponse& in);
+Diagnosis FromProto(const dfl::control::v1::DiagnoseResponse& in);
 
 void ToProto(const MemberSelection& selection,
              dfl::control::v1::MemberSelection& out);

@@ -63,5 +63,21 @@ const char* ParticipationName(Participation participation) {
   return "unknown";
 }
 
+std::string ToString(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+    case LogLevel::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 }  // namespace client
 }  // namespace dfl

@@ -475,6 +475,58 @@ struct RestoreResult {
   Phase phase = Phase::kUnknown;
 };
 
+// How grave a line of a daemon's log is.
+enum class LogLevel {
+  kUnknown = 0,
+  kDebug = 1,
+  kInfo = 2,
+  kWarning = 3,
+  kError = 4,
+};
+// "debug", "info", "warning", "error"; "unknown".
+std::string ToString(LogLevel level);
+
+struct LogLine {
+  int64_t id = 0;  // counts lines from 1
+  int64_t unix_nanos = 0;
+  LogLevel level = LogLevel::kUnknown;
+  std::string event;  // "link-down"
+  std::string text;
+  std::map<std::string, std::string> fields;
+};
+
+struct LogFilter {
+  int64_t after = 0;  // only lines after this one
+  int32_t limit = 0;  // the newest so many of them; 0: all that are kept
+  LogLevel level = LogLevel::kUnknown;  // the least grave; kUnknown: all
+};
+
+struct LogList {
+  std::vector<LogLine> lines;           // in the order written
+  int64_t forgotten = 0;                // lines after `after` that are not kept
+  LogLevel level = LogLevel::kUnknown;  // in force
+  double seconds_left = 0;  // until that of the settings is; 0: it is
+};
+
+struct LogLevels {
+  LogLevel now = LogLevel::kUnknown;
+  LogLevel settings = LogLevel::kUnknown;
+};
+
+// What a check of a daemon found.
+struct Finding {
+  enum class Kind { kUnknown = 0, kOk = 1, kWarning = 2, kFault = 3 };
+  std::string check;
+  Kind kind = Kind::kUnknown;
+  std::string text;
+  std::string remedy;  // "": nothing is to be done
+};
+
+struct Diagnosis {
+  std::vector<Finding> findings;
+  int64_t unix_nanos = 0;  // the daemon's wall clock
+};
+
 }  // namespace client
 }  // namespace dfl
 

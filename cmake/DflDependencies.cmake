@@ -20,6 +20,9 @@ if(NOT SYSTEMD_FOUND)
                       "dfld.service is Type=notify: a dfld that cannot tell "
                       "systemd that it serves would never become ready.")
 endif()
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+# Its CMake package also asks for libraries of parts that are not used here.
+pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(AVAHI IMPORTED_TARGET avahi-client)
 # The library in the process is linked as an archive, and its names stay inside:
 # both libraries have an avahi_entry_group_free, with other arguments, and as two

@@ -1,5 +1,5 @@
-# Writes dfld.service for the prefix that is installed to, which may be another
-# than the one configured (cmake --install --prefix).
+# Writes dfld.service and dfld@.service for the prefix that is installed to, which
+# may be another than the one configured (cmake --install --prefix).
 #
 # UNIT_IN, BUILD_DIR, BINDIR, DOCDIR, UNIT_DIR: set by the caller; folders are
 # relative to the prefix or absolute.
@@ -9,6 +9,16 @@ foreach(folder BINDIR DOCDIR UNIT_DIR)
     set(${folder} "${prefix}/${${folder}}")
   endif()
 endforeach()
-configure_file("${UNIT_IN}" "${BUILD_DIR}/dfld.service" @ONLY)
-file(INSTALL DESTINATION "${UNIT_DIR}" TYPE FILE
-     FILES "${BUILD_DIR}/dfld.service")
+foreach(unit dfld dfld@)
+  set(INSTANCE "")
+  set(OF_SEVERAL "")
+  set(DESCRIBED "")
+  if(unit STREQUAL "dfld@")
+    set(INSTANCE "-%i")
+    set(OF_SEVERAL ", one of several on this host")
+    set(DESCRIBED " %i")
+  endif()
+  configure_file("${UNIT_IN}" "${BUILD_DIR}/${unit}.service" @ONLY)
+  file(INSTALL DESTINATION "${UNIT_DIR}" TYPE FILE
+       FILES "${BUILD_DIR}/${unit}.service")
+endforeach()

@@ -12,6 +12,7 @@ execute_process(
           "--grpc_python_out=${OUT}"
           "--plugin=protoc-gen-grpc_python=${PLUGIN}"
           "${PROTO}/${contract}/control.proto"
+          "${PROTO}/${contract}/observe.proto"
   RESULT_VARIABLE result)
 if(result)
   message(FATAL_ERROR "${PROTOC} made no Python modules of the control contract")

@@ -1,5 +1,6 @@
 #include "daemon/app/address_book.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,13 +10,18 @@
 #include "daemon/base/status_macros.h"
 
 namespace dfl::app {
+namespace {
+
+constexpr char kOfSettings[] = "settings";
+
+}  // namespace
 
 AddressBook::AddressBook(const std::vector<std::string>& settings,
                          EventLoop& loop, runtime::Node& node,
                          SharedKeeper& keeper,
                          std::shared_ptr<discovery::NameList> names)
     : loop_(loop), node_(node), keeper_(keeper), names_(std::move(names)) {
-  for (const std::string& address : settings) Insert(address, "settings");
+  for (const std::string& address : settings) Insert(address, kOfSettings);
 }
 
 bool AddressBook::Insert(const std::string& address, const char* origin) {
@@ -29,6 +35,30 @@ bool AddressBook::Insert(const std::string& address, const char* origin) {
 void AddressBook::DialLater(const std::string& address) {
   if (names_ != nullptr) return names_->Add(address);
   loop_.Post([this, address] { (void)node_.links().AddAddress(address); });
+}
+
+void AddressBook::HangUpLater(const std::string& address) {
+  if (names_ != nullptr) return names_->Remove(address);
+  loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
+}
+
+void AddressBook::SetSettings(const std::vector<std::string>& settings) {
+  std::vector<std::string> gone;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (const auto& [address, peer] : peers_) {
+      if (peer.origin == kOfSettings &&
+          std::find(settings.begin(), settings.end(), address) ==
+              settings.end()) {
+        gone.push_back(address);
+      }
+    }
+    for (const std::string& address : gone) peers_.erase(address);
+  }
+  for (const std::string& address : gone) HangUpLater(address);
+  for (const std::string& address : settings) {
+    if (Insert(address, kOfSettings)) DialLater(address);
+  }
 }
 
 void AddressBook::DialKept() {
@@ -129,11 +159,7 @@ absl::Status AddressBook::Remove(const std::string& address) {
     const absl::MutexLock lock(&mutex_);
     if (peers_.erase(address) == 0) return UnknownAddress(address);
   }
-  if (names_ != nullptr) {
-    names_->Remove(address);
-  } else {
-    loop_.Post([this, address] { (void)node_.links().RemoveAddress(address); });
-  }
+  HangUpLater(address);
   const absl::Status saved = keeper_.Do(
       [&](runtime::RunKeeper& keeper) { return keeper.RemovePeer(address); });
   return saved.ok() ? saved

@@ -34,6 +34,11 @@ class AddressBook {
   // Dials what the keeper has from earlier starts.
   void DialKept() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The settings name these peers now: new ones are dialled, and those that
+  // they named before are dialled no more. What an operator added stays.
+  void SetSettings(const std::vector<std::string>& settings)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Takes over who answers where. On the loop.
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -47,6 +52,7 @@ class AddressBook {
   bool Insert(const std::string& address, const char* origin)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void DialLater(const std::string& address);
+  void HangUpLater(const std::string& address);
   // What is known of one of the addresses of `peer`; `linked` says by address
   // who is linked.
   void TakeOver(const std::string& address,

@@ -1,5 +1,6 @@
 #include "daemon/app/async_trainer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -16,7 +17,8 @@ constexpr int kNiceness = 10;
 
 AsyncTrainer::AsyncTrainer(ports::Loop& loop,
                            std::unique_ptr<ports::Learner> learner)
-    : learner_(std::move(learner)),
+    : loop_(loop),
+      learner_(std::move(learner)),
       reached_(std::make_shared<std::optional<ports::BatchPosition>>(
           learner_->position())),
       thread_(loop, "dfld-train", kNiceness) {}
@@ -44,7 +46,9 @@ void AsyncTrainer::Gradient(
     std::function<void(absl::StatusOr<ports::GradientResult>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::GradientResult>>();
   auto position = std::make_shared<std::optional<ports::BatchPosition>>();
-  thread_.Run(
+  batch_size_ = request.batch_size;
+  RunWatched(
+      /*steps=*/1, /*is_gradient=*/true,
       [this, request, result, position] {
         *result = learner_->Gradient(request);
         *position = learner_->position();
@@ -60,7 +64,9 @@ void AsyncTrainer::Predict(
     std::function<void(absl::StatusOr<ports::Predictions>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::Predictions>>();
   auto position = std::make_shared<std::optional<ports::BatchPosition>>();
-  thread_.Run(
+  const auto models = static_cast<double>(1 + request.models->size());
+  RunWatched(
+      models, /*is_gradient=*/false,
       [this, request, result, position] {
         *result = learner_->Predict(request);
         *position = learner_->position();
@@ -75,15 +81,31 @@ void AsyncTrainer::Evaluate(
     int64_t max_rows,
     std::function<void(absl::StatusOr<ports::Evaluation>)> done) {
   auto result = std::make_shared<absl::StatusOr<ports::Evaluation>>();
-  thread_.Run(
+  const int64_t rows = max_rows > 0 ? std::min(max_rows, data().test_rows)
+                                    : data().test_rows;
+  RunWatched(
+      static_cast<double>(rows) / static_cast<double>(batch_size_),
+      /*is_gradient=*/false,
       [this, max_rows, result] { *result = learner_->Evaluate(max_rows); },
       [result, done = std::move(done)] { done(std::move(*result)); });
 }
 
 void AsyncTrainer::RunWithLearner(std::function<void(ports::Learner&)> work,
                                   std::function<void()> done) {
-  thread_.Run([this, work = std::move(work)] { work(*learner_); },
-              std::move(done));
+  RunWatched(
+      /*steps=*/1, /*is_gradient=*/false,
+      [this, work = std::move(work)] { work(*learner_); }, std::move(done));
+}
+
+void AsyncTrainer::RunWatched(double steps, bool is_gradient,
+                              std::function<void()> work,
+                              std::function<void()> done) {
+  watch_->Begin(loop_.Now(), steps);
+  thread_.Run(std::move(work), [loop = &loop_, watch = watch_, is_gradient,
+                                done = std::move(done)] {
+    watch->End(loop->Now(), is_gradient);
+    done();
+  });
 }
 
 }  // namespace dfl::app

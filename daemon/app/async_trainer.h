@@ -3,12 +3,12 @@
 #ifndef DFL_APP_ASYNC_TRAINER_H_
 #define DFL_APP_ASYNC_TRAINER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "daemon/app/service/frozen_watch.h"
 #include "daemon/app/worker.h"
 #include "daemon/ports/learner.h"
 #include "daemon/ports/loop.h"
@@ -47,9 +47,23 @@ class AsyncTrainer final : public ports::Trainer {
   void RunWithLearner(std::function<void(ports::Learner&)> work,
                       std::function<void()> done);
 
+  // As FrozenWatch::Look, of the call under way.
+  std::optional<FrozenWatch::Frozen> LookIfFrozen(
+      absl::Duration patience) const {
+    return watch_->Look(loop_.Now(), patience);
+  }
+
  private:
+  // Runs `work` on the training thread, then `done` on the loop, under watch.
+  void RunWatched(double steps, bool is_gradient, std::function<void()> work,
+                  std::function<void()> done);
+
+  ports::Loop& loop_;
   std::unique_ptr<ports::Learner> learner_;
-  // position(); calls that end when this is gone write it all the same.
+  int64_t batch_size_ = 1;  // of the last gradient
+  // Calls that end when this is gone write it all the same.
+  std::shared_ptr<FrozenWatch> watch_ = std::make_shared<FrozenWatch>();
+  // position(), written in the same way.
   std::shared_ptr<std::optional<ports::BatchPosition>> reached_;
   Worker thread_;  // last: stopped before the learner goes
 };

@@ -53,6 +53,7 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
                                              models_, events, log);
   }
   const absl::MutexLock lock(&mutex_);
+  settings_ = options_.settings;
   status_.node = options_.self;
 }
 
@@ -169,11 +170,27 @@ absl::StatusOr<control::PlanDocument> ControlBackend::PastPlan(
 
 std::vector<control::Setting> ControlBackend::Settings() {
   std::vector<control::Setting> settings;
-  settings.reserve(options_.settings.size());
-  for (const config::EffectiveSetting& setting : options_.settings) {
+  const absl::MutexLock lock(&mutex_);
+  settings.reserve(settings_.size());
+  for (const config::EffectiveSetting& setting : settings_) {
     settings.push_back({setting.key, setting.value, setting.origin});
   }
   return settings;
+}
+
+void ControlBackend::SetSettings(
+    std::vector<config::EffectiveSetting> settings,
+    const std::vector<std::string>& peers) {
+  addresses_.SetSettings(peers);
+  const absl::MutexLock lock(&mutex_);
+  settings_ = std::move(settings);
+}
+
+std::optional<FrozenWatch::Frozen> ControlBackend::LookIfFrozen(
+    absl::Duration patience) const {
+  const AsyncTrainer* trainer = plans_.trainer();
+  if (trainer == nullptr) return std::nullopt;
+  return trainer->LookIfFrozen(patience);
 }
 
 // ------------------------------------------------------------------ plans ----

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "daemon/app/models/publisher.h"
 #include "daemon/app/network/plan_archive.h"
 #include "daemon/app/plan_taker.h"
+#include "daemon/app/service/frozen_watch.h"
 #include "daemon/app/shared_keeper.h"
 #include "daemon/app/train_orders.h"
 #include "daemon/app/turns.h"
@@ -97,6 +99,15 @@ class ControlBackend final : public control::Backend {
   // and new data are taken up. Once, after the two above; not on the loop.
   void Connect();
 
+  // The settings as they are in force now, and the peers that they name. Any
+  // thread.
+  void SetSettings(std::vector<config::EffectiveSetting> settings,
+                   const std::vector<std::string>& peers)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // As FrozenWatch::Look, of the training. On the loop.
+  std::optional<FrozenWatch::Frozen> LookIfFrozen(absl::Duration patience) const;
+
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -135,7 +146,8 @@ class ControlBackend final : public control::Backend {
                   control::Done<control::MemberPing> done) override {
     members_.Ping(node, within, std::move(done));
   }
-  std::vector<control::Setting> Settings() override;
+  std::vector<control::Setting> Settings() override
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void BeginExport(control::ModelFileFormat format,
                    ModelTransfers::SourceDone done) override {
     models_.BeginExport(format, std::move(done));
@@ -174,6 +186,7 @@ class ControlBackend final : public control::Backend {
   Turns turns_;
 
   absl::Mutex mutex_;
+  std::vector<config::EffectiveSetting> settings_ ABSL_GUARDED_BY(mutex_);
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
   // Why the stored plan is not taken up; "": it is, or there is none. The run
   // that it was to train goes on once it is.

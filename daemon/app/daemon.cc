@@ -11,13 +11,15 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "daemon/app/data_command.h"
 #include "daemon/app/join_command.h"
 #include "daemon/app/security.h"
-#include "daemon/app/service_manager.h"
+#include "daemon/app/service/reload.h"
+#include "daemon/app/service/service_manager.h"
 #include "daemon/app/tree.h"
 #include "daemon/app/version.h"
 #include "daemon/base/status_macros.h"
@@ -149,6 +151,24 @@ class ShutdownGuard {
   std::thread thread_;
 };
 
+// Takes up the settings as they are on disk now; `in_force` is kept up to date.
+void Reload(const DaemonOptions& options, Tree& tree,
+            std::vector<config::EffectiveSetting>& in_force) {
+  NotifyReloading();
+  const absl::StatusOr<config::LoadedSettings> read = options.reload();
+  if (read.ok()) {
+    SettingChanges changes = CompareSettings(in_force, read->effective);
+    PutInForce(read->settings, changes, tree);
+    in_force = std::move(changes.effective);
+  } else {
+    tree.log.Keep(config::LogLevel::kError, "reload",
+                  absl::StrCat("the settings are as before, for what is read "
+                               "now is wrong: ",
+                               read.status().message()));
+  }
+  NotifyReady();
+}
+
 }  // namespace
 
 int RunDaemon(DaemonOptions options) {
@@ -164,8 +184,11 @@ int RunDaemon(DaemonOptions options) {
     TakeDown(tree, [&guard](const char* stage) { guard.At(stage); });
     return ExitCodeOf(built);
   }
-  // SIGHUP: nothing to reload yet, and no reason to die.
-  while (signal == 0 || signal == SIGHUP) sigwait(&signals, &signal);
+  std::vector<config::EffectiveSetting> in_force = options.loaded.effective;
+  while (signal == 0 || signal == SIGHUP) {
+    if (signal == SIGHUP) Reload(options, tree, in_force);
+    sigwait(&signals, &signal);
+  }
   tree.log.Keep(config::LogLevel::kInfo, "shutdown", NameOf(signal));
   NotifyStopping();
   ShutdownGuard guard(signals, tree.log);
@@ -215,6 +238,9 @@ int DaemonMain(int argc, char** argv,
   options.loaded = *std::move(loaded);
   options.ready_file = line->ready_file;
   options.open_learners = std::move(open_learners);
+  options.reload = [line = *line, environment] {
+    return LoadSettings(line, environment);
+  };
   return RunDaemon(std::move(options));
 }
 

@@ -28,9 +28,13 @@ struct DaemonOptions {
   std::function<absl::StatusOr<std::unique_ptr<LearnerFactory>>(
       const config::NodeSettings&)>
       open_learners;
+  // Reads the settings anew, from where `loaded` came, for SIGHUP.
+  std::function<absl::StatusOr<config::LoadedSettings>()> reload;
 };
 
-// Runs until SIGTERM or SIGINT. Everything is stopped within 10 s; what takes
+// Runs until SIGTERM or SIGINT. SIGHUP has it read its settings again: what can
+// change while it runs does (service/reload.h), the log names the rest, and a
+// mistake in them changes nothing. Everything is stopped within 10 s; what takes
 // longer is named in the log, and the process ends with kExitFailure. A second
 // signal ends the process at once, which is safe: state is on disk already. So
 // does a signal while it starts, as that signal would by default.

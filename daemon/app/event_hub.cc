@@ -62,63 +62,102 @@ struct Line {
   std::string text;
   // Of a change that must leave a record, however many there are.
   bool kept = false;
+  LogFields fields = {};
 };
 
 struct Describe {
+  static LogFields::value_type Peer(const NodeId& peer) {
+    return {"peer", peer.name()};
+  }
+  static LogFields::value_type Step(int64_t step) {
+    return {"step", absl::StrCat(step)};
+  }
+
   Line operator()(const ports::PhaseChanged& e) const {
-    return {Level::kInfo, "phase",
+    return {Level::kInfo,
+            "phase",
             absl::StrCat(ports::PhaseName(e.from), " -> ",
                          ports::PhaseName(e.to), ": ", e.reason),
-            true};
+            true,
+            {{"phase", ports::PhaseName(e.to)}}};
   }
   Line operator()(const ports::PlanAdopted& e) const {
-    return {Level::kInfo, "plan",
+    return {Level::kInfo,
+            "plan",
             absl::StrCat("plan version ", e.version, " in force from step ",
                          e.step),
-            true};
+            true,
+            {{"plan_version", absl::StrCat(e.version)}, Step(e.step)}};
   }
   Line operator()(const ports::StateTaken& e) const {
     return {
-        Level::kInfo, "joined",
+        Level::kInfo,
+        "joined",
         absl::StrCat("took the model of ", e.from.name(), " at step ", e.step),
-        true};
+        true,
+        {Peer(e.from), Step(e.step)}};
   }
   Line operator()(const ports::StepFinished& e) const {
-    return {Level::kDebug, "step",
+    return {Level::kDebug,
+            "step",
             e.loss.has_value()
                 ? absl::StrFormat("step %d, loss %.4f", e.step, *e.loss)
-                : absl::StrCat("step ", e.step)};
+                : absl::StrCat("step ", e.step),
+            false,
+            {Step(e.step)}};
   }
   Line operator()(const ports::Evaluated& e) const {
-    return {Level::kInfo, "evaluated", ports::EvaluatedText(e)};
+    return {Level::kInfo,
+            "evaluated",
+            ports::EvaluatedText(e),
+            false,
+            {Step(e.step)}};
   }
   Line operator()(const ports::LinkUp& e) const {
-    return {Level::kInfo, "link-up",
+    return {Level::kInfo,
+            "link-up",
             e.address.empty() ? absl::StrCat(e.peer.name(), " dialled us")
-                              : absl::StrCat(e.peer.name(), " at ", e.address)};
+                              : absl::StrCat(e.peer.name(), " at ", e.address),
+            false,
+            {Peer(e.peer)}};
   }
   Line operator()(const ports::LinkDown& e) const {
-    return {Level::kWarning, "link-down",
-            absl::StrCat(e.peer.name(), ": ", e.reason.message())};
+    return {Level::kWarning,
+            "link-down",
+            absl::StrCat(e.peer.name(), ": ", e.reason.message()),
+            false,
+            {Peer(e.peer)}};
   }
   Line operator()(const ports::PeerUnreachable& e) const {
-    return {Level::kWarning, "unreachable",
-            absl::StrCat(e.address, ": ", e.reason.message(),
-                         "; dialling goes on")};
+    return {
+        Level::kWarning,
+        "unreachable",
+        absl::StrCat(e.address, ": ", e.reason.message(), "; dialling goes on"),
+        false,
+        {{"address", e.address}}};
   }
   Line operator()(const ports::MessageRejected& e) const {
-    return {Level::kWarning, "rejected",
+    return {Level::kWarning,
+            "rejected",
             absl::StrCat("a message of ", e.from.name(), " (",
-                         ports::RefuseReasonName(e.reason), "): ", e.text)};
+                         ports::RefuseReasonName(e.reason), "): ", e.text),
+            false,
+            {Peer(e.from), {"reason", ports::RefuseReasonName(e.reason)}}};
   }
   Line operator()(const ports::NeighboursMissed& e) const {
-    return {Level::kDebug, "missed",
+    return {Level::kDebug,
+            "missed",
             absl::StrCat("step ", e.step, ": ", e.wanted - e.came,
-                         " answers did not come in time")};
+                         " answers did not come in time"),
+            false,
+            {Step(e.step)}};
   }
   Line operator()(const ports::LearnerFailed& e) const {
-    return {Level::kError, "learner",
-            absl::StrCat("step ", e.step, ": ", e.status.message())};
+    return {Level::kError,
+            "learner",
+            absl::StrCat("step ", e.step, ": ", e.status.message()),
+            false,
+            {Step(e.step)}};
   }
   Line operator()(const ports::SecurityNote& e) const {
     return {e.warning ? Level::kWarning : Level::kInfo, "security", e.text,
@@ -132,15 +171,18 @@ struct Describe {
             e.taken};
   }
   Line operator()(const ports::Disagrees& e) const {
-    return {Level::kWarning, "disagrees",
-            absl::StrCat(e.peer.name(), " is not mixed with: ", e.text)};
+    return {Level::kWarning,
+            "disagrees",
+            absl::StrCat(e.peer.name(), " is not mixed with: ", e.text),
+            false,
+            {Peer(e.peer)}};
   }
   Line operator()(const ports::LearnsAlone& e) const {
     if (e.why.empty()) {
-      return {Level::kInfo, "together", "models are exchanged again"};
+      return {Level::kInfo, "together", "models are exchanged again", true};
     }
     return {Level::kWarning, "alone",
-            absl::StrCat("this node learns alone: ", e.why)};
+            absl::StrCat("this node learns alone: ", e.why), true};
   }
   Line operator()(const ports::CheckpointNote& e) const {
     return {e.warning ? Level::kWarning : Level::kInfo, "checkpoint", e.text,
@@ -151,8 +193,11 @@ struct Describe {
             !e.warning};
   }
   Line operator()(const ports::MemberChanged& e) const {
-    return {e.present ? Level::kInfo : Level::kWarning, "member",
-            absl::StrCat(e.node.name(), " ", e.text)};
+    return {e.present ? Level::kInfo : Level::kWarning,
+            "member",
+            absl::StrCat(e.node.name(), " ", e.text),
+            false,
+            {Peer(e.node)}};
   }
 };
 
@@ -160,8 +205,10 @@ struct Describe {
 
 void EventHub::Log(const ports::NodeEvent& event) {
   const Line line = std::visit(Describe(), event);
-  if (line.kept) return log_.Keep(line.level, line.event, line.text);
-  log_.Write(line.level, line.event, line.text);
+  if (line.kept) {
+    return log_.Keep(line.level, line.event, line.text, line.fields);
+  }
+  log_.Write(line.level, line.event, line.text, line.fields);
 }
 
 }  // namespace dfl::app

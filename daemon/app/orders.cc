@@ -298,6 +298,12 @@ void Orders::TakeLabels() {
                 .value_or(settings_labels_);
 }
 
+void Orders::SetSettingsLabels(records::Labels labels) {
+  settings_labels_ = std::move(labels);
+  TakeLabels();
+  ObeyPhase();
+}
+
 void Orders::RefreshBans() {
   if (signed_ == nullptr) return;
   const std::vector<tls::Identity> banned = records::BannedBy(gossip_->book());

@@ -96,6 +96,9 @@ class Orders final : public runtime::RecordListener {
                  control::Done<control::PutRecordResult> done);
   std::vector<control::RecordInfo> List() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The settings give the node these labels now. On the loop.
+  void SetSettingsLabels(records::Labels labels);
+
   // Whether the node drains, and so takes no order to train. On the loop.
   bool draining() const { return phase_orders_.draining(); }
 

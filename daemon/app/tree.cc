@@ -17,7 +17,7 @@
 #include "daemon/app/memory_limit.h"
 #include "daemon/app/network/without_data.h"
 #include "daemon/app/new_data/data_marks.h"
-#include "daemon/app/service_manager.h"
+#include "daemon/app/service/service_manager.h"
 #include "daemon/base/atomic_file.h"
 #include "daemon/base/rng.h"
 #include "daemon/base/status_macros.h"
@@ -64,18 +64,18 @@ void TellAddresses(Tree& tree, const std::vector<std::string>& addresses) {
   tree.node->membership().SetFacts(std::move(facts));
 }
 
-// Publishes the status and feeds the watchdog, on the loop, for ever.
+// Publishes the status and gives signs of life, on the loop, for ever.
 void StartTicking(Tree& tree) {
   tree.tick = [&tree] {
     tree.backend->Publish();
     tree.log.TellLeftOut();
-    const runtime::NodeStatus status = tree.backend->Status().node;
-    NotifyAlive(absl::StrCat(
-        ports::PhaseName(status.phase), ", step ", status.step,
-        status.stop_steps > 0 ? absl::StrCat(" of ", status.stop_steps) : "",
-        ", round ", status.round,
-        status.stop_rounds > 0 ? absl::StrCat(" of ", status.stop_rounds)
-                               : ""));
+    const absl::Duration patience = tree.frozen_after > absl::ZeroDuration()
+                                        ? tree.frozen_after
+                                        : absl::InfiniteDuration();
+    control::DaemonStatus status = tree.backend->Status();
+    const auto frozen = tree.backend->LookIfFrozen(patience);
+    tree.life.Tell(status.node, frozen);
+    tree.eyes->Look(std::move(status), frozen ? FrozenLine(*frozen) : "");
     tree.loop.After(kPublishPeriod, [&tree] { tree.tick(); });
   };
   tree.loop.Post([&tree] { tree.tick(); });
@@ -199,6 +199,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   runtime::NodeOptions node;
   node.self = transport.self.node;
   node.incarnation = transport.self.incarnation;
+  node.timing = &tree.steps;
   node.transfers.max_inbound_per_peer = settings.limits.max_transfers_per_peer;
   node.transfers.max_answers_per_peer = settings.limits.max_transfers_per_peer;
   const runtime::RecordOptions records = {.judge = &tree.orders->judge(),
@@ -206,7 +207,11 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
                                           .listener = tree.orders.get()};
   tree.transport = std::make_unique<exchange::GrpcTransport>(
       tree.loop, std::move(transport));
-  tree.worker = std::make_unique<Worker>(tree.loop, "dfld-encode");
+  tree.measured = std::make_unique<MeasuredTransport>(*tree.transport,
+                                                      tree.loop, tree.meters);
+  tree.worker = std::make_unique<Worker>(
+      tree.loop, "dfld-encode", 0,
+      [&tree](absl::Duration took) { tree.meters.encode.Observe(took); });
   tree.checkpoints = std::make_unique<store::CheckpointFiles>(*tree.files);
   tree.checkpoint_worker =
       std::make_unique<Worker>(tree.loop, "dfld-keep", kCheckpointNiceness);
@@ -216,7 +221,7 @@ absl::Status BuildNode(const config::NodeSettings& settings, uint64_t starts,
   absl::StatusOr<std::string> note = std::string();
   tree.loop.RunAndWait([&] {
     tree.node = std::make_unique<runtime::LinkedNode>(
-        node, tree.loop, *tree.transport, *tree.worker, tree.events, records,
+        node, tree.loop, *tree.measured, *tree.worker, tree.events, records,
         MembershipOf(settings, starts, node.incarnation,
                      tree.learners->Report().train_rows));
     tree.follower = std::make_unique<runtime::PlanFollower>(
@@ -255,6 +260,18 @@ void BuildBackend(const DaemonOptions& options, runtime::RunKeeper keeper,
   tree.backend = std::make_unique<ControlBackend>(
       std::move(backend), tree.loop, tree.node->node(), *tree.learners,
       std::move(keeper), tree.events, tree.log);
+}
+
+void BuildEyes(const config::NodeSettings& settings, Tree& tree) {
+  EyesOptions options;
+  options.state_dir = settings.state_dir;
+  options.web = settings.web;
+  options.compute_threads = settings.compute.threads;
+  options.on_network = settings.OnNetwork();
+  options.period = kPublishPeriod;
+  tree.eyes = std::make_unique<Eyes>(std::move(options), tree.loop, tree.events,
+                                     tree.log, *tree.backend, *tree.measured,
+                                     tree.meters, tree.steps);
 }
 
 absl::Status OpenAuditLog(const config::NodeSettings& settings, Tree& tree) {
@@ -309,6 +326,8 @@ absl::Status ServeControl(const config::NodeSettings& settings, Tree& tree) {
     control.security = &tree.security->network();
     control.signed_orders = settings.OnNetwork();
   }
+  control.observer = tree.eyes.get();
+  control.health = [&tree] { return tree.eyes->Serving(); };
   control.audit = [&tree](const control::AuditRecord& record) {
     tree.audit->Write(record, absl::Now());
     tree.log.Keep(
@@ -412,17 +431,20 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   DFL_RETURN_IF_ERROR(Listen(settings, tree));
   BuildNewData(options, data, tree);
   BuildBackend(options, std::move(keeper), tree);
+  BuildEyes(settings, tree);
   StartFinding(tree);
   DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
   tree.backend->Connect();
   WatchSecurity(tree);
   DFL_RETURN_IF_ERROR(StartEnrolling(settings, tree));
   StartTicking(tree);
-  return ServeControl(settings, tree);
+  DFL_RETURN_IF_ERROR(ServeControl(settings, tree));
+  return tree.eyes->Serve(nullptr);
 }
 
 absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
   const std::vector<std::string>& bound = tree.bound;
+  const std::vector<std::string> web = tree.eyes->addresses();
   tree.log.Info(
       "listening",
       absl::StrCat(
@@ -430,7 +452,8 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
           bound.empty() ? "(dials out only)" : absl::StrJoin(bound, ", "),
           tree.advertised.empty() ? ""
                                   : absl::StrCat(" (as ", tree.advertised, ")"),
-          "; control at ", absl::StrJoin(tree.control->addresses(), ", ")));
+          "; control at ", absl::StrJoin(tree.control->addresses(), ", "),
+          web.empty() ? "" : "; pages at ", absl::StrJoin(web, ", ")));
   if (!options.ready_file.empty()) {
     nlohmann::ordered_json ready;
     ready["node"] = options.loaded.settings.name;
@@ -438,13 +461,27 @@ absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
     ready["peer"] = bound;
     ready["advertised"] = tree.advertised;
     ready["control"] = tree.control->addresses();
+    ready["web"] = web;
     DFL_RETURN_IF_ERROR(WriteReadyFile(options.ready_file, ready));
   }
   NotifyReady();
   return absl::OkStatus();
 }
 
+void PutInForce(const config::NodeSettings& settings,
+                const SettingChanges& changes, Tree& tree) {
+  // Before the level changes: a record of it in any case.
+  tree.log.Keep(config::LogLevel::kInfo, "reload", Describe(changes));
+  tree.log.SetLevel(settings.log.level);
+  tree.backend->SetSettings(changes.effective, settings.peers);
+  tree.loop.RunAndWait([&] {
+    tree.frozen_after = settings.compute.frozen_after;
+    tree.orders->SetSettingsLabels(settings.labels);
+  });
+}
+
 void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
+  if (tree.eyes) tree.eyes->SetStopping();
   at("those who look for others");
   if (tree.finding) tree.finding->Stop();
   at("a look at the data files");
@@ -454,6 +491,8 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   tree.issuer.reset();
   at("calls on control");
   tree.control.reset();
+  at("those who read metrics and pages");
+  if (tree.eyes) tree.eyes->Stop();
   at("the end of a step, and the last checkpoint");
   Suspend(tree);
   at("the goodbye to others");
@@ -466,6 +505,7 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
       tree.tick = [] {};
     });
   }
+  tree.eyes.reset();
   at("a plan that is being taken over, or the disk");
   tree.backend.reset();
   at("the node: a gradient, an evaluation or an export under way");

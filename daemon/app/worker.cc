@@ -5,10 +5,14 @@
 
 #include <utility>
 
+#include "daemon/threads/steady_cond_var.h"
+
 namespace dfl::app {
 
-Worker::Worker(ports::Loop& loop, const std::string& name, int niceness)
+Worker::Worker(ports::Loop& loop, const std::string& name, int niceness,
+               std::function<void(absl::Duration)> measured)
     : loop_(loop),
+      measured_(std::move(measured)),
       thread_([this, name, niceness] { ThreadMain(name, niceness); }) {}
 
 void Worker::Run(std::function<void()> work, std::function<void()> done) {
@@ -46,7 +50,9 @@ void Worker::ThreadMain(const std::string& name, int niceness) {
       item = std::move(queue_.front());
       queue_.pop_front();
     }
+    const absl::Time began = measured_ ? SteadyNow() : absl::Time();
     item.work();
+    if (measured_) measured_(SteadyNow() - began);
     item.work = nullptr;  // what it held goes before `done` is told
     loop_.Post(std::move(item.done));
   }

@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "daemon/ports/loop.h"
 
 namespace dfl::app {
@@ -17,7 +18,9 @@ class Worker final : public ports::Worker {
  public:
   // Starts the thread, which yields to others by `niceness` more than the
   // process does (nice(2)), 0 or more. `loop` must outlive it.
-  Worker(ports::Loop& loop, const std::string& name, int niceness = 0);
+  // `measured` is told on the thread what each piece of work took; may be null.
+  Worker(ports::Loop& loop, const std::string& name, int niceness = 0,
+         std::function<void(absl::Duration)> measured = nullptr);
   ~Worker() override { Stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -42,6 +45,7 @@ class Worker final : public ports::Worker {
   }
 
   ports::Loop& loop_;
+  const std::function<void(absl::Duration)> measured_;
   absl::Mutex mutex_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

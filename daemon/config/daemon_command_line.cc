@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/config/default_places.h"
 #include "daemon/config/settings_table.h"
 #include "daemon/config/values.h"
 #include "daemon/core/algorithm/knobs.h"
@@ -24,6 +25,9 @@ namespace dfl::config {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+// In the folder of settings.
+constexpr char kConfigFile[] = "dfld.yaml";
+constexpr char kConfigFolder[] = "conf.d";
 
 absl::Status SystemError(const std::string& path) {
   const int code = errno;
@@ -246,16 +250,24 @@ absl::StatusOr<SettingsSources> GatherSources(
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) == 0) sources.host_name = host;
 
+  const std::string home = DefaultConfigFolder(environment);
+  const std::string usual_file = absl::StrCat(home, "/", kConfigFile);
+  const std::string usual_folder = absl::StrCat(home, "/", kConfigFolder);
+  for (const std::string& tls :
+       {DefaultTlsFolder(environment, sources.is_root),
+        WritableTlsFolder(environment)}) {
+    if (access(absl::StrCat(tls, "/cert.pem").c_str(), F_OK) == 0) {
+      sources.folders_with_certificate.insert(tls);
+    }
+  }
   std::vector<std::string> paths;
   std::string folder = line.config_folder;
   if (!line.config_file.empty()) {
     paths.push_back(line.config_file);
   } else {
-    if (access(kDefaultConfigFile, F_OK) == 0) {
-      paths.push_back(kDefaultConfigFile);
-    }
-    if (folder.empty() && access(kDefaultConfigFolder, F_OK) == 0) {
-      folder = kDefaultConfigFolder;
+    if (access(usual_file.c_str(), F_OK) == 0) paths.push_back(usual_file);
+    if (folder.empty() && access(usual_folder.c_str(), F_OK) == 0) {
+      folder = usual_folder;
     }
   }
   if (!folder.empty()) {

@@ -19,6 +19,7 @@
 
 namespace dfl::config {
 
+// In the folder of settings that systemd gives, or else here.
 inline constexpr char kDefaultConfigFile[] = "/etc/dfld/dfld.yaml";
 inline constexpr char kDefaultConfigFolder[] = "/etc/dfld/conf.d";
 

@@ -34,6 +34,13 @@ std::string DefaultStateFolder(
   return NodeSettings().state_dir;
 }
 
+std::string DefaultConfigFolder(
+    const std::map<std::string, std::string>& environment) {
+  const std::string given =
+      SystemdFolder(environment, "CONFIGURATION_DIRECTORY");
+  return given.empty() ? "/etc/dfld" : given;
+}
+
 std::string DefaultTlsFolder(
     const std::map<std::string, std::string>& environment, bool is_root) {
   const bool service =
@@ -44,7 +51,13 @@ std::string DefaultTlsFolder(
     const std::string home = Variable(environment, "HOME");
     if (!home.empty()) return absl::StrCat(home, "/.config/dfld/tls");
   }
-  return "/etc/dfld/tls";
+  return absl::StrCat(DefaultConfigFolder(environment), "/tls");
+}
+
+std::string WritableTlsFolder(
+    const std::map<std::string, std::string>& environment) {
+  const std::string state = SystemdFolder(environment, "STATE_DIRECTORY");
+  return state.empty() ? "" : absl::StrCat(state, "/tls");
 }
 
 std::string DefaultControlSocket(

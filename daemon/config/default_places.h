@@ -14,10 +14,20 @@ namespace dfl::config {
 std::string DefaultStateFolder(
     const std::map<std::string, std::string>& environment, bool is_root);
 
-// Where a node's certificate is: /etc/dfld/tls for a service, else
-// $XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls.
+// Where a node's settings are: systemd's configuration folder, or else
+// /etc/dfld.
+std::string DefaultConfigFolder(
+    const std::map<std::string, std::string>& environment);
+
+// Where a node's certificate is: tls in the folder of its settings for a
+// service, else $XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls.
 std::string DefaultTlsFolder(
     const std::map<std::string, std::string>& environment, bool is_root);
+
+// Where a service of systemd keeps the certificate that it got by itself: tls in
+// its state folder; "" where systemd gives none.
+std::string WritableTlsFolder(
+    const std::map<std::string, std::string>& environment);
 
 // Where dfld serves control by default, and where dflctl looks, best first:
 // the session's own socket ($XDG_RUNTIME_DIR/dfld), then the service's.

@@ -92,6 +92,7 @@ class Loader {
     for (const SettingsText& file : sources_.files) TakeFile(file);
     TakeEnvironment();
     TakeFlags();
+    PlaceTlsFolder();
     SettingsChecks(
         loaded_.settings, origins_, broken_,
         [this](absl::string_view key) { return Shown(key); }, mistakes_)
@@ -237,6 +238,19 @@ class Loader {
         value.text = all;
       }
       Take(*setting, value, origin);
+    }
+  }
+
+  // A service may not write below /etc: what it gets for a join token is in its
+  // state folder, also when the token is no longer set.
+  void PlaceTlsFolder() {
+    NodeSettings& settings = loaded_.settings;
+    const std::string writable = WritableTlsFolder(sources_.environment);
+    if (origins_["tls.folder"] != "default" || writable.empty()) return;
+    const std::set<std::string>& with = sources_.folders_with_certificate;
+    if (with.count(settings.tls.folder) > 0) return;
+    if (with.count(writable) > 0 || !settings.join.token.empty()) {
+      settings.tls.folder = writable;
     }
   }
 

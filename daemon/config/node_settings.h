@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,6 +147,9 @@ struct ComputeSettings {
   std::string device = "cpu";  // cpu, cuda or cuda:N
   // Training threads; 0: as many as the cgroup's quota allows.
   int64_t threads = 0;
+  // A mini-batch that takes longer, and 20 times what one takes usually, is
+  // frozen; 0: none is.
+  absl::Duration frozen_after = absl::Minutes(5);
   // Bytes that a plan may need; 0: as many as cgroup and machine have.
   uint64_t memory_limit = 0;
 };
@@ -169,6 +173,14 @@ struct LimitSettings {
 struct LogSettings {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
+};
+
+// Probes, metrics and the status page over HTTP.
+struct WebSettings {
+  // host:port; port 0: the system chooses. Empty: nothing is served.
+  std::vector<std::string> listen;
+  // What whoever comes from elsewhere may read: health, metrics, page.
+  std::vector<std::string> open = {"health", "metrics"};
 };
 
 struct RunSettings {
@@ -205,6 +217,7 @@ struct NodeSettings {
   MembershipSettings membership;
   PeerSettings peer;
   ControlSettings control;
+  WebSettings web;
   DataSettings data;
   ComputeSettings compute;
   PublishSettings publish;
@@ -233,6 +246,8 @@ struct SettingsSources {
   // (key, text) of --key=text, in order.
   std::vector<std::pair<std::string, std::string>> flags;
   std::string host_name;
+  // Those of the default folders of certificates that hold a cert.pem.
+  std::set<std::string> folders_with_certificate;
   // Whether defaults are those of a service or of a person's own session.
   bool is_root = true;
 };

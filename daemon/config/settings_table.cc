@@ -221,7 +221,8 @@ std::vector<Setting> PlaneTable() {
           "a path", AnyText,
           "Folder that dflctl cert issue has made for this node: ca.pem, "
           "cert.pem and key.pem. New files in it are taken up at once."),
-      "/etc/dfld/tls for root and under systemd; else "
+      "/etc/dfld/tls for root and under systemd, or tls in state_dir for what "
+      "a service of systemd got for join.token; else "
       "$XDG_CONFIG_HOME/dfld/tls or ~/.config/dfld/tls"));
   table.push_back(WithNote(
       Text(
@@ -334,6 +335,34 @@ std::vector<Setting> PlaneTable() {
   return table;
 }
 
+absl::Status WebGroup(absl::string_view text) {
+  if (text == "health" || text == "metrics" || text == "page") {
+    return absl::OkStatus();
+  }
+  return NotAllowed();
+}
+
+std::vector<Setting> WebTable() {
+  std::vector<Setting> table;
+  table.push_back(TextList(
+      "web.listen",
+      [](NodeSettings& s) -> std::vector<std::string>& { return s.web.listen; },
+      "host:port, IPv6 as [address]:port; port 0: the system chooses; [] "
+      "serves none",
+      HostAndPort,
+      "Where probes (/livez, /readyz), metrics (/metrics) and the status page "
+      "are served over HTTP, such as 127.0.0.1:7680. It is plain text and "
+      "nobody is asked who they are: every user of this machine can read it, "
+      "and with an address of the network whoever reaches that."));
+  table.push_back(TextList(
+      "web.open",
+      [](NodeSettings& s) -> std::vector<std::string>& { return s.web.open; },
+      "health, metrics, page", WebGroup,
+      "What of it is served to whoever does not come by this machine's "
+      "loopback address. The page shows plan, members and events."));
+  return table;
+}
+
 std::vector<Setting> PublishTable() {
   using When = PublishSettings::When;
   using Format = PublishSettings::Format;
@@ -379,6 +408,12 @@ std::vector<Setting> RestTable() {
       [](NodeSettings& s) -> int64_t& { return s.compute.threads; }, 0, 1024,
       "threads",
       "Threads of one gradient; 0: as many as the cgroup's CPU quota allows."));
+  table.push_back(Interval(
+      "compute.frozen_after",
+      [](NodeSettings& s) -> absl::Duration& { return s.compute.frozen_after; },
+      "A mini-batch that takes longer than this, and longer than 20 times the "
+      "usual, counts as frozen: the log says so, and systemd's watchdog starts "
+      "dfld again. 0s: none does."));
   table.push_back(Size(
       "compute.memory_limit",
       [](NodeSettings& s) -> uint64_t& { return s.compute.memory_limit; }, 0,
@@ -430,8 +465,8 @@ const std::vector<Setting>& Table() {
   static const std::vector<Setting>& table = *[] {
     auto* all = new std::vector<Setting>();
     for (auto part :
-         {NodeTable, DiscoveryTable, PlaneTable, DataTable, StandardiseTable,
-          PartitionTable, PublishTable, RestTable}) {
+         {NodeTable, DiscoveryTable, PlaneTable, WebTable, DataTable,
+          StandardiseTable, PartitionTable, PublishTable, RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;
@@ -455,6 +490,7 @@ absl::Span<const SettingSection> SettingSections() {
           {"enrol", "How new nodes get theirs from this one."},
           {"peer", "The plane between daemons."},
           {"control", "The plane between dflctl and this daemon."},
+          {"web", "Probes, metrics and the status page, over HTTP."},
           {"data",
            "What this node trains and is evaluated on. It never leaves."},
           {"data.train", "Training files."},

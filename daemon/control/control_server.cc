@@ -1,6 +1,9 @@
 #include "daemon/control/control_server.h"
 
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/server_posix.h>
 #include <unistd.h>
 
@@ -32,19 +35,35 @@ constexpr int kMaxStreamsPerConnection = 64;
 constexpr int64_t kMaxPending = 64;
 constexpr int64_t kMaxConnections = 256;
 
+constexpr absl::Duration kHealthPeriod = absl::Seconds(1);
+
+enum class Plane { kLocal, kNetwork };
+
+// Has one server, not all of the process, tell its services and methods.
+class WithReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>*
+                         plugins) override {
+    plugins->push_back(
+        std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>());
+  }
+};
+
 class GrpcControlServer : public ControlServer {
  public:
   explicit GrpcControlServer(ControlServerOptions options)
       : options_(std::move(options)) {}
 
   ~GrpcControlServer() override {
+    health_timers_.reset();
     if (service_ != nullptr) service_->Close();
     if (listener_ != nullptr) listener_->Stop();
     if (acceptor_ != nullptr) acceptor_->Stop();
-    if (server_ != nullptr) {
-      server_->Shutdown(std::chrono::system_clock::now() +
-                        absl::ToChronoNanoseconds(options_.shutdown_grace));
-    }
+    const auto limit = std::chrono::system_clock::now() +
+                       absl::ToChronoNanoseconds(options_.shutdown_grace);
+    if (server_ != nullptr) server_->Shutdown(limit);
+    if (network_server_ != nullptr) network_server_->Shutdown(limit);
   }
 
   absl::Status Listen(Backend& backend) {
@@ -65,9 +84,15 @@ class GrpcControlServer : public ControlServer {
                      options_.security);
     service_ =
         std::make_unique<GatedService>(backend, timers_, *callers_, options_);
-    StartServer();
-    if (server_ == nullptr) {
+    server_ = StartServer(Plane::kLocal);
+    if (acceptor_ != nullptr) network_server_ = StartServer(Plane::kNetwork);
+    if (server_ == nullptr ||
+        (acceptor_ != nullptr && network_server_ == nullptr)) {
       return absl::InternalError("the control service did not start");
+    }
+    if (options_.health) {
+      health_timers_.emplace();
+      WatchHealth();
     }
     if (listener_ != nullptr) {
       listener_->Start([this, roles](int fd) { OnUnixConnection(fd, roles); });
@@ -107,13 +132,18 @@ class GrpcControlServer : public ControlServer {
     return absl::OkStatus();
   }
 
-  void StartServer() {
+  // A server for each plane: what the service's methods are is told on the
+  // machine itself only.
+  std::unique_ptr<grpc::Server> StartServer(Plane plane) {
     grpc::ServerBuilder builder;
     builder.RegisterService(service_->service());
+    if (plane == Plane::kLocal) {
+      builder.SetOption(std::make_unique<WithReflection>());
+    }
     builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                                kMaxStreamsPerConnection);
-    if (acceptor_ != nullptr) {
+    if (plane == Plane::kNetwork) {
       network_ = builder.experimental().AddExternalConnectionAcceptor(
           grpc::ServerBuilder::experimental_type::ExternalConnectionType::
               FROM_FD,
@@ -123,7 +153,25 @@ class GrpcControlServer : public ControlServer {
                                                       tls::Role::kOperator,
                                                       tls::Role::kAdmin}));
     }
-    server_ = builder.BuildAndStart();
+    // gRPC has one switch for all servers of the process; the planes between
+    // nodes have no health service.
+    grpc::EnableDefaultHealthCheckService(options_.health != nullptr);
+    std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    grpc::EnableDefaultHealthCheckService(false);
+    return server;
+  }
+
+  // Tells gRPC's health service what serves, and whoever watches it what
+  // changes; for ever.
+  void WatchHealth() {
+    const std::map<std::string, bool> serving = options_.health();
+    for (grpc::Server* server : {server_.get(), network_server_.get()}) {
+      if (server == nullptr) continue;
+      for (const auto& [name, serves] : serving) {
+        server->GetHealthCheckService()->SetServingStatus(name, serves);
+      }
+    }
+    health_timers_->After(kHealthPeriod, [this] { WatchHealth(); });
   }
 
   // A user without a role costs nothing but this.
@@ -150,7 +198,9 @@ class GrpcControlServer : public ControlServer {
   std::unique_ptr<GatedService> service_;
   std::unique_ptr<ExternalConnectionAcceptor> network_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::Server> network_server_;  // null: no address
   std::vector<std::string> addresses_;
+  std::optional<Timers> health_timers_;  // last: its tasks look at the servers
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #define DFL_CONTROL_CONTROL_SERVER_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "absl/time/time.h"
 #include "daemon/control/backend.h"
 #include "daemon/control/caller.h"
+#include "daemon/control/observer.h"
 
 namespace dfl::net {
 class NetworkSecurity;
@@ -69,6 +71,12 @@ struct ControlServerOptions {
   int max_watchers = 32;
   // How many callers may ask the members for their status at once.
   int max_asks = 8;
+  // Answers for metrics, log and checks; null: nobody does. It outlives the
+  // server.
+  Observer* observer = nullptr;
+  // Which services of grpc.health.v1 serve, by name; asked once a second, on
+  // the timers' thread. Null: there is no health service.
+  std::function<std::map<std::string, bool>()> health;
   // How long the destructor waits for answers to be sent and for idle
   // connections to close, before it cuts them.
   absl::Duration shutdown_grace = absl::Milliseconds(500);

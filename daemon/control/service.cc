@@ -70,6 +70,10 @@ class GatedService::Handlers final
   DFL_CALL(CheckpointCalls, checkpoint_calls_, CommitRestore)
   DFL_CALL(NodeCalls, node_calls_, PutRecord)
   DFL_CALL(NodeCalls, node_calls_, ListRecords)
+  DFL_CALL(ObserveCalls, observe_calls_, GetMetrics)
+  DFL_CALL(ObserveCalls, observe_calls_, GetLog)
+  DFL_CALL(ObserveCalls, observe_calls_, SetLogLevel)
+  DFL_CALL(ObserveCalls, observe_calls_, Diagnose)
 #undef DFL_CALL
 
   grpc::ServerWriteReactor<pb::WatchResponse>* Watch(
@@ -102,6 +106,7 @@ GatedService::GatedService(Backend& backend, Timers& timers,
       member_calls_(backend, answers_),
       transfer_calls_(backend, answers_, timers, options),
       checkpoint_calls_(backend, answers_, transfer_calls_.files()),
+      observe_calls_(options.observer, answers_),
       watches_(backend, timers, options.max_watchers),
       asks_(backend, timers, options.max_asks),
       handlers_(std::make_unique<Handlers>(*this)) {}

@@ -1,6 +1,6 @@
 // The calls of dfl.control.v1 as gRPC makes them: each passes the gate first,
-// and is then one of node_calls.h, member_calls.h, transfer_calls.h or
-// checkpoint_calls.h, or a stream. Room-internal.
+// and is then one of node_calls.h, member_calls.h, transfer_calls.h,
+// checkpoint_calls.h or observe_calls.h, or a stream. Room-internal.
 #ifndef DFL_CONTROL_SERVICE_H_
 #define DFL_CONTROL_SERVICE_H_
 
@@ -15,6 +15,7 @@
 #include "daemon/control/member_asks.h"
 #include "daemon/control/member_calls.h"
 #include "daemon/control/node_calls.h"
+#include "daemon/control/observe_calls.h"
 #include "daemon/control/timers.h"
 #include "daemon/control/transfer_calls.h"
 #include "daemon/control/watch_hub.h"
@@ -43,6 +44,7 @@ class GatedService {
   MemberCalls member_calls_;
   TransferCalls transfer_calls_;
   CheckpointCalls checkpoint_calls_;
+  ObserveCalls observe_calls_;
   WatchHub watches_;
   MemberAsks asks_;
   const std::unique_ptr<Handlers> handlers_;

@@ -45,12 +45,14 @@ void AlgorithmDriver::Handle(core::Event event) {
 
 void AlgorithmDriver::Drain() {
   handling_ = true;
+  const absl::Time began = timing_ ? loop_.Now() : absl::Time();
   while (!queue_.empty() && algorithm_) {
     core::Event event = std::move(queue_.front());
     queue_.pop_front();
     algorithm_->Handle(std::move(event), *this);
   }
   handling_ = false;
+  if (timing_ != nullptr) timing_->OnAlgorithm(loop_.Now() - began);
   actor_.OnHandled();
 }
 

@@ -17,6 +17,7 @@
 #include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/algorithm/decisions.h"
 #include "daemon/ports/loop.h"
+#include "daemon/runtime/timing.h"
 
 namespace dfl::runtime {
 
@@ -62,6 +63,10 @@ class AlgorithmDriver : private core::Actions {
   // A new epoch begins; Install is to follow.
   void BeginEpoch() { ++epoch_; }
 
+  // Who is told what its work takes; null: nobody. It outlives the driver.
+  void SetTiming(TimingSink* timing) { timing_ = timing; }
+  TimingSink* timing() const { return timing_; }
+
   // Dropped when there is no algorithm.
   void Handle(core::Event event);
   // The algorithm, which was handed nothing yet, goes on from there.
@@ -92,6 +97,7 @@ class AlgorithmDriver : private core::Actions {
 
   ports::Loop& loop_;
   Actor& actor_;
+  TimingSink* timing_ = nullptr;
   std::unique_ptr<core::SeededDecisions> decisions_;
   std::unique_ptr<core::Algorithm> algorithm_;
   std::deque<core::Event> queue_;

@@ -111,6 +111,8 @@ class LearnerDriver {
 
   // A gradient or prediction is under way.
   bool busy() const { return running_ != 0; }
+  // What the last gradient took that came to something.
+  absl::Duration took() const { return took_; }
   // How many came to something, of this run.
   int64_t gradients() const { return gradients_; }
 

@@ -56,7 +56,9 @@ Node::Node(NodeOptions options, ports::Loop& loop, Links& links,
                    NoteBadMessage(from, text);
                  }),
       neighbourhood_(own_, peers_, links, contracts_, loop),
-      together_(own_, peers_, neighbourhood_, loop, events) {}
+      together_(own_, peers_, neighbourhood_, loop, events) {
+  own_.algorithm.SetTiming(options_.timing);
+}
 
 void Node::CopyModel(std::function<void(absl::StatusOr<SnapshotPtr>)> done) {
   if (!own_.model.initialised()) {

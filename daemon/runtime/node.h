@@ -57,6 +57,7 @@
 #include "daemon/runtime/status.h"
 #include "daemon/runtime/together.h"
 #include "daemon/runtime/training.h"
+#include "daemon/runtime/timing.h"
 #include "daemon/runtime/transfers/snapshot.h"
 #include "daemon/runtime/transfers/transfers.h"
 
@@ -70,6 +71,8 @@ struct NodeOptions {
   OffenceOptions offences;  // of the links that it stands on
   CheckpointOptions checkpoints;
   Forge forge;
+  // Null: nobody measures. It outlives the node.
+  TimingSink* timing = nullptr;
   // Between two tries after training failed.
   absl::Duration degraded_retry = absl::Seconds(1);
 };

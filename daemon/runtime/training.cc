@@ -121,6 +121,9 @@ void Training::OnGradient(absl::StatusOr<ports::GradientResult> result) {
   }
   if (!own_.diverged) training_error_.clear();
   health_.OnGradient();
+  if (TimingSink* timing = own_.algorithm.timing()) {
+    timing->OnGradient(learner_.took());
+  }
   own_.progress.OnGradient(result->loss);
   if (Degraded()) own_.phases.Set(Phase::kTraining, "training works again");
   own_.algorithm.Handle(core::GradientReady{result->loss, result->rows});

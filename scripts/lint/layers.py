@@ -32,7 +32,7 @@ LEVELS = {
     "runtime": 3, "following": 3.1, "config": 3, "simports": 3,
     "proto": 3, "net": 3.5,
     "exchange": 4, "learner": 4, "store": 4, "discovery": 4, "control": 4,
-    "web": 4, "client": 4, "console": 4, "records": 4, "enrol": 4.5,
+    "client": 4, "console": 4, "records": 4, "enrol": 4.5, "web": 4.6,
     "sim": 5, "app": 5, "cli": 5,
 }
 
@@ -46,6 +46,8 @@ LIBRARIES = {
     "spdlog": (r"^spdlog/", {"app"}),
     "libpng and libjpeg": (r"^(png|jpeglib)\.h$", {"data"}),
     "Avahi": (r"^avahi-", {"discovery"}),
+    "cpp-httplib": (r"^httplib\.h$", {"web"}),
+    "prometheus-cpp": (r"^prometheus/", {"web"}),
     "OpenSSL": (r"^openssl/", {"base", "tls"}),
 }
 

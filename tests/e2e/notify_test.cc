@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/daemon_process.h"
+#include "tests/support/frozen_thread.h"
 
 namespace dfl::testing_support {
 namespace {
@@ -88,6 +90,17 @@ class NotifySocket {
   std::optional<Notice> Await(const std::string& line) const {
     return Await([&line](const Notice& notice) { return notice.Has(line); });
   }
+  // The same for `times` of them.
+  bool AwaitTimes(const std::string& line, int times) const {
+    const auto come = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return std::count_if(notices_.begin(), notices_.end(),
+                           [&line](const Notice& notice) {
+                             return notice.Has(line);
+                           }) >= times;
+    };
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(&come), absl::Seconds(30));
+  }
   // Whether one with this line is there now.
   bool Heard(const std::string& line) const {
     return Await([&line](const Notice& notice) { return notice.Has(line); },
@@ -147,16 +160,27 @@ class Notify : public testing::Test {
  protected:
   void SetUp() override {
     WriteBlobs(folder_.File("train.csv"), 60, 4, 3, 1);
+    Configure("");
+  }
+
+  // `compute`: what is there beside the number of threads.
+  void Configure(const std::string& compute, const std::string& more = "") {
     WriteFile(folder_.File("a.yaml"),
               absl::StrCat("name: a\nstate_dir: ", folder_.File("a.state"),
                            "\nsecurity: insecure\n"
                            "peer: {listen: [\"127.0.0.1:0\"]}\n"
                            "control: {socket: ",
                            folder_.File("a.sock"),
-                           "}\ncompute: {threads: 1}\n"
+                           "}\ncompute: {threads: 1", compute, "}\n"
                            "data: {format: csv, header: no, label_column: -1, "
                            "classes: 3, train: {paths: [",
-                           folder_.File("train.csv"), "]}}\n"));
+                           folder_.File("train.csv"), "]}}\n", more));
+  }
+  void TrainAlone() const {
+    const auto client = Client();
+    const auto applied = client->ApplyPlan({kPlan, std::nullopt, false});
+    ASSERT_TRUE(applied.ok()) << applied.status();
+    ASSERT_TRUE(client->Train(client::TrainAction::kStart).ok());
   }
 
   // Does not wait for it: that is what the socket is for.
@@ -216,13 +240,75 @@ TEST_F(Notify, WatchdogIsFedAndToldWhatItDoes) {
   };
   ASSERT_TRUE(socket_.Await(says("idle, step 0"))) << Log();
   ASSERT_TRUE(socket_.Await("READY=1")) << Log();
-  {
-    const auto client = Client();
-    const auto applied = client->ApplyPlan({kPlan, std::nullopt, false});
-    ASSERT_TRUE(applied.ok()) << applied.status();
-    ASSERT_TRUE(client->Train(client::TrainAction::kStart).ok());
-  }
+  TrainAlone();
   EXPECT_TRUE(socket_.Await(says("training, step "))) << Log();
+}
+
+// The loop goes on, and yet the daemon is no longer alive.
+TEST_F(Notify, WatchdogIsNotFedWhileTheTrainingIsFrozen) {
+  Configure(", frozen_after: 1s");
+  StartDfld();
+  ASSERT_TRUE(socket_.Await("READY=1")) << Log();
+  TrainAlone();
+  ASSERT_TRUE(socket_.Await("STATUS=training, step ")) << Log();
+  {
+    const auto frozen =
+        FrozenThread::Freeze(process_->pid(), "dfld-train");
+    if (frozen == nullptr) GTEST_SKIP() << "ptrace is not allowed here";
+    const auto told = socket_.Await("STATUS=frozen: ");
+    ASSERT_TRUE(told.has_value()) << Log();
+    EXPECT_FALSE(told->Has("WATCHDOG=1"));
+    // It answers still, and says why it will be ended.
+    EXPECT_TRUE(Client()->Status().ok());
+    EXPECT_THAT(Log(), HasSubstr("frozen: the training is at one mini-batch"));
+  }
+  EXPECT_TRUE(Eventually(absl::Seconds(30), [this] {
+    return absl::StrContains(Log(), "the training moves again");
+  }));
+}
+
+TEST_F(Notify, ReloadTakesUpWhatItCanAndNamesTheRest) {
+  StartDfld();
+  ASSERT_TRUE(socket_.Await("READY=1")) << Log();
+  Configure(", frozen_after: 7m",
+            "labels: {site: north}\nlog: {level: debug, format: json}\n"
+            "peers: [\"127.0.0.1:9\"]\n");
+  process_->Signal(SIGHUP);
+  const auto reloading = socket_.Await("RELOADING=1");
+  ASSERT_TRUE(reloading.has_value()) << Log();
+  EXPECT_TRUE(reloading->Has("MONOTONIC_USEC="));
+  ASSERT_TRUE(socket_.AwaitTimes("READY=1", 2)) << Log();
+  EXPECT_THAT(Log(), HasSubstr("reload: in force: labels, peers, "
+                               "compute.frozen_after, log.level; after a "
+                               "restart: log.format"));
+  const auto client = Client();
+  const auto peers = client->Peers();
+  ASSERT_TRUE(peers.ok()) << peers.status();
+  ASSERT_EQ(peers->size(), 1u);
+  EXPECT_EQ(peers->front().address, "127.0.0.1:9");
+  const auto settings = client->Settings();
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  std::map<std::string, std::string> values;
+  for (const auto& setting : *settings) values[setting.key] = setting.value;
+  EXPECT_EQ(values["log.level"], "debug");
+  EXPECT_EQ(values["log.format"], "text") << "it is not in force";
+
+  // Back again: who was added by the settings goes with them.
+  Configure("");
+  process_->Signal(SIGHUP);
+  ASSERT_TRUE(socket_.AwaitTimes("READY=1", 3)) << Log();
+  EXPECT_TRUE(client->Peers()->empty());
+}
+
+TEST_F(Notify, AReloadOfWrongSettingsChangesNothing) {
+  StartDfld();
+  ASSERT_TRUE(socket_.Await("READY=1")) << Log();
+  Configure(", thread: 2", "log: {level: error}\n");
+  process_->Signal(SIGHUP);
+  ASSERT_TRUE(socket_.AwaitTimes("READY=1", 2)) << Log();
+  EXPECT_THAT(Log(), HasSubstr("reload: the settings are as before"));
+  EXPECT_THAT(Log(), HasSubstr("compute.thread"));
+  EXPECT_TRUE(Client()->Status().ok());
 }
 
 TEST_F(Notify, NeverReadyWhenItCannotListen) {

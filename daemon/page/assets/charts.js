@@ -17,7 +17,7 @@ const kCharts = [
   {id: "traffic", title: "Bytes sent", format: bytes, log: true, series: [
     {key: "bytes_sent", label: "sent"},
     {key: "dense_bytes_sent", label: "the same models as dense fp32", dash: true}]},
-  {id: "speed", title: "Steps per second", format: figure, series: [
+  {id: "speed", title: "Steps per second", format: figure, zero: true, series: [
     {key: "steps_per_second", label: "this node"}]},
   {id: "lag", title: "Steps behind this node", format: figure, series: [
     {key: "lag", label: "the slowest linked neighbour"}]},
@@ -83,6 +83,8 @@ function axes(chart, log) {
     x.values = (plot, ticks) => ticks.map(count);
   } else if (shown.kind === "run") {
     x.values = (plot, ticks) => ticks.map((tick) => figure(tick) + " s");
+  } else {
+    x.values = kTimeFormats;
   }
   const y = {...common, size: 66, values: (plot, ticks) => ticks.map((tick) => tick === null ? "" : chart.format(tick))};
   if (log) {
@@ -103,7 +105,7 @@ function yRange(chart, log) {
       return [10 ** Math.floor(Math.log10(low) + 1e-9), 10 ** Math.max(Math.ceil(Math.log10(high) - 1e-9), Math.floor(Math.log10(low) + 1e-9) + 1)];
     }
     const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
-    const from = low >= 0 && low - room < 0 ? 0 : low - room;
+    const from = low >= 0 && (chart.zero || low - room < 0) ? 0 : low - room;
     return [from, chart.format === percent ? Math.min(high + room, Math.max(1, high)) : high + room];
   };
 }
@@ -135,6 +137,14 @@ function describe(entry) {
 function labelOf(one) { return shown.kind === "run" && one.runLabel ? one.runLabel : one.label; }
 
 function colorOf(place) { return "--series-" + (place % 4 + 1); }
+
+// Of ticks so many seconds apart: how each is written, and what stands below the
+// first of a new minute, hour, day, month or year (uPlot's form of it).
+const kTimeFormats = [
+  [86400, "{D} {MMM}", null, null, null, null, null, null, 1],
+  [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+];
 
 // What decides whether a plot can keep its object: its series, axes and scale.
 function shapeOf(entry, log) {

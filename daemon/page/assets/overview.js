@@ -87,7 +87,7 @@ function progressTile(status) {
   }
   if (status.stop_steps > 0) {
     const left = (status.stop_steps - status.step) / status.steps_per_second;
-    const sub = status.phase === "training" && status.steps_per_second > 0 && left > 0 ? "about " + span(left) + " left" : "round " + count(status.round);
+    const sub = status.phase === "training" && status.steps_per_second > 0 && left > 0 ? "about " + span(left < 300 ? left : 60 * Math.round(left / 60)) + " left" : "round " + count(status.round);
     return tile("Step", [count(status.step), element("small", {}, " of " + count(status.stop_steps))], sub, "", status.step / status.stop_steps);
   }
   return tile("Step", count(status.step), "round " + count(status.round) + (status.epochs > 0 ? ", " + figure(status.epochs) + " passes" : ""));

@@ -1,7 +1,8 @@
 // Neighbours, members and events.
 
 // A table whose columns sort. A column: {title, number, wide, sort(row),
-// cell(row)}; the first is the row's name.
+// cell(row), unless(row)}; the first is the row's name. One for which `unless`
+// holds in all rows is left out.
 class SortedTable {
   constructor(parent, label, columns) {
     this.columns = columns;
@@ -51,10 +52,13 @@ class SortedTable {
       return this.down ? -order : order;
     };
     const sorted = [...this.rows].sort(compare);
+    // A column in which all say the usual is left out.
+    const shownColumns = this.columns.map((column) => !column.unless || this.rows.some((row) => !column.unless(row)));
+    this.heads.forEach((head, place) => { head.hidden = !shownColumns[place]; });
     fill(this.body, sorted.map((row) => element("tr", {class: row.self ? "self" : null},
       this.columns.map((column, place) => place === 0 ?
         element("th", {scope: "row"}, column.cell(row)) :
-        element("td", {class: this.classOf(column)}, column.cell(row))))));
+        element("td", {class: this.classOf(column), hidden: !shownColumns[place]}, column.cell(row))))));
   }
 }
 
@@ -100,8 +104,8 @@ const kPeerColumns = [
   {title: "Sent", number: true, sort: (peer) => peer.bytes_sent, cell: (peer) => withUnder(bytes(peer.bytes_sent), plural(peer.models_sent, "model", "models"))},
   {title: "Received", number: true, sort: (peer) => peer.bytes_received, cell: (peer) => withUnder(bytes(peer.bytes_received), plural(peer.models_received, "model", "models"))},
   {title: "Missed", number: true, wide: true, sort: (peer) => peer.missed, cell: (peer) => count(peer.missed)},
-  {title: "Refused", number: true, wide: true, sort: (peer) => peer.rejected, cell: (peer) => count(peer.rejected)},
-  {title: "Why not", text: true, sort: whyOf, cell: whyOf},
+  {title: "Refused", number: true, wide: true, sort: (peer) => peer.rejected, cell: (peer) => count(peer.rejected), unless: (peer) => peer.rejected === 0},
+  {title: "Why not", text: true, sort: whyOf, cell: whyOf, unless: (peer) => whyOf(peer) === ""},
 ];
 
 function drawNeighbours() {
@@ -124,8 +128,7 @@ function drawNeighbours() {
     parent.replaceChildren(scroll);
     neighbourTable = new SortedTable(scroll, "Neighbours", kPeerColumns);
   }
-  // Neighbours first, whatever the order.
-  neighbourTable.show(neighbours.length > 0 ? peers : peers.slice());
+  neighbourTable.show(peers);
 }
 
 // ---------------------------------------------------------------- members ----
@@ -147,17 +150,17 @@ const kMemberColumns = [
   {title: "Name", sort: (member) => member.node, cell: (member) => member.node},
   {title: "State", sort: (member) => member.state, cell: (member) => withUnder(memberChip(member), member.reason)},
   {title: "Since", number: true, wide: true, sort: (member) => member.in_state_s, cell: (member) => span(member.in_state_s)},
-  {title: "Does", wide: true, sort: (member) => member.participation, cell: (member) => member.participation},
+  {title: "Does", wide: true, sort: (member) => member.participation, cell: (member) => member.participation, unless: (member) => member.participation === "train"},
   {title: "Rows", number: true, sort: (member) => member.rows, cell: (member) => member.rows > 0 ? count(member.rows) : kNothing},
   {title: "Plan", number: true, sort: (member) => member.plan_version, cell: (member) => member.plan_version > 0 ? "v" + member.plan_version : kNothing},
-  {title: "Labels", wide: true, sort: labelsOf, cell: labelsOf},
+  {title: "Labels", wide: true, sort: labelsOf, cell: labelsOf, unless: (member) => labelsOf(member) === ""},
 ];
 const kRunMemberColumns = [
   kMemberColumns[0],
   {title: "At the end", sort: (member) => member.state, cell: (member) => member.hostile ? chip("bad", "hostile") : memberChip(member)},
   {title: "Step", number: true, sort: (member) => member.step, cell: (member) => count(member.step)},
   {title: "Loss", number: true, sort: (member) => member.loss, cell: (member) => figure(member.loss)},
-  {title: "Accuracy", number: true, sort: (member) => member.accuracy, cell: (member) => percent(member.accuracy)},
+  {title: "Accuracy", number: true, sort: (member) => member.accuracy, cell: (member) => percent(member.accuracy), unless: (member) => !isNumber(member.accuracy)},
   {title: "Plan", number: true, sort: (member) => member.plan_version, cell: (member) => member.plan_version > 0 ? "v" + member.plan_version : kNothing},
 ];
 
@@ -175,8 +178,7 @@ function makeMembers() {
   byId("members").append(
     element("div", {class: "above"}, element("h3", {}, "Members "), memberView.note, element("label", {}, "Filter ", filter)), scroll,
     element("div", {class: "above"}, memberView.more));
-  const runColumns = kRunMemberColumns.filter((column) => column.title !== "Accuracy" || shown.members.some((member) => isNumber(member.accuracy)));
-  memberView.table = new SortedTable(scroll, "Members", shown.kind === "run" ? runColumns : kMemberColumns);
+  memberView.table = new SortedTable(scroll, "Members", shown.kind === "run" ? kRunMemberColumns : kMemberColumns);
 }
 
 function matches(member) {

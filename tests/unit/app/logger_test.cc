@@ -2,6 +2,9 @@
 // to it.
 #include "daemon/app/logger.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -61,10 +64,101 @@ TEST_F(LoggerTest, OfWhatComesOftenTheNumberIsTold) {
 TEST_F(LoggerTest, TheEndTellsWhatIsLeft) {
   {
     Logger log = Make(config::LogFormat::kText);
-    for (int i = 0; i < 22; ++i) log.Info("evaluated", absl::StrCat("no ", i));
+    for (int i = 0; i < 22; ++i) log.Info("link-up", absl::StrCat("no ", i));
   }
   EXPECT_THAT(Lines().back(),
               EndsWith("2 more like this were left out, at last: no 21"));
+}
+
+TEST_F(LoggerTest, OfEvaluationsOneLineIsWrittenInAPeriod) {
+  Logger log = Make(config::LogFormat::kText);
+  for (int i = 0; i < 300; ++i) {
+    log.Info("evaluated", absl::StrCat("step ", i));
+    log.TellLeftOut();
+    steady_ += absl::Milliseconds(100);
+  }
+  const std::vector<std::string> lines = Lines();
+  ASSERT_THAT(lines, SizeIs(3));  // 30 s
+  EXPECT_THAT(lines[0], EndsWith("evaluated: step 0"));
+  EXPECT_THAT(lines[1], EndsWith("step 100 (the last of 100)"));
+}
+
+TEST_F(LoggerTest, ALevelHoldsForAWhile) {
+  Logger log = Make(config::LogFormat::kText);
+  log.SetLevelFor(LogLevel::kDebug, absl::Minutes(10));
+  log.Write(LogLevel::kDebug, "step", "seen");
+  EXPECT_EQ(log.Levels().now, control::LogLevel::kDebug);
+  EXPECT_EQ(log.Levels().left, absl::Minutes(10));
+  steady_ += absl::Minutes(10);
+  log.TellLeftOut();
+  log.Write(LogLevel::kDebug, "step", "not seen");
+  EXPECT_EQ(log.Levels().now, control::LogLevel::kInfo);
+  EXPECT_THAT(Lines(), testing::ElementsAre(EndsWith("step: seen")));
+}
+
+TEST_F(LoggerTest, ALevelOfTheSettingsWaitsForTheOtherOnesEnd) {
+  Logger log = Make(config::LogFormat::kText);
+  log.SetLevelFor(LogLevel::kDebug, absl::Minutes(10));
+  log.SetLevel(LogLevel::kError);  // a reload
+  EXPECT_EQ(log.Levels().now, control::LogLevel::kDebug);
+  log.ResetLevel();
+  EXPECT_EQ(log.Levels().now, control::LogLevel::kError);
+  log.Warning("x", "not seen");
+  EXPECT_THAT(Lines(), SizeIs(0));
+}
+
+TEST_F(LoggerTest, TheJournalGetsPrioritiesAndNoTimes) {
+  Logger log({LogLevel::kInfo, config::LogFormat::kText}, "anna", Clocks(),
+             /*journal=*/true);
+  log.Error("x", "bad");
+  log.Warning("x", "odd");
+  log.Info("x", "good");
+  EXPECT_THAT(Lines(),
+              testing::ElementsAre("<3>[anna] x: bad", "<4>[anna] x: odd",
+                                   "<6>[anna] x: good"));
+}
+
+TEST(IsJournalTest, ComparesDeviceAndInode) {
+  struct stat found {};
+  ASSERT_EQ(fstat(STDERR_FILENO, &found), 0);
+  const std::string here = absl::StrCat(found.st_dev, ":", found.st_ino);
+  EXPECT_TRUE(IsJournal(STDERR_FILENO, here));
+  EXPECT_FALSE(IsJournal(STDERR_FILENO, here + "0"));
+  EXPECT_FALSE(IsJournal(STDERR_FILENO, ""));
+}
+
+TEST_F(LoggerTest, FieldsStandInJson) {
+  Logger log = Make(config::LogFormat::kJson);
+  EventHub hub(log, [this] { return wall_; });
+  hub.Report(ports::LinkDown{NodeId("bert"), absl::UnavailableError("cut")});
+  const std::vector<std::string> lines = Lines();
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr(R"("event":"link-down","peer":"bert")"));
+}
+
+TEST_F(LoggerTest, TheTailKeepsWhatWasWritten) {
+  Logger log = Make(config::LogFormat::kText);
+  log.Info("x", "one\ntwo");
+  log.Warning("x", "three");
+  log.Write(LogLevel::kDebug, "x", "below the level");
+  const control::LogPart all = log.tail().Read({0, 10, control::LogLevel::kDebug});
+  ASSERT_THAT(all.lines, SizeIs(2));
+  EXPECT_EQ(all.lines[0].text, "one\\ntwo");
+  EXPECT_EQ(all.lines[1].id, 2);
+  EXPECT_THAT(log.tail().Read({1, 10, control::LogLevel::kDebug}).lines,
+              SizeIs(1));
+  EXPECT_THAT(log.tail().Read({0, 10, control::LogLevel::kWarning}).lines,
+              SizeIs(1));
+  EXPECT_EQ(log.tail().Counts()[2], 1);
+}
+
+TEST(LogTailTest, SaysHowManyLinesAreForgotten) {
+  LogTail tail;
+  for (size_t i = 0; i < LogTail::kLines + 5; ++i) tail.Add({});
+  EXPECT_EQ(tail.Read({0, 1, control::LogLevel::kDebug}).forgotten, 5);
+  EXPECT_EQ(tail.Read({3, 1, control::LogLevel::kDebug}).forgotten, 2);
+  const int64_t newest = LogTail::kLines + 5;
+  EXPECT_EQ(tail.Read({0, 1, control::LogLevel::kDebug}).lines[0].id, newest);
 }
 
 TEST_F(LoggerTest, AChangeIsNeverLeftOut) {

@@ -89,6 +89,49 @@ TEST(NodeSettings, DefaultsOfAPersonsOwnSession) {
   EXPECT_EQ(loaded->settings.control.socket, "/run/other/control.sock");
 }
 
+// A service may not write below /etc.
+TEST(NodeSettings, ACertificateForATokenIsKeptWithTheState) {
+  const std::string token = "join: {token: dfl1.x, at: \"issuer:7602\"}\n";
+  const auto folder = [](const SettingsSources& sources) {
+    const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+    return loaded.ok() ? loaded->settings.tls.folder
+                       : loaded.status().ToString();
+  };
+  const std::string state = "/var/lib/dfld/tls";
+  const std::string etc = "/etc/dfld/tls";
+  SettingsSources sources = Sources(token);
+  EXPECT_EQ(folder(sources), etc) << "root writes where it likes";
+  sources.environment = {{"STATE_DIRECTORY", "/var/lib/dfld"}};
+  EXPECT_EQ(folder(sources), state);
+  // It joined by hand before.
+  sources.folders_with_certificate = {etc};
+  EXPECT_EQ(folder(sources), etc);
+  // The token was taken out of the settings afterwards.
+  sources.files.clear();
+  sources.folders_with_certificate = {state};
+  EXPECT_EQ(folder(sources), state);
+  sources.folders_with_certificate = {};
+  EXPECT_EQ(folder(sources), etc);
+  sources.folders_with_certificate = {etc, state};
+  EXPECT_EQ(folder(sources), etc);
+  sources.flags = {{"tls.folder", "/there"}};
+  EXPECT_EQ(folder(sources), "/there");
+}
+
+// One of several services on a host: dfld@.service.
+TEST(NodeSettings, ServicesHaveFoldersOfTheirOwn) {
+  SettingsSources sources = Sources();
+  sources.is_root = false;
+  sources.environment = {{"STATE_DIRECTORY", "/var/lib/dfld-b"},
+                         {"RUNTIME_DIRECTORY", "/run/dfld-b"},
+                         {"CONFIGURATION_DIRECTORY", "/etc/dfld-b"}};
+  const absl::StatusOr<LoadedSettings> loaded = LoadNodeSettings(sources);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->settings.state_dir, "/var/lib/dfld-b");
+  EXPECT_EQ(loaded->settings.control.socket, "/run/dfld-b/control.sock");
+  EXPECT_EQ(loaded->settings.tls.folder, "/etc/dfld-b/tls");
+}
+
 TEST(NodeSettings, FlagBeatsEnvironmentBeatsFolderBeatsFile) {
   SettingsSources sources = Sources(
       "name: file\nlog: {level: debug, format: json}\ncompute:\n  threads: 1\n"
