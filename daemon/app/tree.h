@@ -37,6 +37,7 @@
 #include "daemon/store/checkpoint_files.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
+#include "daemon/web/page/status_page.h"
 #include "daemon/web/meters.h"
 
 namespace dfl::app {
@@ -76,6 +77,7 @@ struct Tree {
   std::unique_ptr<NewData> new_data;  // null: the node has no data
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<Eyes> eyes;
+  std::unique_ptr<web::StatusPage> page;  // null: nothing is served
   std::unique_ptr<AuditLog> audit;
   std::unique_ptr<control::ControlServer> control;
   std::unique_ptr<Enrolling> enrolling;

@@ -282,6 +282,8 @@ Json HeadJson(const RecordedRun& run, const Scenario& scenario) {
         "messages_rejected", "models_received"}) {
     if (run.summary.contains(key)) head[key] = run.summary[key];
   }
+  // As text: JavaScript's numbers do not hold 64 bits.
+  if (head.contains("seed")) head["seed"] = head["seed"].dump();
   head["format"] =
       absl::StrCat(core::ToString(plan.codec.format.coordinates), " ",
                    core::ToString(plan.codec.format.values));

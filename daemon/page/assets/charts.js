@@ -272,6 +272,11 @@ function drawCharts() {
   if (document.hidden) return;
   const points = allPoints();
   if (!points.t) points.t = [];
+  const nothing = kCharts.every((chart) => chart.series.every((one) => !(points[one.key] || []).some((value) => isNumber(value) && value !== 0)));
+  byId("no-charts").hidden = !nothing;
+  byId("charts").hidden = nothing;
+  byId("chart-tools").hidden = nothing;
+  if (nothing) return;
   for (const chart of chartsOf(points)) {
     if (!drawn.has(chart.id)) {
       drawn.set(chart.id, makeCard(chart));

@@ -52,8 +52,10 @@ function layout(size, edges) {
 
 // Scaled so that the nodes have room for their names, wide rather than high.
 function fitted(at, size) {
-  const width = 620 * Math.max(1, Math.sqrt(size / 24));
-  const height = width * 0.62;
+  const crowd = Math.max(1, Math.sqrt(size / 24));
+  const room = byId("graph");
+  const width = Math.max(room.clientWidth - 24, 280) * crowd;
+  const height = (matchMedia("(max-width: 600px)").matches ? 320 : 400) * crowd;
   const range = (axis) => {
     const values = at.map((place) => place[axis]);
     return [Math.min(...values), Math.max(...values)];
@@ -102,7 +104,7 @@ function makeNode(name, place, labels) {
     own ? svgElement("circle", {class: "ring", r: 15}) : null,
     svgElement("circle", {r: 10}),
     svgElement("text", {class: "mark", "font-size": 13, "aria-hidden": "true"}, ""),
-    labels || own ? svgElement("text", {y: 26, "font-size": 13}, name) : null);
+    labels || own ? svgElement("text", {y: own ? 31 : 26, "font-size": 13}, name) : null);
   group.addEventListener("pointerenter", () => choose(name));
   group.addEventListener("click", () => choose(name));
   return group;

@@ -7,8 +7,9 @@ function setTheme(theme) {
   } else {
     document.documentElement.dataset.theme = theme;
   }
-  const names = {auto: "Theme: system", light: "Theme: light", dark: "Theme: dark"};
-  byId("theme").textContent = names[theme];
+  const names = {auto: "system", light: "light", dark: "dark"};
+  byId("theme").textContent = "◐ " + names[theme];
+  byId("theme").setAttribute("aria-label", "Theme: " + names[theme]);
   try {
     localStorage.setItem("dfl-theme", theme);
   } catch (error) {

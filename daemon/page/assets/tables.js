@@ -17,7 +17,7 @@ class SortedTable {
     this.markHeads();
   }
   classOf(column) {
-    return [column.number ? "number" : "", column.wide ? "wide" : "", column.text ? "text" : ""].join(" ").trim() || null;
+    return [column.number ? "number" : "", column.wide ? "wide" : ""].join(" ").trim() || null;
   }
   sortBy(place) {
     this.down = place === this.sorted ? !this.down : this.columns[place].number === true;
@@ -90,13 +90,14 @@ function ageOf(peer, name) {
 }
 
 function whyOf(peer) {
-  return [peer.not_mixing, peer.disagrees.length > 0 ? "differs in " + peer.disagrees.join(", ") : "", peer.linked ? "" : peer.last_error]
+  const differs = peer.disagrees.length > 0 && !peer.not_mixing ? "differs in " + peer.disagrees.join(", ") : "";
+  return [peer.not_mixing, differs, peer.linked ? "" : peer.last_error]
     .filter((text, place, all) => text && all.indexOf(text) === place).join("; ");
 }
 
 const kPeerColumns = [
   {title: "Name", sort: (peer) => peer.node, cell: (peer) => peer.node},
-  {title: "State", sort: (peer) => (peer.linked ? 1 : 0) + (peer.mixing ? 2 : 0), cell: peerChip},
+  {title: "State", sort: (peer) => (peer.linked ? 1 : 0) + (peer.mixing ? 2 : 0), cell: (peer) => withUnder(peerChip(peer), whyOf(peer))},
   {title: "Phase", wide: true, sort: (peer) => peer.phase, cell: (peer) => peer.phase},
   {title: "Step", number: true, sort: (peer) => peer.step, cell: (peer) => withUnder(count(peer.step), behindText(peer))},
   {title: "Last model", sort: (peer) => ageOf(peer, "model_s"), cell: (peer) => peer.models_received > 0 ? ago(ageOf(peer, "model_s")) : kNothing},
@@ -105,7 +106,6 @@ const kPeerColumns = [
   {title: "Received", number: true, sort: (peer) => peer.bytes_received, cell: (peer) => withUnder(bytes(peer.bytes_received), plural(peer.models_received, "model", "models"))},
   {title: "Missed", number: true, wide: true, sort: (peer) => peer.missed, cell: (peer) => count(peer.missed)},
   {title: "Refused", number: true, wide: true, sort: (peer) => peer.rejected, cell: (peer) => count(peer.rejected), unless: (peer) => peer.rejected === 0},
-  {title: "Why not", text: true, sort: whyOf, cell: whyOf, unless: (peer) => whyOf(peer) === ""},
 ];
 
 function drawNeighbours() {

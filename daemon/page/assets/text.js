@@ -96,7 +96,8 @@ function span(seconds) {
 // "12 s ago", "now"
 function ago(seconds) {
   if (!isNumber(seconds)) return "never";
-  return seconds < 2 ? "now" : span(Math.floor(seconds)) + " ago";
+  if (seconds < 2) return "now";
+  return (seconds < 3600 ? span(Math.floor(seconds)).replace(/ min .*/, " min") : span(seconds)) + " ago";
 }
 
 // A moment by the viewer's clock: "14:03:12", with the day where it is another.
