@@ -10,8 +10,9 @@
 #                   labels: unit, golden, threaded.
 #   --faults        only the tests labelled `faults`. Those with networks of
 #                   their own take root, and are skipped without it.
-#   --all           also the tests labelled `large` (gigabytes, minutes) and
-#                   `network` (dozens of daemons, a quarter of an hour).
+#   --all           also the tests labelled `large` (gigabytes, minutes),
+#                   `network` (dozens of daemons, a quarter of an hour) and
+#                   `page` (a browser, a minute).
 #   --no-install    asks no package manager; the build then tells what it lacks.
 #
 # Needs root or sudo only to install packages. Exit code: 0 all tests passed,
@@ -21,7 +22,7 @@
 preset=dev
 install=1
 targets=()
-choice=(--label-exclude '^(large|network)$')
+choice=(--label-exclude '^(large|network|page)$')
 while (($#)); do
   case "$1" in
     -h | --help) show_help && exit 0 ;;

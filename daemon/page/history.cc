@@ -14,13 +14,18 @@ struct ColumnInfo {
   const char* name;
   bool averaged;  // over the moments that a point stands for
 };
-constexpr ColumnInfo kInfo[kColumns] = {
-    {"step", false},       {"round", false},
-    {"loss", true},        {"test_loss", false},
-    {"accuracy", false},   {"consensus", true},
-    {"bytes_sent", false}, {"dense_bytes_sent", false},
-    {"bytes_received", false}, {"steps_per_second", true},
-    {"mixing", false},     {"lag", false}};
+constexpr ColumnInfo kInfo[kColumns] = {{"step", false},
+                                        {"round", false},
+                                        {"loss", true},
+                                        {"test_loss", false},
+                                        {"accuracy", false},
+                                        {"consensus", true},
+                                        {"bytes_sent", false},
+                                        {"dense_bytes_sent", false},
+                                        {"bytes_received", false},
+                                        {"steps_per_second", true},
+                                        {"mixing", false},
+                                        {"lag", false}};
 
 std::string NumberText(double value) {
   if (!std::isfinite(value)) return "null";

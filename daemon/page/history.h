@@ -20,18 +20,18 @@
 namespace dfl::page {
 
 enum class Column : size_t {
-  kStep,             // finished steps
-  kRound,            // finished rounds
-  kLoss,             // training loss, smoothed
-  kTestLoss,         // of the last evaluation
-  kAccuracy,         // of the last evaluation, in [0, 1]
-  kConsensus,        // distance to the neighbours' models
-  kBytesSent,        // since the start
-  kDenseBytesSent,   // what the same models would have taken as dense fp32
-  kBytesReceived,    // since the start
+  kStep,            // finished steps
+  kRound,           // finished rounds
+  kLoss,            // training loss, smoothed
+  kTestLoss,        // of the last evaluation
+  kAccuracy,        // of the last evaluation, in [0, 1]
+  kConsensus,       // distance to the neighbours' models
+  kBytesSent,       // since the start
+  kDenseBytesSent,  // what the same models would have taken as dense fp32
+  kBytesReceived,   // since the start
   kStepsPerSecond,
-  kMixing,           // neighbours that models are exchanged with
-  kLag,              // steps that the last of them is behind; negative: ahead
+  kMixing,  // neighbours that models are exchanged with
+  kLag,     // steps that the last of them is behind; negative: ahead
 };
 inline constexpr size_t kColumns = 12;
 

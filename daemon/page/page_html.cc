@@ -18,8 +18,8 @@ constexpr char kDocumentMark[] = "<!--DOCUMENT-->";
 // The source of an inline element, as Content-Security-Policy names it.
 std::string HashSource(absl::string_view text) {
   return absl::StrCat(
-      "'sha256-",
-      absl::Base64Escape(absl::HexStringToBytes(Sha256Hex(text))), "'");
+      "'sha256-", absl::Base64Escape(absl::HexStringToBytes(Sha256Hex(text))),
+      "'");
 }
 
 // What a file of its own and a served page have in common.

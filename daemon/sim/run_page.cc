@@ -142,11 +142,10 @@ class EventTexts {
 
  private:
   std::string Names(const NetworkEvent& event) const {
-    return absl::StrJoin(event.members, " and ",
-                         [this](std::string* out, int64_t member) {
-                           out->append(members_[static_cast<size_t>(member)]
-                                           .node.name());
-                         });
+    return absl::StrJoin(
+        event.members, " and ", [this](std::string* out, int64_t member) {
+          out->append(members_[static_cast<size_t>(member)].node.name());
+        });
   }
   static size_t Groups(const NetworkEvent& event) {
     return std::set<int64_t>(event.group.begin(), event.group.end()).size();
@@ -231,8 +230,8 @@ Json MembersJson(const RecordedRun& run, const Scenario& scenario) {
     Json entry{{"node", name}, {"hostile", hostile.count(name) > 0}};
     const auto score = scores.find(name);
     entry["state"] = score == scores.end() ? "gone" : "member";
-    for (const char* key : {"step", "round", "plan_version", "loss",
-                            "accuracy"}) {
+    for (const char* key :
+         {"step", "round", "plan_version", "loss", "accuracy"}) {
       if (score == scores.end() || !score->second->contains(key)) continue;
       entry[key] = (*score->second)[key];
     }
@@ -284,9 +283,8 @@ Json HeadJson(const RecordedRun& run, const Scenario& scenario) {
   }
   // As text: JavaScript's numbers do not hold 64 bits.
   if (head.contains("seed")) head["seed"] = head["seed"].dump();
-  head["format"] =
-      absl::StrCat(core::ToString(plan.codec.format.coordinates), " ",
-                   core::ToString(plan.codec.format.values));
+  head["format"] = absl::StrCat(core::ToString(plan.codec.format.coordinates),
+                                " ", core::ToString(plan.codec.format.values));
   head["spectral_gap"] = core::SpectralGapIfSmall(plan);
   return head;
 }
@@ -301,8 +299,7 @@ absl::StatusOr<std::string> PageOf(const std::string& folder) {
       const Scenario scenario,
       ParseScenario(text, file, run.summary.value("seed", uint64_t{0}),
                     run.summary.value("variant", "")));
-  return page::HtmlWith(
-      console::ToJsonLine(RunDocument(run, scenario)));
+  return page::HtmlWith(console::ToJsonLine(RunDocument(run, scenario)));
 }
 
 }  // namespace

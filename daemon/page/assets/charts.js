@@ -120,7 +120,7 @@ function legendValues(entry, index) {
     entry.values[place].textContent = isNumber(column[at]) ? entry.chart.format(column[at]) : kNothing;
   });
   const x = entry.columns.data[0];
-  entry.at.textContent = index === null || index === undefined ? "" : "at " + xText(x[index]);
+  entry.at.textContent = index === null || index === undefined ? "" : "at " + (chartChoice.x === "step" ? "step " : "") + xText(x[index]);
 }
 
 function describe(entry) {

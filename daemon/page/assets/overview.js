@@ -185,8 +185,7 @@ function drawRun() {
 function drawLive() {
   const live = byId("live");
   live.className = shown.connected ? "on" : "off";
-  const silent = nowSeconds() - shown.received;
-  const text = shown.connected ? "live" : shown.live ? "no answer for " + span(Math.floor(silent)) : "connecting";
+  const text = shown.connected ? "live" : shown.live ? "no answer since " + clock(shown.received) : "connecting";
   if (live.textContent !== text) live.textContent = text;
   document.body.classList.toggle("stale", !shown.connected && shown.live !== null);
 }

@@ -87,19 +87,20 @@ std::vector<core::MemberSpec> Present(const control::MemberTable& table) {
 Json MembersJson(const control::MemberTable& table) {
   Json members = Json::array();
   for (const control::MemberInfo& member : table.members) {
-    members.push_back(Json{{"node", member.node.name()},
-                           {"state", NameOf(member.state)},
-                           {"reason", member.reason},
-                           {"suspect", member.suspect},
-                           {"labels", member.labels},
-                           {"addresses", member.addresses},
-                           {"rows", member.rows},
-                           {"participation", NameOf(member.participation)},
-                           {"plan_version", member.plan_version},
-                           {"linked", member.linked},
-                           {"in_state_s", absl::ToDoubleSeconds(member.in_state)},
-                           {"starts", member.starts},
-                           {"self", member.self}});
+    members.push_back(
+        Json{{"node", member.node.name()},
+             {"state", NameOf(member.state)},
+             {"reason", member.reason},
+             {"suspect", member.suspect},
+             {"labels", member.labels},
+             {"addresses", member.addresses},
+             {"rows", member.rows},
+             {"participation", NameOf(member.participation)},
+             {"plan_version", member.plan_version},
+             {"linked", member.linked},
+             {"in_state_s", absl::ToDoubleSeconds(member.in_state)},
+             {"starts", member.starts},
+             {"self", member.self}});
   }
   return Json{{"membership_off", table.membership_off},
               {"members", std::move(members)}};

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/page/history.h"
 #include "daemon/page/page_html.h"
+#include "daemon/web/page/gzip.h"
 #include "daemon/web/page/network_json.h"
 #include "daemon/web/page/status_json.h"
 
@@ -48,10 +49,18 @@ std::optional<int64_t> NumberIn(const HttpRequest& request,
   return number;
 }
 
-HttpResponse PageAnswer(const HttpRequest& /*request*/) {
+HttpResponse PageAnswer(const HttpRequest& request) {
+  static const std::string* const compressed =
+      new std::string(Gzip(page::Html()));
   HttpResponse response;
   response.content_type = "text/html; charset=utf-8";
-  response.body = page::Html();
+  response.headers["Vary"] = "Accept-Encoding";
+  if (TakesGzip(request) && !compressed->empty()) {
+    response.body = *compressed;
+    response.headers["Content-Encoding"] = "gzip";
+  } else {
+    response.body = page::Html();
+  }
   response.headers["Content-Security-Policy"] = page::SecurityPolicy();
   response.headers["Referrer-Policy"] = "no-referrer";
   return response;
@@ -63,8 +72,8 @@ Json AgesJson(const std::map<NodeId, Recorder::Age>& ages) {
   };
   Json out = Json::object();
   for (const auto& [node, age] : ages) {
-    out[node.name()] = Json{{"heard_s", tell(age.heard_s)},
-                            {"model_s", tell(age.model_s)}};
+    out[node.name()] =
+        Json{{"heard_s", tell(age.heard_s)}, {"model_s", tell(age.model_s)}};
   }
   return out;
 }
@@ -126,9 +135,15 @@ void StatusPage::Live(EventStream& out) const {
 
 void StatusPage::Register(HttpServer& server) {
   const auto serve = [&server](const char* path, auto answer) {
-    server.Add({path, Group::kPage, std::move(answer), Method::kGet});
+    server.Add({path, Group::kPage,
+                [answer](const HttpRequest& request) {
+                  HttpResponse response = answer(request);
+                  Compress(request, response);
+                  return response;
+                },
+                Method::kGet});
   };
-  serve("/", PageAnswer);
+  server.Add({"/", Group::kPage, PageAnswer, Method::kGet});
   serve("/page/history.json", [this](const HttpRequest& /*request*/) {
     std::vector<page::Point> points;
     {
@@ -146,8 +161,7 @@ void StatusPage::Register(HttpServer& server) {
         backend_.Plan(), backend_.Status().node.round, backend_.Members())));
   });
   serve("/page/plans.json", [this](const HttpRequest& /*request*/) {
-    return JsonAnswer(
-        Text(PlansJson(backend_.Plan(), backend_.ListRecords())));
+    return JsonAnswer(Text(PlansJson(backend_.Plan(), backend_.ListRecords())));
   });
   serve("/page/plan.json", [this](const HttpRequest& request) {
     const std::optional<int64_t> version = NumberIn(request, "version", 0);
@@ -164,9 +178,10 @@ void StatusPage::Register(HttpServer& server) {
     if (!from.has_value()) return Refused(400, "from is no number");
     return JsonAnswer(Text(EventsJson(backend_.Events(), *from)));
   });
-  server.AddStream(
-      {"/page/live", Group::kPage,
-       [this](const HttpRequest& /*request*/, EventStream& out) { Live(out); }});
+  server.AddStream({"/page/live", Group::kPage,
+                    [this](const HttpRequest& /*request*/, EventStream& out) {
+                      Live(out);
+                    }});
 }
 
 }  // namespace dfl::web

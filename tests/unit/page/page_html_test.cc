@@ -67,11 +67,10 @@ TEST(PageHtml, ThePolicyAllowsItsOwnScriptAndStyleAlone) {
               HasSubstr(absl::StrCat(
                   "script-src ",
                   HashSource(Between(html, "<script>", "</script>")), ";")));
-  EXPECT_THAT(
-      policy,
-      HasSubstr(absl::StrCat(
-          "style-src ", HashSource(Between(html, "<style>", "</style>")),
-          ";")));
+  EXPECT_THAT(policy,
+              HasSubstr(absl::StrCat(
+                  "style-src ",
+                  HashSource(Between(html, "<style>", "</style>")), ";")));
 }
 
 TEST(PageHtml, AFileHoldsItsDocumentAndItsPolicy) {

@@ -27,9 +27,9 @@ TEST(PointOf, TakesWhatTheStatusHas) {
   const page::Point empty = PointOf(status, 3);
   EXPECT_EQ(empty.at_s, 3);
   EXPECT_EQ(empty[Column::kStep], 0);
-  for (const Column column : {Column::kLoss, Column::kTestLoss,
-                              Column::kAccuracy, Column::kConsensus,
-                              Column::kLag}) {
+  for (const Column column :
+       {Column::kLoss, Column::kTestLoss, Column::kAccuracy, Column::kConsensus,
+        Column::kLag}) {
     EXPECT_TRUE(std::isnan(empty[column])) << page::NameOf(column);
   }
 

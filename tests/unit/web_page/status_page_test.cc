@@ -131,7 +131,8 @@ TEST_F(StatusPageTest, TheStreamTellsTheStatusAndItsChanges) {
 TEST_F(StatusPageTest, TheHistoryGrowsWithoutAViewer) {
   // The first moment is recorded at once.
   nlohmann::json history = GetJson("/page/history.json");
-  while (history["points"]["t"].empty()) history = GetJson("/page/history.json");
+  while (history["points"]["t"].empty())
+    history = GetJson("/page/history.json");
   EXPECT_EQ(history["points"]["step"][0], 1000);
 }
 
@@ -153,7 +154,8 @@ TEST_F(StatusPageTest, BadRequestsGetAnError) {
 
 TEST_F(StatusPageTest, NothingCanBeChanged) {
   for (const char* path : {"/", "/page/plan.json", "/page/events.json"}) {
-    const httplib::Result result = client_->Post(path, "{}", "application/json");
+    const httplib::Result result =
+        client_->Post(path, "{}", "application/json");
     ASSERT_TRUE(result) << path;
     EXPECT_GE(result->status, 400) << path;
   }
