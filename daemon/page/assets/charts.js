@@ -151,6 +151,32 @@ function shapeOf(entry, log) {
   return [chartChoice.x, log, entry.columns.series.map((one) => one.key).join()].join("|");
 }
 
+// Where on the horizontal axis the plan changed, or something befell the
+// network.
+function marks() {
+  const at = {t: (event) => isNumber(event.t) ? event.t : event.unix_ms / 1000, step: (event) => event.step}[chartChoice.x];
+  if (!at) return [];
+  return shown.events.filter((event) => ["plan-adopted", "plan", "network"].includes(event.kind)).map(at).filter((x) => x > 0);
+}
+
+function drawMarks(plot) {
+  const {left, top, width, height} = plot.bbox;
+  const context = plot.ctx;
+  context.save();
+  context.strokeStyle = color("--soft");
+  context.globalAlpha = 0.6;
+  context.setLineDash([2, 4]);
+  for (const x of marks()) {
+    const at = Math.round(plot.valToPos(x, "x", true)) + 0.5;
+    if (!(at >= left && at <= left + width)) continue;
+    context.beginPath();
+    context.moveTo(at, top);
+    context.lineTo(at, top + height);
+    context.stroke();
+  }
+  context.restore();
+}
+
 function makePlot(entry, log) {
   if (entry.plot) entry.plot.destroy();
   const series = entry.columns.series.map((one, place) => ({
@@ -164,7 +190,7 @@ function makePlot(entry, log) {
     scales: {x: {time}, y: {distr: log ? 3 : 1, range: yRange(entry.chart, log)}},
     legend: {show: false},
     cursor: {drag: {x: false, y: false}, sync: {key: "page"}, points: {size: 7}},
-    hooks: {setCursor: [(plot) => legendValues(entry, plot.cursor.idx)]},
+    hooks: {setCursor: [(plot) => legendValues(entry, plot.cursor.idx)], drawAxes: [drawMarks]},
   }, entry.columns.data, entry.holder);
 }
 
@@ -277,6 +303,7 @@ function drawCharts() {
   byId("charts").hidden = nothing;
   byId("chart-tools").hidden = nothing;
   if (nothing) return;
+  byId("marks-note").hidden = marks().length === 0;
   for (const chart of chartsOf(points)) {
     if (!drawn.has(chart.id)) {
       drawn.set(chart.id, makeCard(chart));
@@ -312,5 +339,5 @@ function redrawCharts() {
   for (const entry of drawn.values()) entry.plot?.redraw(false, true);
 }
 
-listen("points", drawCharts);
+listen("points events", drawCharts);
 document.addEventListener("visibilitychange", drawCharts);
