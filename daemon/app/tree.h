@@ -37,8 +37,8 @@
 #include "daemon/store/checkpoint_files.h"
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
-#include "daemon/web/page/status_page.h"
 #include "daemon/web/meters.h"
+#include "daemon/web/page/status_page.h"
 
 namespace dfl::app {
 

@@ -60,9 +60,9 @@ struct Point {
   }
 };
 
-// {"t":[1.0,2.0],"step":[10,20],"loss":[0.5,null],...}: one array a column, with
-// five digits a number; columns that are empty throughout are left out, but for
-// "t".
+// {"t":[1.0,2.0],"step":[10,20],"loss":[0.5,null],...}: one array a column,
+// with five digits a number; columns that are empty throughout are left out,
+// but for "t".
 std::string ToJson(absl::Span<const Point> points);
 
 // Thread-compatible.

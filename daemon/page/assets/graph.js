@@ -100,7 +100,7 @@ function lookOf(name) {
 
 function makeNode(name, place, labels) {
   const own = name === ownName();
-  const group = svgElement("g", {class: "node", transform: "translate(" + place.map((x) => x.toFixed(1)).join(" ") + ")"},
+  const group = svgElement("g", {class: "node", "aria-hidden": "true", transform: "translate(" + place.map((x) => x.toFixed(1)).join(" ") + ")"},
     own ? svgElement("circle", {class: "ring", r: 15}) : null,
     svgElement("circle", {r: 10}),
     svgElement("text", {class: "mark", "font-size": 13, "aria-hidden": "true"}, ""),
