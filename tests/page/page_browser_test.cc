@@ -116,6 +116,7 @@ class PageBrowserTest : public testing::Test {
     backend_.SetMembers(Members(5));
     backend_.SetPlan(Plan(2, "ring"));
     backend_.SetPastPlan(Plan(1, "star"));
+    backend_.SetPastPlan(Plan(2, "ring"));
     backend_.Emit(ports::PlanAdopted{.version = 2, .step = 40});
     daemon_ = std::make_unique<Daemon>(backend_, "127.0.0.1:0");
     browser_->SetDark(false);
@@ -275,7 +276,8 @@ TEST_F(PageBrowserTest, ShowsManyMembersAndFindsOne) {
   backend_.SetMembers(table);
   Open();
   EXPECT_EQ(
-      browser_->Run("return document.querySelectorAll('#graph .node').length"),
+      browser_->Run(
+          "return document.querySelectorAll('#graph > svg .node').length"),
       150 + 0);
   EXPECT_EQ(browser_->Run(
                 "return document.querySelectorAll('#members tbody tr').length"),
