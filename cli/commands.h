@@ -46,6 +46,11 @@ void AddCert(CLI::App& app, Chosen& chosen);
 void AddCertRotation(CLI::App& cert, Chosen& chosen);
 void AddToken(CLI::App& app, Chosen& chosen);
 void AddContext(CLI::App& app, Chosen& chosen);
+// What goes on, and what is amiss.
+void AddMetrics(CLI::App& app, Chosen& chosen);
+void AddLog(CLI::App& app, Chosen& chosen);
+void AddDoctor(CLI::App& app, Chosen& chosen);
+void AddDebug(CLI::App& app, Chosen& chosen);
 void AddCompletion(CLI::App& app, Chosen& chosen);
 void AddVersion(CLI::App& app, Chosen& chosen);
 

@@ -47,8 +47,9 @@ absl::StatusOr<Output> ParseOutput(const std::string& text) {
 }
 
 // The lists of documents that are printed item by item as lines of JSON.
-constexpr const char* kLists[] = {"members",  "events",     "pings",
-                                  "contexts", "algorithms", "targets"};
+constexpr const char* kLists[] = {"members", "events",   "pings",
+                                  "lines",   "contexts", "algorithms",
+                                  "targets"};
 
 std::string JsonLines(const Json& document) {
   const Json* list = document.is_array() ? &document : nullptr;

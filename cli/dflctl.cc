@@ -78,6 +78,10 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddCert(app, chosen);
   AddToken(app, chosen);
   AddContext(app, chosen);
+  AddMetrics(app, chosen);
+  AddLog(app, chosen);
+  AddDoctor(app, chosen);
+  AddDebug(app, chosen);
   AddCompletion(app, chosen);
   AddVersion(app, chosen);
 }

@@ -389,12 +389,13 @@ LogLevel FromProto(pb::LogLevel level) {
 LogList FromProto(const pb::GetLogResponse& in) {
   LogList out;
   for (const pb::LogLine& line : in.lines()) {
-    out.lines.push_back({line.id(),
-                         line.unix_nanos(),
-                         FromProto(line.level()),
-                         line.event(),
-                         line.text(),
-                         {line.fields().begin(), line.fields().end()}});
+    LogLine& read = out.lines.emplace_back();
+    read.id = line.id();
+    read.unix_nanos = line.unix_nanos();
+    read.level = FromProto(line.level());
+    read.event = line.event();
+    read.text = line.text();
+    for (const auto& [name, value] : line.fields()) read.fields[name] = value;
   }
   out.forgotten = in.forgotten();
   out.level = FromProto(in.level());

@@ -175,23 +175,26 @@ void Logger::Write(LogLevel level, absl::string_view event,
                    absl::string_view text, const LogFields& fields) {
   if (!logger_->should_log(ToSpdlog(level))) return;
   Window before;
+  bool written = true;
   if (level != LogLevel::kDebug) {
     absl::MutexLock lock(&mutex_);
     Window& window = windows_[std::string(event)];
     const absl::Time now = clocks_.steady();
     if (now - window.start > kWindow) {
-      before = std::exchange(window, Window());
-      window.start = now;
+      // What is told of the time that is over is the first line of the next.
+      before = std::exchange(window, Window{now, 0, 0, {}});
+      window.written = before.left_out > 0 ? 1 : 0;
     }
-    if (window.written >= LinesPerWindow(event)) {
+    written = window.written < LinesPerWindow(event);
+    if (written) {
+      ++window.written;
+    } else {
       ++window.left_out;
       window.last = {level, std::string(text), fields};
-      return;
     }
-    ++window.written;
   }
   if (before.left_out > 0) EmitLeftOut(event, before);
-  Emit({level, std::string(text), fields}, event);
+  if (written) Emit({level, std::string(text), fields}, event);
 }
 
 void Logger::Keep(LogLevel level, absl::string_view event,
@@ -218,7 +221,6 @@ void Logger::TellLeftOutBy(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     for (auto& [event, window] : windows_) {
       if (window.left_out == 0 || now - window.start <= kWindow) continue;
-      // What is told of the time that is over is the first line of the next.
       over.emplace(event, std::exchange(window, Window{now, 1, 0, {}}));
     }
   }

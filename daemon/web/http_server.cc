@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -148,6 +149,13 @@ class BoundedHttpServer final : public HttpServer {
                               httplib::Response& response) {
       Answer(request, response);
     });
+    // Whoever asks for what there is not, or what is no request, is not waited
+    // for.
+    engine_.set_error_handler(
+        [](const httplib::Request& /*request*/, httplib::Response& response) {
+          response.set_header("Connection", "close");
+          refused_ = true;
+        });
     for (const std::string& address : acceptor_->addresses()) {
       const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
       on_network_ = on_network_ || !parsed.ok() ||
@@ -211,20 +219,30 @@ class BoundedHttpServer final : public HttpServer {
       ++threads_;
       live_.insert(connection.get());
     }
-    std::thread([this, connection = std::move(connection)]() mutable {
-      Serve(*connection);
-      absl::MutexLock lock(&mutex_);
-      live_.erase(connection.get());
-      connection.reset();
-      --threads_;
-      changed_.SignalAll();
-    }).detach();
+    try {
+      std::thread([this, connection] {
+        Serve(*connection);
+        End(*connection);
+      }).detach();
+    } catch (const std::system_error&) {  // the system has no more threads
+      End(*connection);
+    }
+  }
+
+  // Nothing is touched afterwards: the server may go.
+  void End(HttpConnection& connection) ABSL_LOCKS_EXCLUDED(mutex_) {
+    shutdown(connection.socket(), SHUT_RDWR);
+    absl::MutexLock lock(&mutex_);
+    live_.erase(&connection);
+    --threads_;
+    changed_.SignalAll();
   }
 
   void Serve(HttpConnection& connection) {
     serving_ = &connection;
+    refused_ = false;
     while (!Stopping() && connection.AwaitRequest(kIdle)) {
-      if (!engine_.ServeOne(connection)) break;
+      if (!engine_.ServeOne(connection) || refused_) break;
     }
     serving_ = nullptr;
   }
@@ -337,6 +355,8 @@ class BoundedHttpServer final : public HttpServer {
 
   // The connection that this thread serves.
   static thread_local HttpConnection* serving_;
+  // Whether the present request was refused.
+  static thread_local bool refused_;
 
   const HttpServerOptions options_;
   const std::unique_ptr<net::BoundedAcceptor> acceptor_;
@@ -356,6 +376,7 @@ class BoundedHttpServer final : public HttpServer {
 };
 
 thread_local HttpConnection* BoundedHttpServer::serving_ = nullptr;
+thread_local bool BoundedHttpServer::refused_ = false;
 
 class BoundedHttpServer::Events final : public EventStream {
  public:

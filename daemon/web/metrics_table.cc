@@ -376,7 +376,7 @@ std::vector<Metric> AgreementMetrics() {
             return n.plan_version == 0 || n.spectral_gap == 0 ? kUnknown
                                                               : n.spectral_gap;
           }),
-      Labelled("dfl_algorithm_gauge", kGauge,
+      Labelled("dfl_algorithm_value", kGauge,
                "Numbers that the algorithm tells about itself.",
                "name: such as sigma, omega, sparsity",
                [](const Sample& s, Series& series) {

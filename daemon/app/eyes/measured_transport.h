@@ -20,6 +20,8 @@ namespace dfl::app {
 class MeasuredTransport final : public ports::Transport,
                                 private ports::Transport::Handler {
  public:
+  using Handler = ports::Transport::Handler;  // both bases have the name
+
   // All outlive it.
   MeasuredTransport(ports::Transport& transport, ports::Loop& loop,
                     web::Meters& meters)
