@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 
 namespace dfl::testing_support {
@@ -19,7 +20,7 @@ using nlohmann::json;
 
 std::string FindProgram(const std::string& name) {
   const char* path = std::getenv("PATH");
-  for (const std::string& folder :
+  for (const absl::string_view folder :
        absl::StrSplit(path == nullptr ? "" : path, ':')) {
     const std::string file = absl::StrCat(folder, "/", name);
     if (access(file.c_str(), X_OK) == 0) return file;
