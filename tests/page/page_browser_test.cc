@@ -262,6 +262,9 @@ TEST_F(PageBrowserTest, ShowsANodeWithoutAPlan) {
   backend_.SetStatus(status);
   backend_.SetPlan({});
   backend_.SetMembers(Members(1));
+  // One that has never known another status.
+  daemon_ = std::make_unique<Daemon>(backend_, "127.0.0.1:0");
+  browser_->Errors();
   browser_->Open(Url());
   EXPECT_TRUE(Shows("#notices", "There is no plan yet."));
   EXPECT_TRUE(Shows("#graph", "There is no graph to draw."));
@@ -294,8 +297,7 @@ TEST_F(PageBrowserTest, ShowsManyMembersAndFindsOne) {
 
 TEST_F(PageBrowserTest, ShowsWhatChangedInThePlan) {
   Open();
-  EXPECT_TRUE(Shows(".doc del", "star"));
-  EXPECT_TRUE(Shows(".doc ins", "2"));
+  EXPECT_TRUE(Shows(".doc", "- topology: {kind: star}"));
   EXPECT_THAT(Text(".doc"), HasSubstr("+ topology: {kind: ring}"));
   browser_->Run(
       "document.querySelector('#plan-tools [data-mode=whole]').click()");
@@ -330,8 +332,9 @@ TEST_F(PageBrowserTest, FitsAPhone) {
   Open();
   for (const bool dark : {false, true}) {
     browser_->SetDark(dark);
-    EXPECT_EQ(browser_->Run("return document.documentElement.scrollWidth"),
-              390);
+    EXPECT_EQ(browser_->Run("return document.documentElement.scrollWidth <= "
+                            "innerWidth"),
+              true);
   }
   Picture("phone");
 }
@@ -471,7 +474,7 @@ TEST_F(PageBrowserTest, AFinishedRunIsAFileThatAsksNobody) {
   browser_->Open("file://" + folder.File("page.html"));
   EXPECT_TRUE(Shows("#tiles", "0.5"));
   EXPECT_EQ(Text("h1"), "ring");
-  EXPECT_THAT(Text("#tiles"), HasSubstr("20× less than dense"));
+  EXPECT_THAT(Text("#tiles"), HasSubstr("20.0× less than dense"));
   EXPECT_THAT(Text("#members"), HasSubstr("hostile"));
   EXPECT_THAT(Text(".doc"), HasSubstr("seed: 7"));
   EXPECT_TRUE(browser_->Becomes(

@@ -109,7 +109,8 @@ async function drawPlan() {
     return;
   }
   if (planView.version === null || !plans.versions.some((one) => one.version === planView.version && one.kept)) {
-    planView.version = plans.version;
+    const kept = plans.versions.filter((one) => one.kept);
+    planView.version = kept.length > 0 ? kept[kept.length - 1].version : plans.version;
   }
   const drawing = ++planView.drawing;
   const before = earlier(planView.version);
