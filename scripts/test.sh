@@ -11,8 +11,8 @@
 #   --faults        only the tests labelled `faults`. Those with networks of
 #                   their own take root, and are skipped without it.
 #   --all           also the tests labelled `large` (gigabytes, minutes),
-#                   `network` (dozens of daemons, a quarter of an hour) and
-#                   `arm64` (scripts/arm64.sh).
+#                   `network` (dozens of daemons, a quarter of an hour),
+#                   `arm64` (scripts/arm64.sh) and `page` (a browser, a minute).
 #   --no-install    asks no package manager; the build then tells what it lacks.
 #
 # Needs root or sudo only to install packages. Exit code: 0 all tests passed,
@@ -22,7 +22,7 @@
 preset=dev
 install=1
 targets=()
-choice=(--label-exclude '^(large|network|arm64)$')
+choice=(--label-exclude '^(large|network|arm64|page)$')
 while (($#)); do
   case "$1" in
     -h | --help) show_help && exit 0 ;;

@@ -455,7 +455,12 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
                              tree.node->node(), tree.log, SourcesOfThisBox());
   tree.loop.RunAndWait([&] { tree.rest->Set(settings.train); });
   DFL_RETURN_IF_ERROR(ServeControl(settings, tree));
-  return tree.eyes->Serve(nullptr);
+  // Before the server of those who look at it; it has a thread of its own.
+  if (!settings.web.listen.empty()) {
+    tree.page = std::make_unique<web::StatusPage>(*tree.backend);
+  }
+  return tree.eyes->Serve(
+      [&tree](web::HttpServer& server) { tree.page->Register(server); });
 }
 
 absl::Status TellReady(const DaemonOptions& options, Tree& tree) {
@@ -510,6 +515,7 @@ void TakeDown(Tree& tree, const std::function<void(const char*)>& at) {
   tree.control.reset();
   at("those who read metrics and pages");
   if (tree.eyes) tree.eyes->Stop();
+  tree.page.reset();
   at("the end of a step, and the last checkpoint");
   Suspend(tree);
   at("the goodbye to others");

@@ -40,6 +40,7 @@
 #include "daemon/store/disk_files.h"
 #include "daemon/store/node_state.h"
 #include "daemon/web/meters.h"
+#include "daemon/web/page/status_page.h"
 
 namespace dfl::app {
 
@@ -79,6 +80,7 @@ struct Tree {
   std::unique_ptr<NewData> new_data;  // null: the node has no data
   std::unique_ptr<ControlBackend> backend;
   std::unique_ptr<Eyes> eyes;
+  std::unique_ptr<web::StatusPage> page;  // null: nothing is served
   std::unique_ptr<AuditLog> audit;
   std::unique_ptr<control::ControlServer> control;
   std::unique_ptr<Enrolling> enrolling;

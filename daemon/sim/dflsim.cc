@@ -21,6 +21,7 @@
 #include "daemon/sim/command_context.h"
 #include "daemon/sim/results.h"
 #include "daemon/sim/run_command.h"
+#include "daemon/sim/run_page.h"
 #include "daemon/sim/scenario.h"
 
 namespace dfl::sim {
@@ -157,6 +158,21 @@ void AddCompare(CLI::App& app, Chosen& chosen) {
   });
 }
 
+void AddPage(CLI::App& app, Chosen& chosen) {
+  auto page = std::make_shared<PageCommand>();
+  CLI::App* command =
+      AddCommand(app, "page", "Writes a finished run as one HTML file",
+                 "scenario-seed-1 --out run.html");
+  command->add_option("RUN", page->run, "A folder of results")->required();
+  command->add_option("--out", page->out,
+                      "The file; default: page.html in the folder");
+  command->callback([&chosen, page] {
+    chosen = [page](CommandContext& context) {
+      return WritePage(context, *page);
+    };
+  });
+}
+
 void AddAlgorithm(CLI::App& app, Chosen& chosen) {
   CLI::App* noun =
       AddCommand(app, "algorithm", "How nodes learn together", "show d-psgd");
@@ -217,6 +233,7 @@ int Dflsim(const std::vector<std::string>& arguments, Io& io,
         ->check(CLI::IsMember({"table", "json", "yaml"}));
     AddRun(app, chosen);
     AddCompare(app, chosen);
+    AddPage(app, chosen);
     AddAlgorithm(app, chosen);
     AddTopology(app, chosen);
     if (!arguments.empty() && arguments[0] == console::kManCommand) {

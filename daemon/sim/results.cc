@@ -154,6 +154,7 @@ Json SummaryJson(const Scenario& scenario, const Result& result) {
                   {"links_lost", result.links_lost},
                   {"neighbours_missed", result.neighbours_missed},
                   {"messages_rejected", result.messages_rejected},
+                  {"models_received", result.models_received},
                   {"changes", std::move(changes)},
                   {"last", std::move(last)},
                   {"last_nodes", std::move(nodes)}};

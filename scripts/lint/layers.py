@@ -24,7 +24,7 @@ LEVELS = {
     # The rooms of daemon/core.
     "contract": 1.1, "graph": 1.1, "vector": 1.1, "algorithm": 1.2, "mass": 1.3, "rounds": 1.4,
     "algorithms": 1.5, "plan": 1.6,
-    "ports": 2, "codec": 2, "data": 2, "tls": 2,
+    "page": 2, "ports": 2, "codec": 2, "data": 2, "tls": 2,
     # The rooms of daemon/runtime.
     "guards": 2.5, "keeper": 2.5, "links": 2.5, "transfers": 2.6, "gossip": 2.6,
     "checkpoints": 2.8,
