@@ -143,7 +143,7 @@ class Pod:
             run("ip", "-n", self.namespace, *words.split())
 
     def environment(self, container):
-        found = {"PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
+        found = {"PATH": "/usr/sbin:/usr/bin", "OPENBLAS_NUM_THREADS": "1"}
         for entry in container.get("env", []):
             if "value" in entry:
                 found[entry["name"]] = entry["value"]
