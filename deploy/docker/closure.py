@@ -39,7 +39,8 @@ def dynamic(path):
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
     paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text)
     machine = re.search(r"Machine:\s+(.*)", text).group(1)
-    origin = os.path.dirname(os.path.realpath(path))
+    # That of the name by which it is opened, also where that is a link.
+    origin = os.path.dirname(os.path.abspath(path))
     folders = [f.replace("$ORIGIN", origin) for p in paths
                for f in p.split(":") if f]
     return needed, folders, machine
@@ -50,8 +51,9 @@ TRIPLETS = {"Advanced Micro Devices X86-64": "x86_64-linux-gnu",
 
 
 def closure(programs):
-    """Path, as the linker opens it, of each library that is needed."""
-    found = {}
+    """Paths, as the linker opens them, of the libraries that are needed. One
+    may be opened by several, since only some files have a RUNPATH."""
+    found = set()
     waiting = list(programs)
     while waiting:
         path = waiting.pop()
@@ -62,8 +64,6 @@ def closure(programs):
             # Alternatives of BLAS and LAPACK.
             f"/usr/lib/{triplet}/openblas-pthread", "/usr/lib", "/lib"]
         for name in needed + (list(OPENED) if path in programs else []):
-            if name in found:
-                continue
             place = next((os.path.join(f, name) for f in folders
                           if os.path.exists(os.path.join(f, name))), None)
             if place is None:
@@ -71,8 +71,9 @@ def closure(programs):
                     continue
                 sys.exit(f"closure.py: {path} needs {name}, which is in none "
                          f"of {', '.join(folders)}")
-            found[name] = place
-            waiting.append(place)
+            if place not in found:
+                found.add(place)
+                waiting.append(place)
     return found
 
 
@@ -188,15 +189,15 @@ def main():
         with open(options.base, encoding="utf-8") as lines:
             base = {os.path.realpath(line.rstrip("\n")) for line in lines}
 
-    found = closure(options.programs)
-    files = {path: os.path.realpath(path) for path in found.values()}
+    files = {path: os.path.realpath(path)
+             for path in sorted(closure(options.programs))}
     packages = stanzas(sorted(set(owners(files.values()).values())))
-    size = whole = 0
+    whole = sum(os.path.getsize(real) for real in set(files.values()))
+    copied = set()
     for path, real in files.items():
-        whole += os.path.getsize(real)
         if real in base:
             continue
-        size += os.path.getsize(real)
+        copied.add(real)
         # The linker's own folders are the first and the last of the chain; what
         # /etc/alternatives has in between is not needed.
         copy(real, options.root)
@@ -219,6 +220,7 @@ def main():
                 target = options.root + notice
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 shutil.copyfile(notice, target)
+    size = sum(os.path.getsize(real) for real in copied)
     print(f"closure: {whole} bytes of {len(packages)} packages, {size} bytes "
           f"of which the base has not")
 
