@@ -113,7 +113,7 @@ else
     "$work/programs"
   { printf 'ARG BASE\n' &&
     sed -n '/^# ---- the image/,$p' deploy/docker/Dockerfile; } |
-    sed 's|^COPY --from=compile /image/ /|COPY image/ /|' \
+    sed 's|^COPY --from=compile \(.*\)/image|COPY \1image|' \
       >"$work/context/Dockerfile"
   # Labels and health check are Docker's form.
   run buildah build --format docker --build-arg "BASE=$base" "${labels[@]}" \

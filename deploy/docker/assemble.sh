@@ -5,12 +5,11 @@
 #
 #   BASE      folder with what the base has: passwd, group, and files, a list of
 #             its paths
-#   IMAGE     the new root
+#   IMAGE     the new root; beside it IMAGE.empty, an empty folder
 #   VERSION   of dfld, for the list of what is in it
 #   PROGRAMS  folder of dfld and dflctl, stripped
 #
-# Run from the top of the source tree, as root: the state folder belongs to the
-# image's user.
+# Run from the top of the source tree.
 set -eu
 base=$1 image=$2 version=$3 programs=$4
 user=10001
@@ -25,5 +24,5 @@ mkdir -p "$image/etc"
 cp "$base/passwd" "$base/group" "$image/etc/"
 echo "dfld:x:$user:$user::/var/lib/dfld:/usr/sbin/nologin" >>"$image/etc/passwd"
 echo "dfld:x:$user:" >>"$image/etc/group"
-install -d -m 0700 -o "$user" -g "$user" "$image/var/lib/dfld"
-install -d -m 0755 -o "$user" -g "$user" "$image/run/dfld"
+# COPY gives what it copies to root, so these two are copied by themselves.
+mkdir -p "$image.empty"
