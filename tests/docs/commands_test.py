@@ -77,6 +77,11 @@ def wrong(line):
             continue
         if word.startswith("-"):
             options.append(word)
+            # "--context lab": the next word is its value.
+            if "=" not in word and rest and any(
+                    re.search(rf"{re.escape(word)}(?:,\S+)? [A-Z]{{2,}}", text)
+                    for text in texts):
+                rest.pop(0)
             continue
         # "plan|config" and "NAME" stand for others in tables.
         names = [n for n in re.split(r"\\?\|", word) if n]
@@ -112,6 +117,8 @@ def lines_of(path):
             fence = mark.group(2)
         elif mark:
             fence = None
+        elif fence == "" and (line.startswith(" ") or "-->" in line):
+            continue  # a picture
         elif fence in SHELL and fence is not None:
             if line.endswith("\\"):
                 joined += line[:-1] + " "
