@@ -95,7 +95,9 @@ labels=(--build-arg "VERSION=$version" --build-arg "REVISION=$revision"
   --build-arg "CREATED=$(date -u +%Y-%m-%dT%H:%M:%SZ)")
 if [[ -z $programs ]]; then
   say "builds $tag from $base: compiles first, which takes long"
-  run buildah build --network host --build-arg "BASE=$base" "${labels[@]}" \
+  # Labels and health check are Docker's form; a chroot will do for a compiler.
+  run buildah build --format docker --isolation chroot --network host \
+    --build-arg "BASE=$base" "${labels[@]}" \
     --file deploy/docker/Dockerfile --tag "$tag" . ||
     die "the image cannot be built, see above"
 else
@@ -115,7 +117,6 @@ else
     sed -n '/^# ---- the image/,$p' deploy/docker/Dockerfile; } |
     sed 's|^COPY --from=compile \(.*\)/image|COPY \1image|' \
       >"$work/context/Dockerfile"
-  # Labels and health check are Docker's form.
   run buildah build --format docker --build-arg "BASE=$base" "${labels[@]}" \
     --tag "$tag" "$work/context" || die "the image cannot be built, see above"
 fi
