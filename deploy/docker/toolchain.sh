@@ -19,14 +19,25 @@ else
   dpkg --add-architecture "$target"
   apt-get update -q
   # Libraries of the target; tools, and what has no architecture, of this one.
+  # libtorch-dev wants the target's Python, which cannot be beside this one's.
+  # So it is only unpacked; what it is linked with is installed.
   libraries=$(scripts/install-deps.sh --list build |
-    grep -E '^(lib.*|zlib1g)-dev$' | grep -vE '^lib(cli11|spdlog)-dev$' |
+    grep -E '^(lib.*|zlib1g)-dev$' | grep -vE '^lib(cli11|torch)-dev$' |
     sed "s/\$/:$target/")
-  tools=$(scripts/install-deps.sh --list build | grep -vE '^(lib.*|zlib1g)-dev$')
+  tools=$(scripts/install-deps.sh --list build |
+    grep -vE '^(lib.*|zlib1g)-dev$')
+  torch=$(apt-cache show "libtorch-dev:$target" |
+    sed -n 's/^Depends:.*\(libtorch[0-9][0-9.]*\).*/\1/p' | head -n 1)
+  [ -n "$torch" ] || {
+    echo "toolchain.sh: Debian has no LibTorch for $target" >&2
+    exit 1
+  }
   # shellcheck disable=SC2086
   apt-get install -q -y --no-install-recommends python3-minimal file \
-    "crossbuild-essential-$target" libcli11-dev "libspdlog-dev:$target" \
+    "crossbuild-essential-$target" libcli11-dev "$torch:$target" \
     $tools $libraries
+  (cd /tmp && apt-get download "libtorch-dev:$target" &&
+    dpkg -x libtorch-dev_*.deb / && rm libtorch-dev_*.deb)
   triplet=$(dpkg-architecture -a "$target" -q DEB_HOST_MULTIARCH 2>/dev/null)
   cat >/base/toolchain.cmake <<END
 set(CMAKE_SYSTEM_NAME Linux)

@@ -8,6 +8,7 @@ PROGRAMS is the folder of dfld and dflctl. Needs kubectl; ends with 77 without.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -247,12 +248,75 @@ class Manifests:
                 {f"{name}/ca.pem", f"{name}/cert.pem", f"{name}/key.pem"})
 
 
+class Compose(unittest.TestCase):
+    """deploy/docker/compose.yaml."""
+
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(PLACE, "../docker/compose.yaml"),
+                  encoding="utf-8") as text:
+            cls.services = yaml.safe_load(text)["services"]
+        cls.nodes = {name: service for name, service in cls.services.items()
+                     if name.startswith("node-")}
+
+    def test_five_nodes_with_parts_of_their_own(self):
+        self.assertEqual(len(self.nodes), 5)
+        parts = {s["environment"]["DFLD_DATA_PARTITION_INDEX"]
+                 for s in self.nodes.values()}
+        self.assertEqual(parts, {"0", "1", "2", "3", "4"})
+        for name, service in self.nodes.items():
+            self.assertEqual(service["environment"]["DFLD_NAME"], name)
+            self.assertIn(f"{name}:/var/lib/dfld", service["volumes"])
+
+    def test_variables_are_settings(self):
+        done = subprocess.run([os.path.join(PROGRAMS, "dfld"), "--help"],
+                              capture_output=True, text=True, check=True)
+        known = {"DFLD_" + key.upper().replace(".", "_") for key in
+                 re.findall(r"^  --([a-z_.]+)$", done.stdout, re.M)}
+        self.assertGreater(len(known), 50)
+        for service in self.nodes.values():
+            for variable in service["environment"]:
+                self.assertIn(variable, known)
+
+    def test_nodes_find_one_another_by_the_name_they_share(self):
+        for service in self.nodes.values():
+            aliases = service["networks"]["nodes"]["aliases"]
+            self.assertEqual(service["environment"]["DFLD_DISCOVERY_DNS"],
+                             f"{aliases[0]}:7600")
+
+    def test_nothing_has_rights(self):
+        for service in self.services.values():
+            self.assertEqual(service["cap_drop"], ["ALL"])
+            self.assertTrue(service["read_only"])
+            self.assertEqual(service["user"], "10001:10001")
+            self.assertEqual(service["security_opt"],
+                             ["no-new-privileges:true"])
+
+    def test_files_that_are_mounted_exist(self):
+        folder = os.path.join(PLACE, "../docker")
+        for service in self.services.values():
+            for volume in service.get("volumes", []):
+                source = volume.split(":")[0]
+                if source.startswith("."):
+                    self.assertTrue(os.path.isdir(os.path.join(folder, source)),
+                                    source)
+
+    def test_the_plan_waits_for_all(self):
+        members = self.services["members"]
+        self.assertEqual(set(members["depends_on"]), set(self.nodes))
+        self.assertIn("members>=5", members["command"])
+        self.assertEqual(self.services["plan"]["depends_on"],
+                         {"members": {"condition":
+                                      "service_completed_successfully"}})
+
+
 def load_tests(loader, _tests, _pattern):
     suite = unittest.TestSuite()
     for overlay in OVERLAYS:
         case = type(overlay, (Manifests, unittest.TestCase),
                     {"overlay": overlay})
         suite.addTests(loader.loadTestsFromTestCase(case))
+    suite.addTests(loader.loadTestsFromTestCase(Compose))
     return suite
 
 
