@@ -248,6 +248,7 @@ class Cluster:
         self.folder = tempfile.mkdtemp(prefix="dfl-cluster-")
         os.chmod(self.folder, 0o755)
         self.pods = {}
+        self.secrets = {}  # name to {key: bytes}; what is not here is absent
         self.addresses = 1
         run("ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
         run("ip", "addr", "add", "10.42.0.1/24", "dev", "br0")
@@ -342,8 +343,14 @@ class Cluster:
                 shutil.rmtree(path, ignore_errors=True)
                 os.makedirs(path)
                 os.chown(path, user, user)
-            elif volume.get("secret", {}).get("optional"):
-                continue
+            elif "secret" in volume or "projected" in volume:
+                shutil.rmtree(path, ignore_errors=True)
+                os.makedirs(path)
+                source = volume.get("projected") or volume
+                for one in source.get("sources", [source]):
+                    self.put_secret(path, one["secret"], source.get(
+                        "defaultMode", one["secret"].get("defaultMode")),
+                                    spec["securityContext"]["fsGroup"])
             else:
                 raise AssertionError(f"volume {volume} is not imitated")
             found[name] = path
@@ -354,6 +361,20 @@ class Cluster:
             os.chown(path, user, user)
             found[name] = path
         return found
+
+    def put_secret(self, folder, secret, mode, group):
+        """Its files, root's, which the pod's group may read."""
+        data = self.secrets.get(secret.get("secretName", secret.get("name")))
+        if data is None:
+            assert secret.get("optional"), f"there is no Secret for {secret}"
+            return
+        for item in secret["items"]:
+            path = os.path.join(folder, item["path"])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as out:
+                out.write(data[item["key"]])
+            os.chown(path, 0, group)
+            os.chmod(path, mode)
 
     # -------------------------------------------------------------- pods ----
 

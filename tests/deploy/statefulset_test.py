@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The life of the StatefulSet of deploy/kubernetes/overlays/dev, as rendered.
+"""The life of the StatefulSet of deploy/kubernetes, as rendered: of overlay dev,
+and its start as overlay secure has it.
 
 Usage: statefulset_test.py PROGRAMS [TEST...]
 
@@ -8,13 +9,14 @@ missing and ends with 77 where it cannot be done.
 """
 
 import os
+import shutil
 import signal
 import sys
 
 from little_cluster import Cluster, enter, render, run, until
 
-OVERLAY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                       "../../deploy/kubernetes/overlays/dev")
+OVERLAYS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "../../deploy/kubernetes/overlays")
 GRACE = 10  # s, in which dfld ends by SIGTERM
 
 
@@ -97,7 +99,7 @@ def test_rescheduled_pod(cluster):
     pods[1] = back
     assert until("dfld-1 trains again", lambda: cluster.status(
         back).get("step", 0)) >= kept
-    assert f"checkpoint" in back.log()
+    assert "checkpoint" in back.log()
     all_linked(cluster, pods)
     for pod in pods:
         learns_with_others(cluster, pod)
@@ -142,7 +144,7 @@ def test_scaling_drains(cluster):
         out.write(f"#!/bin/sh\necho \"$*\" >>{calls}\n"
                   "case \"$*\" in *jsonpath*) printf %s \"$REPLICAS\" ;; esac\n")
     os.chmod(kubectl, 0o755)
-    script = os.path.join(OVERLAY, "../../scale.sh")
+    script = os.path.join(OVERLAYS, "../scale.sh")
     target = "unix:" + os.path.join(pods[0].volumes["run"], "control.sock")
     environment = dict(
         os.environ, PATH=f"{cluster.folder}:{os.environ['PATH']}",
@@ -185,6 +187,51 @@ def test_term_while_it_starts(cluster):
     assert pod.process.wait(GRACE) in (0, -signal.SIGTERM), pod.log()
 
 
+def test_frozen_pod_fails_its_probe(cluster):
+    """A frozen process fails the liveness probe, so the kubelet would start it
+    again; the others' probes pass, and they go on."""
+    pods = start_network(cluster)
+    pods[2].process.send_signal(signal.SIGSTOP)
+    assert not pods[2].probe("livenessProbe")
+    for pod in pods[:2]:
+        assert pod.probe("livenessProbe") and pod.probe("readinessProbe")
+        learns_with_others(cluster, pod)
+    pods[2].process.send_signal(signal.SIGCONT)
+    until("it passes again", lambda: pods[2].probe("livenessProbe"))
+
+
+def test_secured_start(cluster):
+    """Each pod finds its own certificate among the Secrets, whose files are
+    root's, and the Job signs the plan with the operator's."""
+    authority = cluster.file("authority")
+    dflctl = os.path.join(cluster.programs, "dflctl")
+    run(dflctl, "cert", "init", "dfl", "--dir", authority)
+
+    def issue(name, role, secret):
+        out = cluster.file("tls-" + name)
+        run(dflctl, "cert", "issue", name, "--role", role, "--dir", authority,
+            "--out", out)
+        cluster.secrets[secret] = {}
+        for key, file in (("ca.crt", "ca.pem"), ("tls.crt", "cert.pem"),
+                          ("tls.key", "key.pem")):
+            with open(os.path.join(out, file), "rb") as data:
+                cluster.secrets[secret][key] = data.read()
+
+    issue("cluster-job", "operator", "dfld-operator")
+    for i in range(3):
+        issue(f"dfld-{i}", "node", f"dfld-{i}-tls")
+        data = cluster.file(f"claim-data-dfld-{i}")
+        os.makedirs(data)
+        shutil.copy(os.path.join(OVERLAYS, "dev/train.csv"), data)
+    pods = start_network(cluster)
+    all_linked(cluster, pods)
+    status = cluster.status(pods[0])
+    assert not status["insecure"] and status["certificate_days"] > 300, status
+
+
+test_secured_start.overlay = "secure"
+
+
 def main(arguments):
     if not arguments:
         print(__doc__)
@@ -192,7 +239,8 @@ def main(arguments):
     tests = {name: value for name, value in globals().items()
              if name.startswith("test_")}
     for name in arguments[1:] or tests:
-        objects = render(OVERLAY)
+        overlay = getattr(tests[name], "overlay", "dev")
+        objects = render(os.path.join(OVERLAYS, overlay))
         with Cluster(objects, os.path.abspath(arguments[0])) as cluster:
             tests[name](cluster)
         print("passed:", name, flush=True)
