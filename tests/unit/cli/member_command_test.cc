@@ -288,7 +288,9 @@ TEST_F(MemberCommandTest, WaitForTheEndIsNotForOneThatDrains) {
 TEST_F(MemberCommandTest, WaitIsForThoseThatDrainWhereNobodyElseIsMeant) {
   control::MemberTable members = control::SampleMembers();
   for (control::MemberInfo& member : members.members) {
-    member.state = control::MemberState::kDraining;
+    if (member.state != control::MemberState::kDead) {
+      member.state = control::MemberState::kDraining;
+    }
   }
   daemon_.SetMembers(members);
   SetPhase(ports::Phase::kTraining);
