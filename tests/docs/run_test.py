@@ -214,7 +214,8 @@ class Machines:
             if not block.keep else subprocess.DEVNULL, start_new_session=True)
 
     def await_file(self, name, block, process, log):
-        place = f"/proc/{self.holders[name].pid}/root/home/you/{block.until}"
+        place = os.path.join("/proc", str(self.holders[name].pid), "root",
+                             "home/you", block.until)
         end = time.monotonic() + PATIENCE
         while not os.path.exists(place):
             if process.poll() is not None or time.monotonic() > end:
