@@ -87,7 +87,7 @@ def main():
              "theme: {name: mkdocs, highlightjs: false, nav_style: dark}",
              "plugins: [search]",
              "markdown_extensions: [tables, fenced_code, toc, sane_lists]",
-             "nav:", f"  - {entry('README.md')}"]
+             "nav:", "  - Start: README.md"]
     named = {"README.md"}
     for heading, members in MENU:
         lines.append(f"  - {heading}:")
