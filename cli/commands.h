@@ -21,6 +21,7 @@ void AddWatch(CLI::App& app, Chosen& chosen);
 void AddTop(CLI::App& app, Chosen& chosen);
 void AddWait(CLI::App& app, Chosen& chosen);
 void AddPing(CLI::App& app, Chosen& chosen);
+void AddHealth(CLI::App& app, Chosen& chosen);
 void AddEvent(CLI::App& app, Chosen& chosen);
 void AddGet(CLI::App& app, Chosen& chosen);
 void AddSet(CLI::App& app, Chosen& chosen);

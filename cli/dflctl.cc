@@ -60,6 +60,7 @@ void AddCommands(CLI::App& app, Chosen& chosen) {
   AddWatch(app, chosen);
   AddWait(app, chosen);
   AddPing(app, chosen);
+  AddHealth(app, chosen);
   AddGet(app, chosen);
   AddSet(app, chosen);
   AddPlan(app, chosen);

@@ -103,14 +103,16 @@ absl::StatusOr<WaitRule> ParseWaitRule(absl::string_view text) {
 std::vector<Missing> Unmet(const WaitRule& rule, const Survey& survey,
                            const client::PlanDocument& plan) {
   std::vector<const MemberReport*> there;
+  std::vector<const MemberReport*> draining;
   for (const MemberReport& report : survey.members) {
     if (!report.member.present()) continue;
     // Who drains takes no part; it is counted where members are.
-    if (rule.kind == WaitRule::Kind::kMembers ||
-        report.member.state != client::MemberState::kDraining) {
-      there.push_back(&report);
-    }
+    const bool drains = report.member.state == client::MemberState::kDraining;
+    (drains && rule.kind != WaitRule::Kind::kMembers ? draining : there)
+        .push_back(&report);
   }
+  // Where none but those are meant, it is they that are waited for.
+  if (there.empty()) there.swap(draining);
   const auto count = static_cast<int64_t>(there.size());
   if (rule.kind == WaitRule::Kind::kMembers) {
     if (count >= rule.number) return {};

@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kMaxFile = 1 << 20;
 constexpr uint32_t kOthers = 077;
+constexpr uint32_t kGroupReads = 040;
 
 // Fills everything but the path; returns errno or 0.
 int ReadInto(int fd, PemFile& file) {
@@ -32,6 +33,7 @@ int ReadInto(int fd, PemFile& file) {
   if (!S_ISREG(about.st_mode)) return EINVAL;
   file.mode = about.st_mode & 07777;
   file.owner = about.st_uid;
+  file.own_group = about.st_gid == getegid();
   char buffer[4096];
   while (true) {
     const ssize_t got = read(fd, buffer, sizeof(buffer));
@@ -95,7 +97,9 @@ absl::Status CheckRead(const PemFile& file, absl::string_view cure) {
 }
 
 absl::Status CheckRights(const PemFile& file, uint32_t reader) {
-  if ((file.mode & kOthers) != 0) {
+  const bool lent = file.owner == 0 && reader != 0 && file.own_group &&
+                    (file.mode & kOthers) == kGroupReads;
+  if ((file.mode & kOthers) != 0 && !lent) {
     return absl::PermissionDeniedError(absl::StrFormat(
         "%s: its rights are %04o, so others than its owner may use the key; "
         "allowed: 0600 or 0400: `chmod 600 %s`",

@@ -26,6 +26,8 @@ struct PemFile {
   std::string content;
   uint32_t mode = 0;   // permission bits
   uint32_t owner = 0;  // user id
+  // Whether the file's group is that of this process.
+  bool own_group = false;
 
   friend bool operator==(const PemFile&, const PemFile&) = default;
 };
@@ -41,7 +43,9 @@ PemFile ReadPemFile(const std::string& path);
 absl::Status CheckRead(const PemFile& file, absl::string_view cure);
 
 // OK when the file belongs to `reader`, the user id of this process, or to
-// root, and neither its group nor others have any right to it.
+// root, and neither its group nor others have any right to it. A file of root
+// may be lent to a process that is not: then the process's own group may read
+// it, as with a Secret of Kubernetes.
 // Errors: PERMISSION_DENIED with the command that cures it.
 absl::Status CheckRights(const PemFile& file, uint32_t reader);
 

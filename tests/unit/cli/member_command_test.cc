@@ -285,6 +285,25 @@ TEST_F(MemberCommandTest, WaitForTheEndIsNotForOneThatDrains) {
   EXPECT_EQ(result.code, 0) << result.err;
 }
 
+// As before a machine is switched off: it drains, and is waited for.
+TEST_F(MemberCommandTest, WaitIsForThoseThatDrainWhereNobodyElseIsMeant) {
+  control::MemberTable members = control::SampleMembers();
+  for (control::MemberInfo& member : members.members) {
+    if (member.state != control::MemberState::kDead) {
+      member.state = control::MemberState::kDraining;
+    }
+  }
+  daemon_.SetMembers(members);
+  SetPhase(ports::Phase::kTraining);
+  const Result early =
+      Run({"wait", "--for", "phase=paused", "--timeout=100ms"});
+  EXPECT_EQ(early.code, kTimeout);
+  EXPECT_THAT(early.err, HasSubstr("box-1 is training"));
+  SetPhase(ports::Phase::kPaused);
+  const Result result = Run({"wait", "--for", "phase=paused", "--timeout=20s"});
+  EXPECT_EQ(result.code, 0) << result.err;
+}
+
 TEST_F(MemberCommandTest, WaitForTheEndGivesUpWhereItCannotCome) {
   SetPhase(ports::Phase::kFailed);
   const Result result = Run({"wait", "--for", "phase=finished"});

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "daemon/config/configuration_page.h"
 #include "daemon/config/daemon_command_line.h"
 #include "daemon/config/node_settings.h"
 #include "daemon/config/plan_yaml.h"
@@ -33,6 +34,32 @@ TEST(SampleConfiguration, IsTheFileInDeploy) {
   }
   EXPECT_EQ(Deployed("dfld.yaml"), SampleConfiguration())
       << "run this test with DFL_UPDATE_SAMPLE=1 to write deploy/dfld.yaml";
+}
+
+TEST(ConfigurationPage, IsTheFileInDocs) {
+  const std::string path = DFL_DOCS_DIR "/configuration.md";
+  if (std::getenv("DFL_UPDATE_SAMPLE") != nullptr) {
+    std::ofstream(path) << ConfigurationPage();
+  }
+  const absl::StatusOr<std::string> text = ReadTextFile(path, 1 << 20);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, ConfigurationPage())
+      << "run this test with DFL_UPDATE_SAMPLE=1 to write "
+         "docs/configuration.md";
+}
+
+TEST(ConfigurationPage, HasARowForEveryKey) {
+  const std::string page = ConfigurationPage();
+  for (const Setting& setting : SettingsTable()) {
+    EXPECT_THAT(page,
+                testing::HasSubstr(absl::StrCat("\n| `", setting.key, "` | ")));
+  }
+  // Each row has its four cells, whatever a help text contains.
+  for (const absl::string_view line : absl::StrSplit(page, '\n')) {
+    if (!absl::StartsWith(line, "| `")) continue;
+    const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+    EXPECT_TRUE(cells.size() == 4 || cells.size() == 2) << line;
+  }
 }
 
 TEST(SampleConfiguration, NamesEveryKeyWithHelpAndDefault) {

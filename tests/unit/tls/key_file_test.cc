@@ -39,6 +39,30 @@ TEST_F(KeyFile, IsLoadedWhenItsOwnerAloneMayReadIt) {
   EXPECT_TRUE(Load(file).ok());
 }
 
+// A Secret of Kubernetes: the file is root's, and the pod's group may read it.
+TEST_F(KeyFile, MayBeLentByRootToTheProcessesOwnGroup) {
+  PemFile file = Good();
+  file.owner = 0;
+  file.mode = 0440;
+  file.own_group = true;
+  EXPECT_TRUE(Load(file).ok());
+  // Of these any one is enough to refuse it.
+  PemFile another_group = file;
+  another_group.own_group = false;
+  PemFile not_of_root = file;
+  not_of_root.owner = 1000;
+  PemFile writable = file;
+  writable.mode = 0460;
+  PemFile for_all = file;
+  for_all.mode = 0444;
+  for (const PemFile& refused :
+       {another_group, not_of_root, writable, for_all}) {
+    EXPECT_EQ(Load(refused).code(), absl::StatusCode::kPermissionDenied);
+  }
+  // Root needs no lending: its own file is its own.
+  EXPECT_EQ(Load(file, 0).code(), absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(KeyFile, EachMistakeHasItsMessageAndItsCure) {
   struct Case {
     PemFile file;
