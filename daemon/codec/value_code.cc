@@ -200,6 +200,9 @@ int64_t ValueBytes(core::ValueType type, int64_t count) {
       return 2 * count;
     case ValueType::kInt8:
       return count + 4 * ((count + kBlock - 1) / kBlock);
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;  // step_code.h
   }
@@ -240,6 +243,9 @@ void EncodeBlock(core::ValueType type, uint64_t rounding_seed, int64_t q,
     case ValueType::kInt8:
       EncodeInt8(rounding_seed, q, values, out);
       return;
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }
@@ -276,6 +282,9 @@ absl::Status CheckValues(core::ValueType type, const char* values,
         }
       }
       return absl::OkStatus();
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }
@@ -308,6 +317,9 @@ void DecodeRun(core::ValueType type, const char* values, int64_t q,
       }
       return;
     }
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }
@@ -367,6 +379,9 @@ void AddDifferences(core::ValueType type, const ValueRun& run,
           });
       return;
     }
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }

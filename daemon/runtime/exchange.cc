@@ -49,10 +49,15 @@ std::optional<Refusal> Exchange::Misplaced(
         absl::StrCat("step ", begin.step, " is beyond ", kLargestStep)};
   }
   if (header != nullptr && !state && begin.kind != TransferKind::kMass &&
-      header->format.values != core::ValueType::kSteps) {
+      !codec::IsOnePiece(header->format.values) && !Offers()) {
     return Unplanned(from, begin, *header);
   }
-  return mass_.MisplacedSteps(begin, header);
+  return mass_.MisplacedFormat(begin, header);
+}
+
+bool Exchange::Offers() const {
+  const core::AlgorithmInfo* info = own_.run.algorithm();
+  return own_.algorithm.get() != nullptr && info != nullptr && info->offers;
 }
 
 // A message costs work for all n coordinates, however few it carries. While a
@@ -130,7 +135,7 @@ ModelLengths Exchange::Lengths(TransferKind kind) const {
   ModelLengths lengths{own_.model.parameter_count(), own_.model.buffer_count(),
                        own_.algorithm.epoch()};
   if (kind == TransferKind::kMass) {
-    lengths.buffers = 0;
+    if (!Offers()) lengths.buffers = 0;
     lengths.tracker_epoch = mass_.parcels().epoch();
     if (const core::Algorithm* algorithm = own_.algorithm.get()) {
       lengths.parameters = algorithm->MassLength(lengths.parameters);
@@ -196,6 +201,7 @@ void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
   model.scalars = std::move(scalars);
   model.age = age;
   model.buffers.assign(message->buffers().begin(), message->buffers().end());
+  model.offer = message->offer();
   model.parameters = std::move(message);
   pushes_.OnPush(from, std::move(model));
 }

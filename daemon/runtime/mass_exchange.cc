@@ -56,16 +56,31 @@ void MassExchange::OnDelivered(const core::Delivered& delivered) {
 
 // -------------------------------------------------------------------- in ----
 
-std::optional<Refusal> MassExchange::MisplacedSteps(
+std::optional<Refusal> MassExchange::MisplacedFormat(
     const ports::TransferBegin& begin,
     const codec::EncodedHeader* header) const {
-  if (header == nullptr || header->format.values != core::ValueType::kSteps) {
-    return std::nullopt;  // a bad header is Transfers' to name
+  if (header == nullptr) return std::nullopt;  // it is Transfers' to name
+  const core::ValueType values = header->format.values;
+  const bool mass = begin.kind == ports::TransferKind::kMass;
+  const bool push = begin.kind == ports::TransferKind::kPush;
+  const core::AlgorithmInfo* info =
+      own_.algorithm.get() ? own_.run.algorithm() : nullptr;
+  const bool offers = info != nullptr && info->offers;
+  if ((offers && (mass || push)) || core::IsMod(values)) {
+    if (offers && values == (push   ? core::ValueType::kMod
+                             : mass ? core::ValueType::kModAnswer
+                                    : core::ValueType::kFp32)) {
+      return std::nullopt;
+    }
+    return Refusal{
+        RefuseReason::kBadMessage,
+        absl::StrCat("sent as ", core::ToString(values),
+                     ": offers are pushed in mod and answers to them are "
+                     "given, by an algorithm that makes them, and nothing "
+                     "else is")};
   }
-  if (begin.kind == ports::TransferKind::kMass && own_.algorithm.get()) {
-    const core::AlgorithmInfo* info = own_.run.algorithm();
-    if (info && info->keeps_replicas) return std::nullopt;
-  }
+  if (!core::IsSteps(values)) return std::nullopt;
+  if (mass && info != nullptr && info->keeps_replicas) return std::nullopt;
   return Refusal{
       RefuseReason::kBadMessage,
       "steps of a few bits are for what is added to replicas, never for models "
@@ -128,11 +143,12 @@ double MassExchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
   if (!algorithm.get() || tracker_epoch != parcels_.epoch()) return 0;  // void
   parcels_.NoteTaken(from);
   peers_.CountReceived(from);
-  const bool increments =
-      message->header().format.values == core::ValueType::kSteps;
+  const bool increments = core::IsSteps(message->header().format.values);
   core::RemoteModel mass;
   mass.step = round;
   mass.scalars = std::move(scalars);
+  mass.buffers.assign(message->buffers().begin(), message->buffers().end());
+  mass.answer = message->answer();
   mass.parameters = std::move(message);
   algorithm.Handle(
       core::MassArrived{from, sequence, std::move(mass), increments});

@@ -93,9 +93,17 @@ void Parcels::Transfer(const NodeId& to) {
     outgoing.format.bits = steps->bits;
     outgoing.format.vectors = steps->vectors;
   }
+  if (const auto& answer = out.give.answer) {
+    outgoing.answer = answer;
+    outgoing.buffers = out.give.buffers;
+    outgoing.format.values = core::ValueType::kModAnswer;
+    outgoing.format.modulus = answer->spec.modulus;
+    outgoing.seed = answer->seed;
+  }
   // A sparse parcel costs what is in it: without a reference, top-k sends
   // exactly the entries that are not 0.
   if (out.give.steps == nullptr && out.give.source == nullptr &&
+      out.give.answer == nullptr &&
       out.give.nonzeros > 0 &&
       out.give.nonzeros < outgoing.sent_coordinates / 2) {
     outgoing.format.coordinates = core::Coordinates::kTopK;

@@ -97,8 +97,11 @@ void OutboundTransfers::Encode(Transfer& transfer, int64_t room,
     if (what.mass != nullptr) {
       input.values = *what.mass;
       input.steps = what.steps.get();
+      input.answer = what.answer.get();
+      input.buffers = what.buffers;
     } else {
-      input.values = what.snapshot->parameters;
+      if (what.offer == nullptr) input.values = what.snapshot->parameters;
+      input.offer = what.offer.get();
       input.buffers = what.snapshot->buffers;
     }
     if (what.reference != nullptr) input.reference = what.reference->values();
