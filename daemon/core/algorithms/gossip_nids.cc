@@ -18,6 +18,8 @@ namespace {
 
 // So many answers in a row with growing scales halve the gain.
 constexpr int64_t kGrowing = 10;
+// As many as a plan has members.
+constexpr size_t kMostWaiting = 16384;
 
 bool Contains(const std::vector<Neighbour>& neighbours, const NodeId& node) {
   return std::any_of(neighbours.begin(), neighbours.end(),
@@ -302,6 +304,7 @@ std::map<std::string, double> GossipNids::Gauges() const {
           {"scale", sum / static_cast<double>(scales_.size())},
           {"gain", Gain()},
           {"gain_factor", gain_factor_},
+          {"mass_imbalance", ledger_.Imbalance()},
           {"mass_repeats", static_cast<double>(ledger_.repeats())},
           {"step_size", settings_.alpha}};
 }
@@ -333,6 +336,16 @@ void GossipNids::VisitState(StateFields& fields) {
   ledger_.VisitState(fields, n, vectors_.buffers.size());
   fields.Positive("gain_factor", gain_factor_);
   fields.Count("growing", growing_, 0, kGrowing);
+  fields.Number("refused_share", refused_share_);
+  fields.List("waiting_offers", waiting_, kMostWaiting, [&](Waiting& waiting) {
+    fields.Node("from", waiting.from);
+    auto offer = waiting.offer != nullptr
+                     ? std::make_shared<ModOffer>(*waiting.offer)
+                     : std::make_shared<ModOffer>();
+    VisitOffer(fields, *offer, n);
+    VisitBuffers(fields, waiting.buffers, vectors_.buffers.size());
+    waiting.offer = std::move(offer);
+  });
   fields.Count("offers", offers_);
   fields.Count("answers", answers_);
 }

@@ -79,7 +79,8 @@ class GossipNids : public Algorithm {
     return ledger_.BooksWith(peer);
   }
   // exchanges, offers, answers, refused_share (of the blocks of the last
-  // answer), scale (the mean code), gain, gain_factor, mass_repeats, step_size.
+  // answer), scale (the mean code), gain, gain_factor, mass_imbalance,
+  // mass_repeats, step_size.
   std::map<std::string, double> Gauges() const override;
   FlatVector Auxiliary(absl::string_view symbol) const override;
 

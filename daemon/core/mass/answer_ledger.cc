@@ -1,6 +1,7 @@
 #include "daemon/core/mass/answer_ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "daemon/base/check.h"
@@ -132,6 +133,7 @@ void AnswerLedger::OnDelivered(const Delivered& delivered) {
     return;
   }
   edge.given += edge.out.probe;
+  edge.confirmed = delivered.taken;
   edge.delivered = edge.out.answer->number;
   edge.out = Out();
 }
@@ -191,6 +193,15 @@ EdgeBooks AnswerLedger::BooksWith(const NodeId& peer) const {
   return books;
 }
 
+double AnswerLedger::Imbalance() const {
+  double largest = 0;
+  for (const auto& [to, edge] : edges_) {
+    if (edge.out.answer != nullptr) continue;
+    largest = std::max(largest, std::fabs(edge.given - edge.confirmed));
+  }
+  return largest;
+}
+
 void AnswerLedger::AddUnsettled(absl::Span<float> vector) const {
   for (const auto& [to, edge] : edges_) {
     if (edge.out.answer == nullptr) continue;
@@ -206,6 +217,7 @@ void AnswerLedger::VisitState(StateFields& fields, size_t n, size_t b) {
     VisitNumber(fields, "answered", edge.answered);
     VisitNumber(fields, "delivered", edge.delivered);
     fields.Number("given", edge.given);
+    fields.Number("confirmed", edge.confirmed);
     VisitNumber(fields, "taken", edge.taken);
     fields.Number("taken_probe", edge.taken_probe);
     // A list of one, or none.
@@ -218,11 +230,7 @@ void AnswerLedger::VisitState(StateFields& fields, size_t n, size_t b) {
       VisitAnswer(fields, *answer, n);
       answer->number = edge.answered;
       fields.Count("round", one.round);
-      FlatVector buffers(one.buffers.begin(), one.buffers.end());
-      bool has_buffers = !buffers.empty();
-      fields.Vector("buffers", has_buffers, buffers, b);
-      if (!has_buffers) buffers.clear();
-      one.buffers.assign(buffers.begin(), buffers.end());
+      VisitBuffers(fields, one.buffers, b);
       if (one.difference != nullptr) return;  // it was written
       one.difference =
           std::make_shared<const FlatVector>(ModDifference(*answer));
@@ -240,7 +248,46 @@ void AnswerLedger::VisitState(StateFields& fields, size_t n, size_t b) {
     waiting_.moves.assign(both.begin(), middle);
     waiting_.mass.assign(middle, both.end());
   }
+  fields.List("waiting/buffers", waiting_.buffers, kMostBuffers,
+              [&](std::pair<double, std::vector<float>>& one) {
+                fields.Number("gamma", one.first);
+                VisitBuffers(fields, one.second, b);
+              });
   fields.Count("repeats", repeats_);
+}
+
+void VisitOffer(StateFields& fields, ModOffer& offer, size_t n) {
+  int64_t modulus = offer.spec.modulus;
+  fields.Count("M", modulus, kLeastModulus, kMostModulus);
+  offer.spec.modulus = static_cast<int>(modulus);
+  fields.Positive("w", offer.spec.window);
+  offer.spec.window = std::min(offer.spec.window, kMostWindow);
+  offer.n = static_cast<int64_t>(n);
+  VisitNumber(fields, "number", offer.number);
+  fields.Name("seed", offer.seed);
+  const auto blocks = static_cast<size_t>(ModBlocks({}, offer.n));
+  fields.Bytes("e", offer.scales, blocks);
+  std::vector<uint8_t> checks;
+  for (const uint16_t check : offer.checks) {
+    checks.push_back(static_cast<uint8_t>(check & 255));
+    checks.push_back(static_cast<uint8_t>(check >> 8));
+  }
+  checks.resize(2 * blocks);
+  fields.Bytes("checks", checks, 2 * blocks);
+  offer.checks.resize(blocks);
+  for (size_t i = 0; i < blocks; ++i) {
+    offer.checks[i] =
+        static_cast<uint16_t>(checks[2 * i] | checks[2 * i + 1] << 8);
+  }
+  fields.Bytes("codes", offer.codes, blocks * kModBlock);
+}
+
+void VisitBuffers(StateFields& fields, std::vector<float>& buffers, size_t b) {
+  FlatVector values(buffers.begin(), buffers.end());
+  bool present = !values.empty();
+  fields.Vector("buffers", present, values, b);
+  if (!present) values.clear();
+  buffers.assign(values.begin(), values.end());
 }
 
 }  // namespace dfl::core

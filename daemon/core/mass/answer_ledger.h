@@ -87,6 +87,8 @@ class AnswerLedger {
   // ---- for the monitor and tests
 
   EdgeBooks BooksWith(const NodeId& peer) const;
+  // As MassLedger::Imbalance.
+  double Imbalance() const;
   // vector += the sum of beta d^ over what was given and is not known to be
   // delivered, and what was taken and not applied.
   void AddUnsettled(absl::Span<float> vector) const;
@@ -107,6 +109,7 @@ class AnswerLedger {
     Out out;
     uint32_t delivered = 0;  // the last answer known to be taken
     double given = 0;        // probe, of all delivered
+    double confirmed = 0;    // the taker's, of the same
     uint32_t taken = 0;      // the last answer taken from it
     double taken_probe = 0;  // probe, of all taken
   };
@@ -115,6 +118,11 @@ class AnswerLedger {
   Taken waiting_;
   int64_t repeats_ = 0;
 };
+
+// Fields of an offer that waits, for a vector of n; and of module buffers [b]
+// that may be none.
+void VisitOffer(StateFields& fields, ModOffer& offer, size_t n);
+void VisitBuffers(StateFields& fields, std::vector<float>& buffers, size_t b);
 
 // What the ledger keeps for each edge.
 EdgeCost AnswerCost();
