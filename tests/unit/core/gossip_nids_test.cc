@@ -29,6 +29,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr int64_t kLength = 300;  // two blocks
 
@@ -218,33 +219,31 @@ TEST(GossipNids, WhileAnAnswerIsOutOtherOffersAreDropped) {
   EXPECT_EQ(j.Last<Give>().sequence, 2U);
 }
 
+// docs/papers 49.
 TEST(GossipNids, AnswersThatWaitAreAppliedTogether) {
   Offering i;
   Step(i.machine, 1);
-  std::vector<double> sum(kLength, 0.0);
-  for (const char* name : {"a", "b"}) {
+  const Push second = i.machine.Last<Push>();
+  const std::vector<float> before = i.machine.parameters;
+  std::vector<float> sum(kLength, 0.0F);
+  for (const Push& push : {i.push, second}) {
     Machine j = Node();
-    Step(j, name[0] == 'a' ? -1.0F : 2.0F);
-    Push push = i.push;
-    j.Handle(Offered(name, push));
+    Step(j, -1);
+    j.Handle(Offered("a", push));
     j.Handle(StepBegins{});
     const Give give = j.Last<Give>();
-    for (int64_t l = 0; l < kLength; ++l) sum[l] += 0.5 * (*give.mass)[l];
-    if (name[0] == 'b') {
-      // b answers as if it had been offered the same.
-      i.machine.decisions.names = 0;
-    }
+    for (int64_t l = 0; l < kLength; ++l) sum[l] += 0.5F * (*give.mass)[l];
     i.machine.Handle(Answered("a", give));
   }
-  // The second is a repeat of a's number: only the first counts.
-  EXPECT_EQ(i.machine.Gauge("mass_repeats"), 1);
   FlatVector unsettled(kLength, 0.0F);
   GossipOf(i.machine).ledger().AddUnsettled(absl::MakeSpan(unsettled));
   EXPECT_NE(unsettled[0], 0);
   i.machine.Handle(StepBegins{});
-  FlatVector none(kLength, 0.0F);
-  GossipOf(i.machine).ledger().AddUnsettled(absl::MakeSpan(none));
-  EXPECT_EQ(none, FlatVector(kLength, 0.0F));
+  EXPECT_EQ(i.machine.Gauge("exchanges"), 2);
+  for (int64_t l = 0; l < kLength; ++l) {
+    EXPECT_FLOAT_EQ(i.machine.parameters[l], before[l] - sum[l]);
+    EXPECT_EQ(GossipOf(i.machine).control()[l], unsettled[l]);
+  }
 }
 
 TEST(GossipNids, ANewEpochEmptiesTheLedgerAndKeepsTheScales) {
@@ -331,7 +330,7 @@ TEST(GossipNids, APlanWithTooLargeAGainIsRefusedWithTheBound) {
        std::vector<std::pair<KnobValues, std::string>>{
            {{{"c", 0.4}}, "0.3967"},
            {{{"c", 0.35}, {"M", int64_t{6}}}, "0.3418"},
-           {{{"c", 0.3}, {"w", 8.0}}, "0.3000"}}) {
+           {{{"c", 0.31}, {"w", 8.0}}, "0.3000"}}) {
     const absl::Status status = DeriveNodePlans(PlanWith(knobs)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
@@ -372,12 +371,6 @@ class LossyGossip : public TestNetwork {
 
   const GossipNids& gossip(size_t i) const {
     return dynamic_cast<const GossipNids&>(algorithm(i));
-  }
-
-  void RunToStep(int64_t steps) {
-    goal_ = steps;
-    while (HappenNext()) continue;
-    goal_ = 0;
   }
 
   // The largest entry of sum D, with what is on its way, over the largest D.
@@ -442,14 +435,11 @@ class LossyGossip : public TestNetwork {
     }
     return {1, 1};
   }
-  void OnBoundary(size_t i) override {
-    if (algorithm(i).step() < goal_) Begin(i);
-  }
+  void OnBoundary(size_t i) override { Begin(i); }
 
   Rng rng_;
   const double loss_;
   const bool quadratic_;
-  int64_t goal_ = 1;
   std::vector<std::vector<float>> targets_;
 };
 
@@ -466,12 +456,9 @@ TEST_P(Gossip, ConvergesExactlyAndKeepsItsSums) {
                          {"c", 0.25},
                          {"c0", 0.25}},
                         70);
-    for (const int64_t steps : {20, 200, 1500}) {
-      for (size_t i = 0; i < network.size(); ++i) {
-        if (network.node(i).at_boundary && steps > 20) network.Begin(i);
-      }
-      network.RunToStep(steps);
-      EXPECT_LE(network.Defect(), 1e-4) << "after " << steps;
+    for (const double seconds : {30.0, 300.0, 2500.0}) {
+      network.Run(seconds);
+      EXPECT_LE(network.Defect(), 1e-4) << "after " << seconds << " s more";
     }
     EXPECT_LE(network.WorstError(), 2e-2);
   }
@@ -484,7 +471,7 @@ INSTANTIATE_TEST_SUITE_P(Loss, Gossip, testing::Values(0.0, 0.3),
 
 TEST(GossipNids, EqualModelsWithoutGradientsStayAsTheyAre) {
   LossyGossip network(4, 0.1, {{"K", int64_t{1}}}, 300, /*quadratic=*/false);
-  network.RunToStep(50);
+  network.Run(100);
   for (size_t i = 0; i < network.size(); ++i) {
     EXPECT_EQ(network.parameters(i), std::vector<float>(300, 0.0F));
   }
