@@ -43,15 +43,14 @@ absl::Status TakeSteps(int64_t count, absl::string_view* bytes,
                        std::vector<float>* steps) {
   const char kind = bytes->empty() ? kEach : bytes->front();
   if (kind != kEach && kind != kOneForAll) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("steps of the kind ", static_cast<int>(kind),
-                     "; allowed: 0 and 1"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "steps of the kind ", static_cast<int>(kind), "; allowed: 0 and 1"));
   }
   const int64_t here = kind == kOneForAll ? 1 : count;
   if (static_cast<int64_t>(bytes->size()) < 1 + 4 * here) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the steps take ", bytes->size(), " bytes; ", 1 + 4 * here,
-        " are needed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the steps take ", bytes->size(), " bytes; ", 1 + 4 * here,
+                     " are needed"));
   }
   for (int64_t i = 0; i < here; ++i) {
     float step;
@@ -70,9 +69,7 @@ absl::Status TakeSteps(int64_t count, absl::string_view* bytes,
 
 }  // namespace
 
-int64_t LeastCodedStepBytes(int vectors, int64_t /*n*/) {
-  return 5 * vectors;
-}
+int64_t LeastCodedStepBytes(int vectors, int64_t /*n*/) { return 5 * vectors; }
 
 int64_t MostCodedStepBytes(int vectors, int64_t n) {
   return vectors * (1 + 4 * core::StepCount(n / vectors)) +
@@ -121,8 +118,8 @@ absl::Status DecodeCodedSteps(int bits, int vectors, absl::string_view bytes,
   const int32_t half = int32_t{1} << (bits - 1);
   for (const int16_t code : integers) {
     if (code < -half || code >= half) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the code ", code, " does not fit ", bits, " bits"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the code ", code, " does not fit ", bits, " bits"));
     }
   }
   auto next = integers.begin();

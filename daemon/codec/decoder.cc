@@ -204,8 +204,9 @@ absl::Status DecodedMessage::CopyDense(absl::Span<float> out) const {
       header_.format.coordinates != core::Coordinates::kDense) {
     return absl::FailedPreconditionError(
         absl::StrCat("the message carries ", carried(), " of ", header_.n,
-                     " parameters (", ToString(header_.format.coordinates),
-                     " ", ToString(header_.format.values), "); a whole model comes only in a dense message"));
+                     " parameters (", ToString(header_.format.coordinates), " ",
+                     ToString(header_.format.values),
+                     "); a whole model comes only in a dense message"));
   }
   for (int64_t q = 0; q < header_.n; q += kBlock) {
     const int64_t count = std::min(kBlock, header_.n - q);

@@ -69,9 +69,9 @@ Word WordOf(int modulus) {
 
 absl::Status CheckWindow(double window) {
   if (window > 0 && window <= core::kMostWindow) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the window w is ", window, "; allowed: above 0, up to ",
-                   core::kMostWindow));
+  return absl::InvalidArgumentError(absl::StrCat("the window w is ", window,
+                                                 "; allowed: above 0, up to ",
+                                                 core::kMostWindow));
 }
 
 absl::Status CheckLength(absl::string_view bytes, int64_t least) {
@@ -181,11 +181,12 @@ absl::Status ReadDigits(int modulus, absl::string_view bytes,
       const size_t end =
           std::min(digits.size(), i + static_cast<size_t>(layout.digits));
       const bool fits = word <= layout.largest;
-      for (; i < end; ++i, word /= m) digits[i] = static_cast<uint8_t>(word % m);
+      for (; i < end; ++i, word /= m)
+        digits[i] = static_cast<uint8_t>(word % m);
       if (!fits || word != 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "the digits up to value ", i, " are no ", layout.digits,
-            " numbers below ", modulus));
+        return absl::InvalidArgumentError(
+            absl::StrCat("the digits up to value ", i, " are no ",
+                         layout.digits, " numbers below ", modulus));
       }
     }
     return absl::OkStatus();
@@ -257,8 +258,7 @@ absl::StatusOr<core::ModOffer> DecodeOffer(const ModLayout& layout,
     if (offer.scales[b] != 0) offer.checks[b] = Take<uint16_t>(&bytes);
   }
   std::vector<uint8_t> codes(static_cast<size_t>(coded * kModBlock));
-  DFL_RETURN_IF_ERROR(
-      ReadDigits(layout.modulus, bytes, absl::MakeSpan(codes)));
+  DFL_RETURN_IF_ERROR(ReadDigits(layout.modulus, bytes, absl::MakeSpan(codes)));
   offer.codes = Scatter(offer.scales, codes);
   return offer;
 }

@@ -60,7 +60,8 @@ double Factor(const TableName& name) {
       0x1.7d029cb29ac3bp-3};
   const bool normal = name.shape == Shape::kNormal;
   const int seeds = normal ? 2 : 4;
-  double factor = normal ? kNormal[name.width % 2] : kExponential[name.width % 4];
+  double factor =
+      normal ? kNormal[name.width % 2] : kExponential[name.width % 4];
   for (int j = name.width; j >= seeds; j -= seeds) factor = std::sqrt(factor);
   return factor;
 }
@@ -68,8 +69,8 @@ double Factor(const TableName& name) {
 // How far from the centre a table goes: 4 s, and 8 s, where the rest is rare.
 int ReachOf(const TableName& name) {
   double reach = name.shape == Shape::kNormal ? 4 : 8;
-  reach /= 4;                                            // s = 2^-2
-  for (int j = name.width; j >= 4; j -= 4) reach *= 2;   // 2^(j/4), rounded down
+  reach /= 4;                                           // s = 2^-2
+  for (int j = name.width; j >= 4; j -= 4) reach *= 2;  // 2^(j/4), rounded down
   return static_cast<int>(std::min<double>(kMostReach, 2 * reach + 1));
 }
 
@@ -117,7 +118,8 @@ Table MakeTable(const TableName& name) {
     table.counts[s] = static_cast<uint16_t>(1 + more);
     left -= more;
   }
-  table.counts[-table.lo] = static_cast<uint16_t>(table.counts[-table.lo] + left);
+  table.counts[-table.lo] =
+      static_cast<uint16_t>(table.counts[-table.lo] + left);
   table.counts[table.symbols] = 1;
   table.starts[0] = 0;
   for (int s = 0; s <= table.symbols; ++s) {
@@ -159,9 +161,9 @@ int64_t CostOf(const Histogram& histogram, const Table& table) {
   for (int i = 0; i < kCounted; ++i) {
     if (histogram.counts[i] == 0) continue;
     const int value = i - kMostReach - 1;
-    cost += histogram.counts[i] *
-            (table.Has(value) ? CostOf(table.counts[value - table.lo])
-                              : escape);
+    cost +=
+        histogram.counts[i] *
+        (table.Has(value) ? CostOf(table.counts[value - table.lo]) : escape);
   }
   return cost;
 }
@@ -288,9 +290,9 @@ T Load(const char* at) {
 }
 
 absl::Status Malformed(int64_t first, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the coded integers from ", first, " on ", what,
-      "; no encoder writes this"));
+  return absl::InvalidArgumentError(absl::StrCat("the coded integers from ",
+                                                 first, " on ", what,
+                                                 "; no encoder writes this"));
 }
 
 // Per slot: symbol in bits 0-7, count - 1 in 8-19, place in the symbol in
@@ -390,8 +392,8 @@ std::string EncodeSmallIntegers(absl::Span<const int16_t> values,
   std::string bytes;
   const auto count = static_cast<int64_t>(values.size());
   // One more, since a word is written before it is known to be due.
-  std::vector<uint16_t> words(
-      static_cast<size_t>(std::min(count, kSegment)) + 1);
+  std::vector<uint16_t> words(static_cast<size_t>(std::min(count, kSegment)) +
+                              1);
   ForEachSegment(count, [&](int64_t first, int64_t of_segment) {
     EncodeSegment(values.subspan(static_cast<size_t>(first),
                                  static_cast<size_t>(of_segment)),

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/core/vector/message_format.h"
+#include "daemon/runtime/misplaced_format.h"
 
 namespace dfl::runtime {
 
@@ -52,7 +53,8 @@ std::optional<Refusal> Exchange::Misplaced(
       !codec::IsOnePiece(header->format.values) && !Offers()) {
     return Unplanned(from, begin, *header);
   }
-  return mass_.MisplacedFormat(begin, header);
+  return MisplacedFormat(own_.algorithm.get() ? own_.run.algorithm() : nullptr,
+                         begin, header);
 }
 
 bool Exchange::Offers() const {

@@ -56,37 +56,6 @@ void MassExchange::OnDelivered(const core::Delivered& delivered) {
 
 // -------------------------------------------------------------------- in ----
 
-std::optional<Refusal> MassExchange::MisplacedFormat(
-    const ports::TransferBegin& begin,
-    const codec::EncodedHeader* header) const {
-  if (header == nullptr) return std::nullopt;  // it is Transfers' to name
-  const core::ValueType values = header->format.values;
-  const bool mass = begin.kind == ports::TransferKind::kMass;
-  const bool push = begin.kind == ports::TransferKind::kPush;
-  const core::AlgorithmInfo* info =
-      own_.algorithm.get() ? own_.run.algorithm() : nullptr;
-  const bool offers = info != nullptr && info->offers;
-  if ((offers && (mass || push)) || core::IsMod(values)) {
-    if (offers && values == (push   ? core::ValueType::kMod
-                             : mass ? core::ValueType::kModAnswer
-                                    : core::ValueType::kFp32)) {
-      return std::nullopt;
-    }
-    return Refusal{
-        RefuseReason::kBadMessage,
-        absl::StrCat("sent as ", core::ToString(values),
-                     ": offers are pushed in mod and answers to them are "
-                     "given, by an algorithm that makes them, and nothing "
-                     "else is")};
-  }
-  if (!core::IsSteps(values)) return std::nullopt;
-  if (mass && info != nullptr && info->keeps_replicas) return std::nullopt;
-  return Refusal{
-      RefuseReason::kBadMessage,
-      "steps of a few bits are for what is added to replicas, never for models "
-      "or other mass"};
-}
-
 Refusal RefusedBySuspended() {
   return {RefuseReason::kNotReady,
           "this node ends, and what it has is on disk"};

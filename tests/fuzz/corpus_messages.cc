@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "daemon/base/check.h"
 #include "daemon/base/sha256.h"
-#include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/coded_steps.h"
+#include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/encoder.h"
 #include "daemon/codec/mod_body.h"
 #include "daemon/codec/small_integers.h"
@@ -119,8 +119,8 @@ std::string Number(int64_t value) {
 std::string Integers(int form, int64_t count, int spread) {
   std::vector<int16_t> values;
   for (int64_t l = 0; l < count + (form % 2 == 0 ? 0 : 40'000); ++l) {
-    values.push_back(static_cast<int16_t>((l * 7919 % 101) % spread -
-                                          spread / 2 + (l % 97 == 0 ? 900 : 0)));
+    values.push_back(static_cast<int16_t>(
+        (l * 7919 % 101) % spread - spread / 2 + (l % 97 == 0 ? 900 : 0)));
   }
   return Byte(form) + Number(count) +
          codec::EncodeSmallIntegers(values, codec::Centre::kZero);

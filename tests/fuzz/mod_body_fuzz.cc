@@ -41,8 +41,8 @@ void CheckOffer(const codec::ModLayout& layout, const std::string& body) {
   for (BlockScale& scale : scales) scale = {160, 0};
   const core::ModOffer same =
       core::WriteMod(offer->spec, own, scales, layout.seed);
-  for (const float d : core::ModDifference(
-           core::ReadMod(same, own, absl::MakeSpan(scales)))) {
+  for (const float d :
+       core::ModDifference(core::ReadMod(same, own, absl::MakeSpan(scales)))) {
     DFL_CHECK(d == 0);
   }
 }
@@ -51,8 +51,7 @@ void CheckAnswer(const codec::ModLayout& layout, const std::string& body) {
   const auto answer = codec::DecodeAnswer(layout, body);
   if (!answer.ok()) return;
   CheckDifference(*answer);
-  const auto again =
-      codec::DecodeAnswer(layout, codec::EncodeAnswer(*answer));
+  const auto again = codec::DecodeAnswer(layout, codec::EncodeAnswer(*answer));
   DFL_CHECK(again.ok());
   DFL_CHECK(again->number == answer->number && again->gamma == answer->gamma &&
             again->beta == answer->beta && again->q == answer->q &&
@@ -67,8 +66,9 @@ DFL_FUZZ_TARGET(mod_body)(absl::string_view bytes) {
   Pieces pieces(bytes);
   const bool offer = pieces.Byte() % 2 == 0;
   codec::ModLayout layout;
-  layout.modulus = core::kLeastModulus +
-                   pieces.Byte() % (core::kMostModulus - core::kLeastModulus + 1);
+  layout.modulus =
+      core::kLeastModulus +
+      pieces.Byte() % (core::kMostModulus - core::kLeastModulus + 1);
   layout.n = 1 + pieces.Number() % 1100;
   layout.seed = pieces.Number();
   const std::string body(pieces.Rest());

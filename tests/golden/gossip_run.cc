@@ -51,8 +51,8 @@ class GossipRun : public GoldenNetwork {
   void Play() {
     int64_t k = 0;
     for (const json& event : golden().at("schedule")) {
-      SCOPED_TRACE(testing::Message() << "event " << k << ", a "
-                                      << event.at("type"));
+      SCOPED_TRACE(testing::Message()
+                   << "event " << k << ", a " << event.at("type"));
       PlayEvent(event, golden().StateAfter(k));
       if (testing::Test::HasFatalFailure()) return;
       if (const State* want = golden().StateAfter(k)) CheckState(*want);
@@ -165,9 +165,9 @@ class GossipRun : public GoldenNetwork {
       PlayAnswerArrival(event, exchange);
     } else if (type == "ack_arrive") {
       Handle(exchange.to,
-             core::Delivered{name(exchange.from), exchange.number,
-                             algorithm(exchange.from)
-                                 .MassTaken(name(exchange.to))});
+             core::Delivered{
+                 name(exchange.from), exchange.number,
+                 algorithm(exchange.from).MassTaken(name(exchange.to))});
       EXPECT_FALSE(gossip(exchange.to).ledger().Owes(name(exchange.from)));
     } else {
       FAIL() << "no such event";
@@ -187,8 +187,7 @@ class GossipRun : public GoldenNetwork {
     EXPECT_EQ(push.offer->number, exchange.number);
     EXPECT_EQ(push.offer->seed, event.at("seed").get<uint64_t>());
     const int block = push.offer->spec.block;
-    const auto places =
-        static_cast<int64_t>(push.offer->scales.size()) * block;
+    const auto places = static_cast<int64_t>(push.offer->scales.size()) * block;
     const std::vector<double> u = core::ModDither(push.offer->seed, places);
     ASSERT_EQ(event.at("u").size(), u.size());
     for (size_t q = 0; q < u.size(); ++q) {
@@ -207,8 +206,8 @@ class GossipRun : public GoldenNetwork {
     ASSERT_NE(exchange.offer, nullptr);
     core::RemoteModel model;
     model.offer = exchange.offer;
-    Handle(exchange.to, core::PushArrived{name(exchange.from),
-                                          std::move(model)});
+    Handle(exchange.to,
+           core::PushArrived{name(exchange.from), std::move(model)});
     Visit(exchange.to);
     const std::string result = event.at("result");
     if (result != "answer") {

@@ -69,8 +69,8 @@ std::vector<uint8_t> Coded(const core::ModOffer& offer) {
   std::vector<uint8_t> codes;
   for (size_t b = 0; b < offer.scales.size(); ++b) {
     if (offer.scales[b] == 0) continue;
-    const auto begin = offer.codes.begin() +
-                       static_cast<int64_t>(b) * offer.spec.block;
+    const auto begin =
+        offer.codes.begin() + static_cast<int64_t>(b) * offer.spec.block;
     codes.insert(codes.end(), begin, begin + offer.spec.block);
   }
   return codes;
@@ -111,8 +111,7 @@ void CheckRoundTrip(const json& table) {
     EXPECT_EQ(core::AfterDecoded(offer.scales[b], rms * rms).e, receiver[b].e);
   }
   EXPECT_EQ(answer.next_scales.size(), receiver.size());
-  EXPECT_EQ(Difference("d_hat", core::ModDifference(answer),
-                       table.at("d_hat")),
+  EXPECT_EQ(Difference("d_hat", core::ModDifference(answer), table.at("d_hat")),
             "");
 }
 

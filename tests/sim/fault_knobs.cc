@@ -88,10 +88,9 @@ const Drawing kDrawings[] = {
        if (draw.rng.Bernoulli(0.5)) {
          return absl::StrCat(draw.Step("alpha", 0.5, 1), ", R0: 8");
        }
-       return absl::StrFormat(
-           "%s, range: largest, bits: %d, K: %d, c_D: %.2f",
-           draw.Step("alpha", 0.3, 0.6), draw.From(2, 5), draw.From(1, 3),
-           draw.Between(0.25, 0.5));
+       return absl::StrFormat("%s, range: largest, bits: %d, K: %d, c_D: %.2f",
+                              draw.Step("alpha", 0.3, 0.6), draw.From(2, 5),
+                              draw.From(1, 3), draw.Between(0.25, 0.5));
      }},
     {"gossip-nids",
      [](KnobDraw& draw) {

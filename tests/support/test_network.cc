@@ -253,9 +253,8 @@ namespace {
 
 RemoteModel Pushed(const TestNode& node, const Push& push,
                    const std::vector<float>& values) {
-  RemoteModel model =
-      Remote(std::make_unique<PlainRemoteVector>(values), node.buffers,
-             push.round, push.scalars);
+  RemoteModel model = Remote(std::make_unique<PlainRemoteVector>(values),
+                             node.buffers, push.round, push.scalars);
   model.offer = push.offer;
   return model;
 }

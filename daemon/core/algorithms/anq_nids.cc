@@ -122,6 +122,62 @@ void AnqNids::AddGauges(std::map<std::string, double>& gauges) const {
 
 // ---- catalogue entry ----
 
+namespace {
+
+std::vector<KnobSpec> AnqNidsKnobs() {
+  return {NidsStepKnob(),
+          PositiveKnob("R0", 2.0,
+                       "Initial range of the differences, R_0. Choose it "
+                       "about as large as the largest parameter."),
+          {.name = "rho",
+           .default_value = 0.98,
+           .min = 0,
+           .max = 1,
+           .min_open = true,
+           .help = "How fast the range shrinks: R <- rho R after every "
+                   "round. It widens, R <- R/rho, when a difference did "
+                   "not fit."},
+          {.name = "range",
+           .type = KnobType::kText,
+           .default_value = std::string("published"),
+           .choices = {"published", "largest"},
+           .shared = true,
+           .help = "published: R0 and rho say the range. largest: each "
+                   "message has its own, the largest difference, and "
+                   "nothing is clipped."},
+          {.name = "bits",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{0},
+           .min = 0,
+           .max = 16,
+           .unit = "bits",
+           .help = "Bits for each coordinate, b. 0: 8 in the published "
+                   "range, 2 in the largest."},
+          {.name = "K",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{1},
+           .min = 1,
+           .max = 100000,
+           .unit = "steps",
+           .retunable = false,
+           .shared = true,
+           .noun = KnobNoun::kPeriod,
+           .help = "Local steps in each round, all with the same "
+                   "correction. 1 is the published form."},
+          {.name = "c_D",
+           .default_value = 1.0,
+           .min = 0,
+           .max = 1,
+           .min_open = true,
+           .retunable = false,
+           .shared = true,
+           .help = "Gain of the correction: it moves by c_D/(alpha K) "
+                   "times the difference. 1 is the published form; 0.25 "
+                   "with mini-batches or K > 1."}};
+}
+
+}  // namespace
+
 AlgorithmInfo AnqNidsInfo() {
   return {
       .name = "anq-nids",
@@ -149,55 +205,7 @@ AlgorithmInfo AnqNidsInfo() {
           "bytes, entropy coded less, or 4 n bytes as fp32 for a parcel that "
           "had to wait.",
       .own_step = "its correction is about plain steps of length alpha",
-      .knobs = {NidsStepKnob(),
-                PositiveKnob("R0", 2.0,
-                             "Initial range of the differences, R_0. Choose it "
-                             "about as large as the largest parameter."),
-                {.name = "rho",
-                 .default_value = 0.98,
-                 .min = 0,
-                 .max = 1,
-                 .min_open = true,
-                 .help = "How fast the range shrinks: R <- rho R after every "
-                         "round. It widens, R <- R/rho, when a difference did "
-                         "not fit."},
-                {.name = "range",
-                 .type = KnobType::kText,
-                 .default_value = std::string("published"),
-                 .choices = {"published", "largest"},
-                 .shared = true,
-                 .help = "published: R0 and rho say the range. largest: each "
-                         "message has its own, the largest difference, and "
-                         "nothing is clipped."},
-                {.name = "bits",
-                 .type = KnobType::kInteger,
-                 .default_value = int64_t{0},
-                 .min = 0,
-                 .max = 16,
-                 .unit = "bits",
-                 .help = "Bits for each coordinate, b. 0: 8 in the published "
-                         "range, 2 in the largest."},
-                {.name = "K",
-                 .type = KnobType::kInteger,
-                 .default_value = int64_t{1},
-                 .min = 1,
-                 .max = 1e6,
-                 .unit = "steps",
-                 .retunable = false,
-                 .shared = true,
-                 .noun = KnobNoun::kPeriod,
-                 .help = "Local steps in each round, all with the same "
-                         "correction. 1 is the published form."},
-                {.name = "c_D",
-                 .default_value = 1.0,
-                 .min = 0,
-                 .max = 1,
-                 .min_open = true,
-                 .retunable = false,
-                 .shared = true,
-                 .help = "Gain of the correction: it moves by c_D/(alpha K) "
-                         "times the difference. 1 is the published form; 0.25 "
-                         "with mini-batches or K > 1."}}};
+      .knobs = AnqNidsKnobs()};
 }
 
 }  // namespace dfl::core

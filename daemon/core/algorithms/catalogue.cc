@@ -62,13 +62,13 @@ void Catalogue::Add(AlgorithmInfo entry) {
 
 const Catalogue& BuiltInCatalogue() {
   static const Catalogue* const kBuiltIn = new Catalogue({
-      AnqNidsInfo(),     AsyncDsgdInfo(),  BarrierDsgdInfo(), BeerInfo(),
-      ChocoSgdInfo(),    DeceflInfo(),     DepositumInfo(),   DfedavgmInfo(),
-      DfedsamInfo(),     DpsgdInfo(),      DracoInfo(),       EpidemicInfo(),
-      FedavgInfo(),      FedavgPlusInfo(), FedmidInfo(),      GPushPullInfo(),
-      GossipNidsInfo(),  KGtInfo(),        KdPdflInfo(),      LocalInfo(),
-      NidsInfo(),        PameInfo(),       PushPullInfo(),    SgpInfo(),
-      SpodGtInfo(),      SporadicKGtInfo(), SwarmInfo(),      SyncDsgdInfo(),
+      AnqNidsInfo(),    AsyncDsgdInfo(),   BarrierDsgdInfo(), BeerInfo(),
+      ChocoSgdInfo(),   DeceflInfo(),      DepositumInfo(),   DfedavgmInfo(),
+      DfedsamInfo(),    DpsgdInfo(),       DracoInfo(),       EpidemicInfo(),
+      FedavgInfo(),     FedavgPlusInfo(),  FedmidInfo(),      GPushPullInfo(),
+      GossipNidsInfo(), KGtInfo(),         KdPdflInfo(),      LocalInfo(),
+      NidsInfo(),       PameInfo(),        PushPullInfo(),    SgpInfo(),
+      SpodGtInfo(),     SporadicKGtInfo(), SwarmInfo(),       SyncDsgdInfo(),
   });
   return *kBuiltIn;
 }

@@ -63,9 +63,8 @@ GossipNids::GossipNids(AlgorithmContext context, Decisions& decisions)
       vectors_(context.vectors),
       decisions_(decisions),
       control_(vectors_.parameters.size(), 0.0F),
-      scales_(static_cast<size_t>(
-          ModBlocks(settings_.spec,
-                    static_cast<int64_t>(vectors_.parameters.size())))) {}
+      scales_(static_cast<size_t>(ModBlocks(
+          settings_.spec, static_cast<int64_t>(vectors_.parameters.size())))) {}
 
 void GossipNids::Handle(Event event, Actions& actions) {
   Dispatch(
@@ -80,8 +79,7 @@ void GossipNids::Handle(Event event, Actions& actions) {
       },
       [&](PushArrived e) { OnOffer(std::move(e)); },
       [&](const MassArrived& e) {
-        const ModAnswer* answer =
-            ledger_.Take(e, vectors_.parameters.size());
+        const ModAnswer* answer = ledger_.Take(e, vectors_.parameters.size());
         if (answer == nullptr) return;
         FollowScales(*answer, absl::MakeSpan(scales_));
         CountExchange();
@@ -165,8 +163,7 @@ void GossipNids::Offer(Actions& actions) {
   }
   if (candidates.empty()) return;
   MakeFirstScales();
-  const std::vector<NodeId> chosen =
-      decisions_.ChooseNeighbours(candidates, 1);
+  const std::vector<NodeId> chosen = decisions_.ChooseNeighbours(candidates, 1);
   const NodeId& to = chosen.front();
   ModOffer offer = WriteMod(settings_.spec, vectors_.parameters, scales_,
                             decisions_.NameCoordinates(to));
@@ -229,12 +226,12 @@ void GossipNids::ApplyAnswers() {
 void GossipNids::AnswerOffer(const Waiting& waiting, Actions& actions) {
   MakeFirstScales();
   const int64_t before = SumOfScales(waiting.offer->scales);
-  ModAnswer answer = ReadMod(*waiting.offer, vectors_.parameters,
-                             absl::MakeSpan(scales_));
+  ModAnswer answer =
+      ReadMod(*waiting.offer, vectors_.parameters, absl::MakeSpan(scales_));
   answer.gamma = settings_.gamma;
-  answer.beta = Gain() * settings_.gamma /
-                (settings_.plan_alpha *
-                 static_cast<double>(settings_.plan_period));
+  answer.beta =
+      Gain() * settings_.gamma /
+      (settings_.plan_alpha * static_cast<double>(settings_.plan_period));
   WatchScales(before, answer);
   auto difference = std::make_shared<const FlatVector>(ModDifference(answer));
   Apply(answer.gamma, answer.beta, *difference);
@@ -363,8 +360,7 @@ std::shared_ptr<const AlgorithmFacts> DeriveGossip(const Network& network) {
 }
 
 absl::Status CheckGain(const Knobs& knobs) {
-  const double bound =
-      GossipNidsBound(knobs.Integer("M"), knobs.Number("w"));
+  const double bound = GossipNidsBound(knobs.Integer("M"), knobs.Number("w"));
   const double c = knobs.Number("c");
   if (c < bound) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
@@ -404,7 +400,7 @@ std::vector<std::string> WarnOfHubs(const Network& network,
           most)};
 }
 
-std::vector<KnobSpec> GossipKnobs() {
+std::vector<KnobSpec> FormatKnobs() {
   return {
       {.name = "alpha",
        .default_value = 0.05,
@@ -416,7 +412,7 @@ std::vector<KnobSpec> GossipKnobs() {
        .type = KnobType::kInteger,
        .default_value = int64_t{20},
        .min = 1,
-       .max = 1e6,
+       .max = 100000,
        .unit = "steps",
        .noun = KnobNoun::kPeriod,
        .help = "Own steps for each exchange that a node takes part in, on the "
@@ -437,7 +433,11 @@ std::vector<KnobSpec> GossipKnobs() {
        .min_open = true,
        .shared = true,
        .help = "Half of the window in which an offer is decoded, in root mean "
-               "square differences. 4.5 to 5 is flat; 4 fails often."},
+               "square differences. 4.5 to 5 is flat; 4 fails often."}};
+}
+
+std::vector<KnobSpec> GainKnobs() {
+  return {
       {.name = "gamma",
        .default_value = 0.5,
        .min = 0,
@@ -467,7 +467,7 @@ std::vector<KnobSpec> GossipKnobs() {
        .type = KnobType::kInteger,
        .default_value = int64_t{0},
        .min = 0,
-       .max = 1e9,
+       .max = 100000,
        .unit = "steps",
        .shared = true,
        .help = "In the last so many steps before stop.steps K is 1, which "
@@ -507,11 +507,12 @@ AlgorithmInfo GossipNidsInfo() {
       .auxiliary = {"D"},
       .extra_vectors = 4,  // D, x^0, and what was taken and waits
       .edge = AnswerCost() + EdgeCost{.sent = 1, .waiting = 1},
-      .cost = "One gradient per step. An exchange costs log2(M) bits a "
-              "parameter one way and about 2 bits the other, for M 8 5 n/8 "
-              "bytes for two nodes.",
+      .cost =
+          "One gradient per step. An exchange costs log2(M) bits a "
+          "parameter one way and about 2 bits the other, for M 8 5 n/8 "
+          "bytes for two nodes.",
       .own_step = "its correction is about plain steps of length alpha",
-      .knobs = GossipKnobs()};
+      .knobs = Joined(FormatKnobs(), GainKnobs())};
 }
 
 }  // namespace dfl::core

@@ -56,10 +56,10 @@ double GossipNidsGain(double c, double c0, int64_t exchanges);
 
 // What a node needs to know of the plan beside its own knobs.
 struct GossipFacts : AlgorithmFacts {
-  double alpha = 0;        // of the plan, whatever this node's is; 0: as here
-  int64_t period = 0;      // K likewise
-  int64_t last_step = 0;   // the plan's stop.steps; 0: none
-  int block = kModBlock;   // smaller in tests only
+  double alpha = 0;       // of the plan, whatever this node's is; 0: as here
+  int64_t period = 0;     // K likewise
+  int64_t last_step = 0;  // the plan's stop.steps; 0: none
+  int block = kModBlock;  // smaller in tests only
 };
 
 class GossipNids : public Algorithm {

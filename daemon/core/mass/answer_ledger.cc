@@ -39,7 +39,8 @@ Give GiveOf(const NodeId& to, int64_t round,
 }
 
 // 32-bit numbers as counts.
-void VisitNumber(StateFields& fields, absl::string_view name, uint32_t& number) {
+void VisitNumber(StateFields& fields, absl::string_view name,
+                 uint32_t& number) {
   int64_t count = number;
   fields.Count(name, count, 0, std::numeric_limits<uint32_t>::max());
   number = static_cast<uint32_t>(count);

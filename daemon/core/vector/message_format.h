@@ -44,8 +44,7 @@ struct MessageFormat {
 
   friend bool operator==(const MessageFormat& a, const MessageFormat& b) {
     return a.coordinates == b.coordinates && a.values == b.values &&
-           a.bits == b.bits && a.vectors == b.vectors &&
-           a.modulus == b.modulus;
+           a.bits == b.bits && a.vectors == b.vectors && a.modulus == b.modulus;
   }
 };
 

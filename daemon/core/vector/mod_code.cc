@@ -262,9 +262,9 @@ BlockScale ReadBlock(const ModOffer& offer, int64_t b,
   alignas(64) std::array<double, kModBlock> offsets;
   BeginBlock(spec, offer.seed, b, block);
   Rotate(Part(own, spec, b), block);
-  const Found found = FindSteps(spec, 1 / spacing, block,
-                                offer.codes.data() + b * spec.block, q,
-                                offsets.data());
+  const Found found =
+      FindSteps(spec, 1 / spacing, block, offer.codes.data() + b * spec.block,
+                q, offsets.data());
   if (found.in_reach && found.check == offer.checks[b]) {
     const double squares = std::max(0.0, found.squares - 1.0 / 12);
     return AfterDecoded(e, squares * spacing * spacing);
@@ -439,7 +439,8 @@ std::vector<double> ModDither(uint64_t seed, int64_t count) {
 std::vector<int> ModSigns(uint64_t seed, int64_t count) {
   std::vector<int> signs;
   for (int64_t q = 0; q < count; ++q) {
-    const uint64_t word = Output(Output(seed, 1), static_cast<uint64_t>(q / 64));
+    const uint64_t word =
+        Output(Output(seed, 1), static_cast<uint64_t>(q / 64));
     signs.push_back(((word >> (q % 64)) & 1) != 0 ? -1 : 1);
   }
   return signs;

@@ -85,8 +85,7 @@ BlockScale AfterRefused(uint8_t e, uint8_t before);
 // The first scales: of the blocks without one, from how far `x` is from
 // `start`, both [n]. A block that has not moved stays without.
 void FirstScales(const ModSpec& spec, absl::Span<const float> x,
-                 absl::Span<const float> start,
-                 absl::Span<BlockScale> scales);
+                 absl::Span<const float> start, absl::Span<BlockScale> scales);
 
 // ---- one message
 

@@ -31,8 +31,8 @@ core::StepCodes Codes(int bits, int vectors, int64_t n, float step) {
 
 FlatVector Decoded(const core::StepCodes& codes, const std::string& bytes) {
   FlatVector values(codes.values.size());
-  const absl::Status status = DecodeCodedSteps(
-      codes.bits, codes.vectors, bytes, absl::MakeSpan(values));
+  const absl::Status status = DecodeCodedSteps(codes.bits, codes.vectors, bytes,
+                                               absl::MakeSpan(values));
   EXPECT_TRUE(status.ok()) << status;
   return values;
 }

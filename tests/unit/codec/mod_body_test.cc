@@ -33,8 +33,8 @@ Exchanged MakeExchange(int modulus, int64_t n) {
   }
   core::ModSpec spec;
   spec.modulus = modulus;
-  std::vector<BlockScale> scales(
-      static_cast<size_t>(core::ModBlocks(spec, n)), {140, 0});
+  std::vector<BlockScale> scales(static_cast<size_t>(core::ModBlocks(spec, n)),
+                                 {140, 0});
   if (scales.size() > 1) scales[1].e = 0;
   Exchanged exchanged;
   exchanged.offer = core::WriteMod(spec, x, scales, 77);
@@ -121,9 +121,9 @@ TEST(ModBody, RefusesWhatNoEncoderWrites) {
   ASSERT_TRUE(DecodeOffer(layout, offer).ok());
   ASSERT_TRUE(DecodeAnswer(layout, answer).ok());
   const auto refuses = [&](std::string bytes, bool is_offer) {
-    const absl::StatusCode code = is_offer
-                                      ? DecodeOffer(layout, bytes).status().code()
-                                      : DecodeAnswer(layout, bytes).status().code();
+    const absl::StatusCode code =
+        is_offer ? DecodeOffer(layout, bytes).status().code()
+                 : DecodeAnswer(layout, bytes).status().code();
     return code == absl::StatusCode::kInvalidArgument;
   };
   for (size_t length = 0; length < offer.size(); ++length) {

@@ -32,8 +32,8 @@ double Entropy(const std::vector<int16_t>& values) {
   for (const int16_t value : values) ++counts[value];
   double bits = 0;
   for (const auto& [value, count] : counts) {
-    const auto share = static_cast<double>(count) /
-                       static_cast<double>(values.size());
+    const auto share =
+        static_cast<double>(count) / static_cast<double>(values.size());
     bits -= static_cast<double>(count) * std::log2(share);
   }
   return bits;
@@ -46,24 +46,27 @@ std::vector<int16_t> RoundTrip(const std::vector<int16_t>& values,
   EXPECT_GE(static_cast<int64_t>(bytes.size()), LeastSmallIntegerBytes(count));
   EXPECT_LE(static_cast<int64_t>(bytes.size()), MostSmallIntegerBytes(count));
   std::vector<int16_t> back(values.size());
-  const absl::Status status =
-      DecodeSmallIntegers(bytes, absl::MakeSpan(back));
+  const absl::Status status = DecodeSmallIntegers(bytes, absl::MakeSpan(back));
   EXPECT_TRUE(status.ok()) << status;
   return back;
 }
 
 TEST(SmallIntegers, ComeBackWhateverTheyAre) {
   for (const Centre centre : {Centre::kZero, Centre::kMinusHalf}) {
-    for (const int64_t count : {0, 1, 3, 255, 4095, 4096, 4097, 65535, 65536,
-                                65537, 140000}) {
+    for (const int64_t count :
+         {0, 1, 3, 255, 4095, 4096, 4097, 65535, 65536, 65537, 140000}) {
       for (const double width : {0.1, 0.8, 3.0, 40.0, 9000.0}) {
         const auto values = Normal(count, width, 0, 7);
         ASSERT_EQ(RoundTrip(values, centre), values) << count << " " << width;
       }
     }
-    const std::vector<int16_t> extremes = {
-        std::numeric_limits<int16_t>::min(), 0,
-        std::numeric_limits<int16_t>::max(), -127, 126, 127, -128};
+    const std::vector<int16_t> extremes = {std::numeric_limits<int16_t>::min(),
+                                           0,
+                                           std::numeric_limits<int16_t>::max(),
+                                           -127,
+                                           126,
+                                           127,
+                                           -128};
     EXPECT_EQ(RoundTrip(extremes, centre), extremes);
   }
 }
@@ -84,8 +87,8 @@ TEST(SmallIntegers, TakeLittleMoreThanTheirEntropy) {
         << width;
   }
   // Few values pay for one state and a table's name.
-  EXPECT_EQ(EncodeSmallIntegers(std::vector<int16_t>(200), Centre::kZero).size(),
-            5U);
+  EXPECT_EQ(
+      EncodeSmallIntegers(std::vector<int16_t>(200), Centre::kZero).size(), 5U);
 }
 
 // Heavy tails find the other shape.

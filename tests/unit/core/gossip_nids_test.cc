@@ -258,8 +258,8 @@ TEST(GossipNids, ANewEpochEmptiesTheLedgerAndKeepsTheScales) {
   j.Handle(EpochBegins{});
   EXPECT_FALSE(GossipOf(j).ledger().Owes(Id("a")));
   EXPECT_EQ(GossipOf(j).control()[0], 0);
-  EXPECT_TRUE(std::equal(scales.begin(), scales.end(),
-                         GossipOf(j).scales().begin()));
+  EXPECT_TRUE(
+      std::equal(scales.begin(), scales.end(), GossipOf(j).scales().begin()));
   EXPECT_EQ(GossipOf(j).exchanges(), 1);
   EXPECT_EQ(j->BooksWith(Id("a")), EdgeBooks());
 }
@@ -296,8 +296,8 @@ TEST(GossipNids, TheLastStepsExchangeOften) {
   KnobValues knobs = {{"K", int64_t{100}}, {"settle", int64_t{3}}};
   Machine machine("gossip-nids", knobs, Three(), kLength);
   for (const Neighbour& n : Three()) machine.Handle(PeerUp{n.node});
-  NodePlan plan = machine.Plan({{"K", int64_t{4}}, {"settle", int64_t{3}}},
-                               Three());
+  NodePlan plan =
+      machine.Plan({{"K", int64_t{4}}, {"settle", int64_t{3}}}, Three());
   auto facts = std::make_shared<GossipFacts>();
   facts->last_step = 10;
   plan.facts = facts;
@@ -383,8 +383,8 @@ class LossyGossip : public TestNetwork {
       gossip(i).ledger().AddUnsettled(absl::MakeSpan(unsettled));
       for (size_t l = 0; l < n; ++l) {
         sum[l] += static_cast<double>(gossip(i).control()[l]) + unsettled[l];
-        largest = std::max(largest,
-                           std::fabs(static_cast<double>(gossip(i).control()[l])));
+        largest = std::max(
+            largest, std::fabs(static_cast<double>(gossip(i).control()[l])));
       }
       // Taken, and not known to be: it is there twice.
       for (const auto& [to, parcel] : node(i).parcels) {
@@ -450,12 +450,9 @@ class Gossip : public testing::TestWithParam<double> {};
 TEST_P(Gossip, ConvergesExactlyAndKeepsItsSums) {
   for (const uint64_t seed : {1, 2, 3}) {
     SCOPED_TRACE(seed);
-    LossyGossip network(seed, GetParam(),
-                        {{"alpha", 0.2},
-                         {"K", int64_t{5}},
-                         {"c", 0.25},
-                         {"c0", 0.25}},
-                        70);
+    LossyGossip network(
+        seed, GetParam(),
+        {{"alpha", 0.2}, {"K", int64_t{5}}, {"c", 0.25}, {"c0", 0.25}}, 70);
     for (const double seconds : {30.0, 300.0, 2500.0}) {
       network.Run(seconds);
       EXPECT_LE(network.Defect(), 1e-4) << "after " << seconds << " s more";

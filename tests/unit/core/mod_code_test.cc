@@ -58,9 +58,8 @@ TEST(ModCode, EqualVectorsAreAFixedPoint) {
     spec.modulus = modulus;
     const std::vector<float> x = Normal(rng, 900, 1);
     std::vector<BlockScale> scales = AllAt(spec, 900, 150);
-    const ModAnswer answer =
-        ReadMod(WriteMod(spec, x, scales, rng.Next()), x,
-                absl::MakeSpan(scales));
+    const ModAnswer answer = ReadMod(WriteMod(spec, x, scales, rng.Next()), x,
+                                     absl::MakeSpan(scales));
     for (const float d : ModDifference(answer)) EXPECT_EQ(d, 0);
     for (const BlockScale& scale : scales) EXPECT_EQ(scale.refusals, 0);
   }
@@ -79,8 +78,8 @@ TEST(ModCode, DifferencesAreUnbiased) {
   double squares = 0;
   for (int seed = 0; seed < kSeeds; ++seed) {
     std::vector<BlockScale> scales = AllAt(spec, kLength, e);
-    const ModAnswer answer = ReadMod(
-        WriteMod(spec, x, scales, rng.Next()), own, absl::MakeSpan(scales));
+    const ModAnswer answer = ReadMod(WriteMod(spec, x, scales, rng.Next()), own,
+                                     absl::MakeSpan(scales));
     EXPECT_EQ(answer.refused[0], 0);
     const FlatVector d = ModDifference(answer);
     for (int64_t l = 0; l < kLength; ++l) {
@@ -122,10 +121,11 @@ TEST(ModCode, ABlockOutOfReachIsRefusedByItself) {
   ModSpec spec;
   const std::vector<float> own = Normal(rng, 512, 1);
   std::vector<float> x = own;
-  for (int l = 256; l < 512; ++l) x[l] += 50.0F + 3.0F * static_cast<float>(l % 7);
+  for (int l = 256; l < 512; ++l)
+    x[l] += 50.0F + 3.0F * static_cast<float>(l % 7);
   std::vector<BlockScale> scales = AllAt(spec, 512, 150);
-  const ModAnswer answer = ReadMod(WriteMod(spec, x, scales, 1), own,
-                                   absl::MakeSpan(scales));
+  const ModAnswer answer =
+      ReadMod(WriteMod(spec, x, scales, 1), own, absl::MakeSpan(scales));
   EXPECT_EQ(answer.refused, (std::vector<uint8_t>{0, 1}));
   EXPECT_EQ(scales[1], (BlockScale{155, 1}));
   const FlatVector d = ModDifference(answer);
