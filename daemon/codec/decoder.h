@@ -111,8 +111,8 @@ class DecodedMessage : public core::RemoteVector {
 
   // Copies the whole model, for a node that adopts its neighbour's. `out` has n
   // entries.
-  // Errors: FAILED_PRECONDITION  the message is not dense, or in `mod`; `out` is
-  // untouched.
+  // Errors: FAILED_PRECONDITION  the message is not dense, or in `mod`; `out`
+  // is untouched.
   absl::Status CopyDense(absl::Span<float> out) const;
 
  private:

@@ -1,6 +1,6 @@
-// Gradient tracking, push-sum and gossip-nids under random faults: messages lost throughout,
-// edges cut, everything late. What is conserved stays so, and gradient tracking
-// ends at the minimiser of the mean, whatever the links did.
+// Gradient tracking, push-sum and gossip-nids under random faults: messages
+// lost throughout, edges cut, everything late. What is conserved stays so, and
+// what is exact ends at the minimiser of the mean, whatever the links did.
 //
 // DFL_CAMPAIGN_RUNS schedules an algorithm (12); DFL_CAMPAIGN_SEED is the first
 // one's seed (1). A failure names its seed: DFL_CAMPAIGN_SEED=s

@@ -16,8 +16,10 @@
 namespace dfl::core {
 namespace {
 
-// So many answers in a row with growing scales halve the gain.
+// The gain guard: so many exchanges in a row above the running mean, of which
+// each one is this share.
 constexpr int64_t kGrowing = 10;
+constexpr double kNewShare = 0.125;
 // As many as a plan has members.
 constexpr size_t kMostWaiting = 16384;
 
@@ -101,6 +103,7 @@ void GossipNids::Start(const Started& event) {
   std::fill(scales_.begin(), scales_.end(), BlockScale());
   exchanges_ = pace().rounds;
   gain_factor_ = 1;
+  usual_scale_ = 0;
   growing_ = 0;
   BeginEpoch();
   DrawPeriod();
@@ -120,7 +123,7 @@ void GossipNids::ChangePlan(NodePlan plan) {
   if (settings_.period != period) DrawPeriod();
 }
 
-// --------------------------------------------------------------- own steps ----
+// -------------------------------------------------------------- own steps ----
 
 void GossipNids::OnGradient(Actions& actions) {
   ++step_;
@@ -180,7 +183,7 @@ void GossipNids::Offer(Actions& actions) {
   actions.Do(std::move(push));
 }
 
-// --------------------------------------------------------------- exchanges ----
+// -------------------------------------------------------------- exchanges ----
 
 // A newer offer takes the place of one that waits.
 void GossipNids::OnOffer(PushArrived push) {
@@ -225,14 +228,15 @@ void GossipNids::ApplyAnswers() {
 
 void GossipNids::AnswerOffer(const Waiting& waiting, Actions& actions) {
   MakeFirstScales();
-  const int64_t before = SumOfScales(waiting.offer->scales);
   ModAnswer answer =
       ReadMod(*waiting.offer, vectors_.parameters, absl::MakeSpan(scales_));
   answer.gamma = settings_.gamma;
   answer.beta =
       Gain() * settings_.gamma /
       (settings_.plan_alpha * static_cast<double>(settings_.plan_period));
-  WatchScales(before, answer);
+  const auto refused =
+      std::accumulate(answer.refused.begin(), answer.refused.end(), 0.0);
+  refused_share_ = refused / static_cast<double>(answer.refused.size());
   auto difference = std::make_shared<const FlatVector>(ModDifference(answer));
   Apply(answer.gamma, answer.beta, *difference);
   // Ours as they are before they mix.
@@ -262,43 +266,37 @@ void GossipNids::MixBuffers(double gamma, const std::vector<float>& received) {
 void GossipNids::CountExchange() {
   ++exchanges_;
   CountRound();
+  WatchScales();
 }
 
-// -------------------------------------------------------------------- gain ----
+// ------------------------------------------------------------------- gain ----
 
 double GossipNids::Gain() const {
   return gain_factor_ * GossipNidsGain(settings_.c, settings_.c0, exchanges_);
 }
 
-int64_t GossipNids::SumOfScales(const std::vector<uint8_t>& of) const {
+double GossipNids::MeanScale() const {
   int64_t sum = 0;
-  for (size_t b = 0; b < scales_.size(); ++b) {
-    if (of[b] != 0) sum += scales_[b].e;
-  }
-  return sum;
+  for (const BlockScale& scale : scales_) sum += scale.e;
+  return static_cast<double>(sum) / static_cast<double>(scales_.size());
 }
 
-void GossipNids::WatchScales(int64_t before, const ModAnswer& answer) {
-  const auto coded = static_cast<double>(
-      answer.scales.size() -
-      std::count(answer.scales.begin(), answer.scales.end(), uint8_t{0}));
-  refused_share_ =
-      std::accumulate(answer.refused.begin(), answer.refused.end(), 0.0) /
-      std::max(1.0, coded);
-  growing_ = SumOfScales(answer.scales) > before ? growing_ + 1 : 0;
+void GossipNids::WatchScales() {
+  const double now = MeanScale();
+  if (usual_scale_ == 0) usual_scale_ = now;
+  growing_ = now > usual_scale_ ? growing_ + 1 : 0;
+  usual_scale_ += kNewShare * (now - usual_scale_);
   if (growing_ < kGrowing) return;
   growing_ = 0;
   gain_factor_ /= 2;
 }
 
 std::map<std::string, double> GossipNids::Gauges() const {
-  double sum = 0;
-  for (const BlockScale& scale : scales_) sum += scale.e;
   return {{"exchanges", static_cast<double>(exchanges_)},
           {"offers", static_cast<double>(offers_)},
           {"answers", static_cast<double>(answers_)},
           {"refused_share", refused_share_},
-          {"scale", sum / static_cast<double>(scales_.size())},
+          {"scale", MeanScale()},
           {"gain", Gain()},
           {"gain_factor", gain_factor_},
           {"mass_imbalance", ledger_.Imbalance()},
@@ -332,6 +330,7 @@ void GossipNids::VisitState(StateFields& fields) {
   fields.Count("exchanges", exchanges_);
   ledger_.VisitState(fields, n, vectors_.buffers.size());
   fields.Positive("gain_factor", gain_factor_);
+  fields.Number("usual_scale", usual_scale_);
   fields.Count("growing", growing_, 0, kGrowing);
   fields.Number("refused_share", refused_share_);
   fields.List("waiting_offers", waiting_, kMostWaiting, [&](Waiting& waiting) {

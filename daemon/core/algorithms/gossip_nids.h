@@ -21,9 +21,10 @@
 // is the same to the last bit, so sum x and sum D stay, whatever the decoding
 // made of the offer (mass/answer_ledger.h). Alone, D is 0 and this is SGD.
 //
-// The gain guard: the node that answers watches the scales. When they have
-// grown in ten of its answers in a row, it halves c and c0 in what it answers,
-// and says so in the gauge gain_factor.
+// The gain guard: a node watches its scales. When their mean has been above its
+// own running mean in ten exchanges in a row, which is what a gain above the
+// true bound looks like, the node halves c and c0 in what it answers, and says
+// so in the gauge gain_factor.
 //
 // The parameters move between StepBegins and StepDone only, and never while a
 // gradient is under way: what comes in between waits.
@@ -138,9 +139,10 @@ class GossipNids : public Algorithm {
   void Offer(Actions& actions);
   // Gives the blocks without a scale their first one.
   void MakeFirstScales();
-  void WatchScales(int64_t before, const ModAnswer& answer);
-  // The sum of the codes of the blocks that `of` has a scale for.
-  int64_t SumOfScales(const std::vector<uint8_t>& of) const;
+  // An exchange has changed the scales.
+  void WatchScales();
+  // The mean code.
+  double MeanScale() const;
   double Gain() const;
 
   NodePlan plan_;
@@ -161,7 +163,8 @@ class GossipNids : public Algorithm {
 
   // The guard.
   double gain_factor_ = 1;
-  int64_t growing_ = 0;  // answers in a row in which scales grew
+  double usual_scale_ = 0;  // running mean of MeanScale(); 0: none yet
+  int64_t growing_ = 0;     // exchanges in a row above it
 
   // Gauges.
   int64_t offers_ = 0;

@@ -309,7 +309,7 @@ TEST(GossipNids, TheLastStepsExchangeOften) {
   EXPECT_EQ(offers, "...x...xxx");
 }
 
-// ------------------------------------------------------------------- plans ----
+// ------------------------------------------------------------------ plans ----
 
 RunPlan PlanWith(KnobValues knobs, const std::string& topology = "complete") {
   RunPlan plan;
@@ -340,7 +340,7 @@ TEST(GossipNids, APlanWithTooLargeAGainIsRefusedWithTheBound) {
   EXPECT_TRUE(DeriveNodePlans(PlanWith({{"c", 0.3}, {"c0", 1.0}})).ok());
 }
 
-// ---------------------------------------------------------- whole networks ----
+// --------------------------------------------------------- whole networks ----
 
 // Offers, answers and acknowledgements are lost or late; answers are repeated.
 class LossyGossip : public TestNetwork {
