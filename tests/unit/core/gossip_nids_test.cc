@@ -38,12 +38,20 @@ const GossipNids& GossipOf(Machine& machine) {
 }
 
 // K = 1, so that every step offers.
-Machine Node(KnobValues knobs = {}) {
-  knobs.insert({{"K", int64_t{1}}, {"alpha", 0.1}});
-  Machine machine("gossip-nids", knobs, Three(), kLength);
-  for (const Neighbour& n : Three()) machine.Handle(PeerUp{n.node});
-  return machine;
-}
+class Node : public Machine {
+ public:
+  explicit Node(KnobValues knobs = {})
+      : Machine("gossip-nids", WithDefaults(std::move(knobs)), Three(),
+                kLength) {
+    for (const Neighbour& n : Three()) Handle(PeerUp{n.node});
+  }
+
+ private:
+  static KnobValues WithDefaults(KnobValues knobs) {
+    knobs.insert({{"K", int64_t{1}}, {"alpha", 0.1}});
+    return knobs;
+  }
+};
 
 std::string Step(Machine& machine, float gradient) {
   machine.Handle(StepBegins{});
@@ -70,7 +78,7 @@ MassArrived Answered(const char* from, const Give& give) {
 
 // The offer of a node that has gone one step, with its model.
 struct Offering {
-  Machine machine = Node();
+  Node machine;
   Push push;
 
   explicit Offering(float gradient = 1) {
@@ -93,7 +101,7 @@ TEST(GossipNids, AloneItIsPlainSgd) {
 }
 
 TEST(GossipNids, OffersAfterTheDrawnSteps) {
-  Machine machine = Node({{"K", int64_t{3}}});
+  Node machine(KnobValues{{"K", int64_t{3}}});
   EXPECT_EQ(Step(machine, 1), "done");
   EXPECT_EQ(Step(machine, 1), "done");
   EXPECT_EQ(Step(machine, 1), "push done");
@@ -105,7 +113,7 @@ TEST(GossipNids, OffersAfterTheDrawnSteps) {
 }
 
 TEST(GossipNids, AStepWithoutAGradientMovesNothingAndCountsNot) {
-  Machine machine = Node();
+  Node machine;
   GradientReady none;
   none.none = true;
   machine.Handle(StepBegins{});
@@ -115,7 +123,7 @@ TEST(GossipNids, AStepWithoutAGradientMovesNothingAndCountsNot) {
 }
 
 TEST(GossipNids, NothingIsOfferedBeforeAnythingHasMoved) {
-  Machine machine = Node();
+  Node machine;
   EXPECT_EQ(Step(machine, 0), "done");
   EXPECT_EQ(Step(machine, 1), "push done");
   EXPECT_EQ(machine.Last<Push>().offer->number, 1U);
@@ -124,7 +132,7 @@ TEST(GossipNids, NothingIsOfferedBeforeAnythingHasMoved) {
 // The model that both agree on, and D with opposite signs.
 TEST(GossipNids, BothEndsApplyTheSameDifference) {
   Offering i;
-  Machine j = Node({{"c", 0.3}, {"c0", 0.3}});
+  Node j(KnobValues{{"c", 0.3}, {"c0", 0.3}});
   Step(j, -1);
   j.Handle(Offered("a", i.push));
   const std::vector<float> before_i = i.machine.parameters;
@@ -157,7 +165,7 @@ TEST(GossipNids, BothEndsApplyTheSameDifference) {
 
 TEST(GossipNids, AnAnswerCountsOnceHoweverOftenItComes) {
   Offering i;
-  Machine j = Node();
+  Node j;
   Step(j, -1);
   j.Handle(Offered("a", i.push));
   j.Handle(StepBegins{});
@@ -176,7 +184,7 @@ TEST(GossipNids, AnAnswerCountsOnceHoweverOftenItComes) {
 
 TEST(GossipNids, WhatAnswersNoOfferIsIgnored) {
   Offering i;
-  Machine j = Node();
+  Node j;
   Step(j, -1);
   j.Handle(Offered("a", i.push));
   j.Handle(StepBegins{});
@@ -196,7 +204,7 @@ TEST(GossipNids, WhatAnswersNoOfferIsIgnored) {
 
 TEST(GossipNids, WhileAnAnswerIsOutOtherOffersAreDropped) {
   Offering i;
-  Machine j = Node();
+  Node j;
   Step(j, -1);
   j.Handle(Offered("a", i.push));
   EXPECT_THAT(j.Handle(StepBegins{}), HasSubstr("give"));
@@ -227,7 +235,7 @@ TEST(GossipNids, AnswersThatWaitAreAppliedTogether) {
   const std::vector<float> before = i.machine.parameters;
   std::vector<float> sum(kLength, 0.0F);
   for (const Push& push : {i.push, second}) {
-    Machine j = Node();
+    Node j;
     Step(j, -1);
     j.Handle(Offered("a", push));
     j.Handle(StepBegins{});
@@ -248,7 +256,7 @@ TEST(GossipNids, AnswersThatWaitAreAppliedTogether) {
 
 TEST(GossipNids, ANewEpochEmptiesTheLedgerAndKeepsTheScales) {
   Offering i;
-  Machine j = Node({{"c", 0.3}, {"c0", 0.3}});
+  Node j(KnobValues{{"c", 0.3}, {"c0", 0.3}});
   Step(j, -1);
   j.Handle(Offered("a", i.push));
   j.Handle(StepBegins{});
@@ -267,7 +275,7 @@ TEST(GossipNids, ANewEpochEmptiesTheLedgerAndKeepsTheScales) {
 // docs/papers 48.
 TEST(GossipNids, AJoinerTakesScalesWithItsFirstExchange) {
   Offering i;
-  Machine joiner = Node();
+  Node joiner;
   joiner.Handle(Started{1000, Pace{1000, 77}});
   EXPECT_EQ(GossipOf(joiner).exchanges(), 77);
   joiner.Handle(Offered("a", i.push));
@@ -279,7 +287,7 @@ TEST(GossipNids, AJoinerTakesScalesWithItsFirstExchange) {
 
 TEST(GossipNids, BuffersMixOnceAndStayBetween) {
   Offering i;
-  Machine j = Node();
+  Node j;
   j.buffers = {4};
   Step(j, -1);
   j.Handle(Offered("a", i.push));  // with 2

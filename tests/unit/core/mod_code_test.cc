@@ -73,7 +73,7 @@ TEST(ModCode, DifferencesAreUnbiased) {
   ModSpec spec;
   const std::vector<float> own = Normal(rng, kLength, 1);
   const std::vector<float> x = Plus(own, Normal(rng, kLength, 0.1));
-  const uint8_t e = ModScaleCode(0.01);
+  const uint8_t e = ModScaleCode(0.0225);  // so that nothing wraps
   std::vector<double> mean(kLength, 0.0);
   double squares = 0;
   for (int seed = 0; seed < kSeeds; ++seed) {
@@ -88,11 +88,11 @@ TEST(ModCode, DifferencesAreUnbiased) {
       squares += error * error / (kSeeds * 256.0);
     }
   }
-  // (2w/M)^2/6 = 0.26 of 0.01.
-  EXPECT_NEAR(squares, 0.0026, 0.0003);
+  // Delta^2/6 with Delta = 2 * 5 * 0.1487 / 8.
+  EXPECT_NEAR(squares, 0.00575, 0.0004);
   for (int64_t l = 0; l < kLength; ++l) {
     EXPECT_NEAR(mean[l], static_cast<double>(x[l]) - own[l],
-                5 * std::sqrt(0.0026 / kSeeds));
+                5 * std::sqrt(0.00575 / kSeeds));
   }
 }
 
