@@ -212,6 +212,20 @@ void AnswerLedger::AddUnsettled(absl::Span<float> vector) const {
   if (!waiting_.empty()) AddScaled(1.0F, waiting_.mass, vector);
 }
 
+std::vector<AnswerLedger::OutAnswer> AnswerLedger::out() const {
+  std::vector<OutAnswer> all;
+  for (const auto& [to, edge] : edges_) {
+    if (edge.out.answer == nullptr) continue;
+    all.push_back({to, edge.out.answer.get(), edge.out.difference.get()});
+  }
+  return all;
+}
+
+uint32_t AnswerLedger::last_taken(const NodeId& from) const {
+  const auto it = edges_.find(from);
+  return it == edges_.end() ? 0 : it->second.taken;
+}
+
 void AnswerLedger::VisitState(StateFields& fields, size_t n, size_t b) {
   fields.ByNode("edges", edges_, [&](Edge& edge) {
     VisitNumber(fields, "offered", edge.offered);

@@ -92,6 +92,15 @@ class AnswerLedger {
   // vector += the sum of beta d^ over what was given and is not known to be
   // delivered, and what was taken and not applied.
   void AddUnsettled(absl::Span<float> vector) const;
+  // An answer that is out. Borrowed until the next change.
+  struct OutAnswer {
+    NodeId to;
+    const ModAnswer* answer = nullptr;
+    const FlatVector* difference = nullptr;
+  };
+  std::vector<OutAnswer> out() const;
+  // The number of the newest answer taken from `from`; 0: none.
+  uint32_t last_taken(const NodeId& from) const;
   // The number of answers that came again.
   int64_t repeats() const { return repeats_; }
 

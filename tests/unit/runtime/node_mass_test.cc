@@ -144,7 +144,7 @@ TEST_P(MassOnNodes, TheDriftIsNothingAtAnyMoment) {
   options.network.path.reset_probability = 0.01;
   RunTwice(options, [&](SimCluster& c) {
     c.Run(Plan(c));
-    std::map<NodeId, const core::MassRounds*> nodes;
+    std::map<NodeId, const core::Algorithm*> nodes;
     for (int moment = 0; moment < 300; ++moment) {
       c.RunFor(absl::Milliseconds(7));
       nodes.clear();
