@@ -304,10 +304,6 @@ std::map<std::string, double> GossipNids::Gauges() const {
           {"step_size", settings_.alpha}};
 }
 
-FlatVector GossipNids::Auxiliary(absl::string_view symbol) const {
-  return symbol == "D" ? control_ : FlatVector();
-}
-
 void GossipNids::VisitState(StateFields& fields) {
   const size_t n = vectors_.parameters.size();
   fields.Count("step", step_);
@@ -503,7 +499,6 @@ AlgorithmInfo GossipNidsInfo() {
       .gives_mass = true,
       .exact_mass = "its answers are coded already",
       .offers = true,
-      .auxiliary = {"D"},
       .extra_vectors = 4,  // D, x^0, and what was taken and waits
       .edge = AnswerCost() + EdgeCost{.sent = 1, .waiting = 1},
       .cost =

@@ -83,7 +83,6 @@ class GossipNids : public Algorithm {
   // answer), scale (the mean code), gain, gain_factor, mass_imbalance,
   // mass_repeats, step_size.
   std::map<std::string, double> Gauges() const override;
-  FlatVector Auxiliary(absl::string_view symbol) const override;
 
   // ---- for monitors and tests
   const AnswerLedger& ledger() const { return ledger_; }
