@@ -101,7 +101,7 @@ void GossipNids::Start(const Started& event) {
   const absl::Span<const float> x = vectors_.parameters;
   start_.assign(x.begin(), x.end());
   std::fill(scales_.begin(), scales_.end(), BlockScale());
-  exchanges_ = pace().rounds;
+  exchanges_ = 2 * pace().rounds;  // others begin as many
   gain_factor_ = 1;
   usual_scale_ = 0;
   growing_ = 0;
@@ -159,6 +159,7 @@ void GossipNids::MakeFirstScales() {
 }
 
 void GossipNids::Offer(Actions& actions) {
+  CountRound();
   DrawPeriod();
   std::vector<NodeId> candidates;
   for (const Neighbour& neighbour : plan_.neighbours) {
@@ -265,7 +266,6 @@ void GossipNids::MixBuffers(double gamma, const std::vector<float>& received) {
 
 void GossipNids::CountExchange() {
   ++exchanges_;
-  CountRound();
   WatchScales();
 }
 
@@ -484,9 +484,9 @@ AlgorithmInfo GossipNidsInfo() {
           "standardise the data. Its gain assumes that nodes exchange about "
           "equally often: a star wants a smaller c.",
       .pace =
-          "An iteration is one step. A round is one exchange that the node "
-          "took part in, one every K steps on the mean. Every node counts its "
-          "own.",
+          "An iteration is one step. A round ends with an offer, one every 2 K "
+          "steps on the mean, whoever is there; others begin as many exchanges "
+          "with the node. Every node counts its own.",
       .create = Create<GossipNids>,
       .derive = DeriveGossip,
       .check = CheckGain,

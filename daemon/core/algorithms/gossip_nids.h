@@ -115,7 +115,7 @@ class GossipNids : public Algorithm {
   void VisitState(StateFields& fields) override;
   void MoveTo(int64_t k) override { step_ = k; }
   Pace PaceOf(int64_t k) const override {
-    return {k, k / std::max<int64_t>(1, settings_.period)};
+    return {k, k / (2 * settings_.period)};
   }
   void Resume(Actions& actions) override { ledger_.SendAgain(actions); }
 
