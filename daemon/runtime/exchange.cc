@@ -124,6 +124,12 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     }
     return Lengths(begin.kind);
   }
+  // Numbers of offers begin anew in each epoch, and mass answers them.
+  if (Offers()) {
+    if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
+      return *std::move(refused);
+    }
+  }
   if (std::optional<Refusal> objection = pushes_.Objection(from)) {
     pushes_.PassOver(from, begin.step);
     // That a node does not train now is no fault of its neighbour's.
@@ -136,9 +142,12 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
 ModelLengths Exchange::Lengths(TransferKind kind) const {
   ModelLengths lengths{own_.model.parameter_count(), own_.model.buffer_count(),
                        own_.algorithm.epoch()};
-  if (kind == TransferKind::kMass) {
-    if (!Offers()) lengths.buffers = 0;
+  const bool mass = kind == TransferKind::kMass;
+  if (mass || (kind == TransferKind::kPush && Offers())) {
     lengths.tracker_epoch = mass_.parcels().epoch();
+  }
+  if (mass) {
+    if (!Offers()) lengths.buffers = 0;
     if (const core::Algorithm* algorithm = own_.algorithm.get()) {
       lengths.parameters = algorithm->MassLength(lengths.parameters);
     }

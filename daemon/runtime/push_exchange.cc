@@ -26,7 +26,7 @@ SnapshotPtr PushExchange::TakeSnapshot(absl::Span<const float> values) {
                       own_.algorithm.step());
 }
 
-void PushExchange::Do(const core::Push& action) {
+void PushExchange::Do(const core::Push& action, uint64_t tracker_epoch) {
   if (own_.diverged) return;
   const core::CodecSpec& codec = own_.run.plan().codec;
   core::MessageFormat format = codec.format;
@@ -44,6 +44,7 @@ void PushExchange::Do(const core::Push& action) {
                       format, codec.rate, snapshot);
     outgoing.step = action.round;
     outgoing.offer = action.offer;
+    if (action.offer != nullptr) outgoing.tracker_epoch = tracker_epoch;
     outgoing.scalars = action.scalars;
     outgoing.since = loop_.Now();
     outgoing.seed = action.offer != nullptr
