@@ -118,18 +118,14 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     other_view_(from);
   }
   peers_.HearStep(from, begin.step);
-  if (begin.kind == TransferKind::kMass) {
-    if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
-      return *std::move(refused);
-    }
-    return Lengths(begin.kind);
-  }
-  // Numbers of offers begin anew in each epoch, and mass answers them.
-  if (Offers()) {
+  const bool mass = begin.kind == TransferKind::kMass;
+  // Offers are numbered anew in each epoch, and mass answers them.
+  if (mass || Offers()) {
     if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
       return *std::move(refused);
     }
   }
+  if (mass) return Lengths(begin.kind);
   if (std::optional<Refusal> objection = pushes_.Objection(from)) {
     pushes_.PassOver(from, begin.step);
     // That a node does not train now is no fault of its neighbour's.
