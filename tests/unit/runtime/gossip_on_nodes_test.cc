@@ -62,7 +62,6 @@ TEST(GossipOnNodes, EveryNodeEndsAtTheOptimum) {
     for (int64_t i = 0; i < c.size(); ++i) {
       EXPECT_NEAR(problems.Loss(c.parameters(i)), problems.Least(), 1e-2)
           << "node " << i;
-      EXPECT_TRUE(c.node(i).Status().rejected.empty());
     }
   });
 }
