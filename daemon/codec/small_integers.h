@@ -23,7 +23,7 @@
 // alone, so that every platform has the same tables.
 //
 // Speed: more than 200 million values a second on one core, either way
-// (tests/bench/codec_bench.cc).
+// (tests/bench/mod_bench.cc).
 #ifndef DFL_CODEC_SMALL_INTEGERS_H_
 #define DFL_CODEC_SMALL_INTEGERS_H_
 

@@ -25,12 +25,19 @@ inline double DitherOf(uint64_t seed, uint64_t q) {
   return (static_cast<double>(high) + 0.5) * 0x1.0p-32 - 0.5;
 }
 
-// rint(x), half to even, of |x| < 2^51.
-inline double Rounded(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
+// Adding it leaves a double's rint in the low 32 bits, half to even, for
+// magnitudes below 2^31.
+constexpr double kRounder = 0x1.8p52;
 
-// floor(k/M) of whole |k| < 2^31: k + 1/2 is never a multiple of M.
-inline double WindowOf(double k, double inverse_modulus) {
-  return Rounded((k + 0.5) * inverse_modulus - 0.5);
+inline int32_t LowBits(double rounded) {
+  int64_t bits;
+  std::memcpy(&bits, &rounded, sizeof(bits));
+  return static_cast<int32_t>(bits);
+}
+
+// floor(k/M): k + 1/2 is never a multiple of M.
+inline int32_t FloorOf(double k, double inverse_modulus) {
+  return LowBits(((k + 0.5) * inverse_modulus - 0.5) + kRounder);
 }
 
 // 2^(j/8).
@@ -169,46 +176,24 @@ absl::Span<const float> Part(absl::Span<const float> x, const ModSpec& spec,
                    static_cast<size_t>(spec.block));
 }
 
-// The loops below go over a block once for each kind of work, in arrays of
-// their own, so that compilers make vectors of them.
-using Doubles = std::array<double, kModBlock>;
-using Windows = std::array<int32_t, kModBlock>;
-
-void FillDither(const Block& block, Doubles& u) {
-  for (int p = 0; p < block.size; ++p) {
-    u[p] = DitherOf(block.dither_seed, block.first + static_cast<uint64_t>(p));
-  }
-}
-
-uint16_t CheckOf(const Windows& windows, int size) {
-  const Weights& weights = CheckWeights();
-  uint32_t sum = 0;
-  for (int p = 0; p < size; ++p) {
-    sum += weights[p] * static_cast<uint32_t>(windows[p]);
-  }
-  return static_cast<uint16_t>(sum >> 16);
-}
-
 // Codes of one block; returns its check.
 uint16_t WriteBlock(const ModSpec& spec, uint8_t e, const Block& block,
                     uint8_t* codes) {
   const double inverse = 1 / ModSpacing(spec, e);
-  const auto modulus = static_cast<double>(spec.modulus);
-  const double inverse_modulus = 1 / modulus;
-  alignas(64) Doubles u;
-  alignas(64) Windows windows;
-  FillDither(block, u);
+  const double inverse_modulus = 1 / static_cast<double>(spec.modulus);
+  const Weights& weights = CheckWeights();
+  uint32_t sum = 0;
   for (int p = 0; p < block.size; ++p) {
+    const double u =
+        DitherOf(block.dither_seed, block.first + static_cast<uint64_t>(p));
     const double scaled = static_cast<double>(block.z[p]) * inverse;
-    const double k = Rounded(scaled + u[p]);
-    const double window = WindowOf(k, inverse_modulus);
-    windows[p] = static_cast<int32_t>(window);
-    u[p] = k - window * modulus;
+    const double rounded = (scaled + u) + kRounder;
+    const int32_t k = LowBits(rounded);
+    const int32_t window = FloorOf(rounded - kRounder, inverse_modulus);
+    codes[p] = static_cast<uint8_t>(k - window * spec.modulus);
+    sum += weights[p] * static_cast<uint32_t>(window);
   }
-  for (int p = 0; p < block.size; ++p) {
-    codes[p] = static_cast<uint8_t>(static_cast<int32_t>(u[p]));
-  }
-  return CheckOf(windows, block.size);
+  return static_cast<uint16_t>(sum >> 16);
 }
 
 // What decoding finds of one block.
@@ -220,49 +205,45 @@ struct Found {
 
 // The step from the own code k' to the received one, in (-M/2, M/2]; of +-M/2
 // the one that leads to the nearer point.
-inline double Nearest(double step, double modulus, double f) {
-  step -= 2 * step > modulus ? modulus : 0;
-  step += 2 * step < -modulus ? modulus : 0;
-  const double nearer = f <= 0 ? modulus / 2 : -modulus / 2;
-  return std::fabs(2 * step) == modulus ? nearer : step;
+inline int32_t Nearest(int32_t step, int32_t modulus, double f) {
+  if (2 * step > modulus) step -= modulus;
+  if (2 * step < -modulus) step += modulus;
+  if (2 * step == modulus || 2 * step == -modulus) {
+    step = f <= 0 ? modulus / 2 : -modulus / 2;
+  }
+  return step;
 }
 
 // Sets q, and q + f in `offsets`. Squares go to four sums, place p to sum p mod
 // 4, so that lanes can be summed apart.
 Found FindSteps(const ModSpec& spec, double inverse, const Block& block,
-                const uint8_t* codes, int16_t* q, Doubles& offsets) {
-  const auto modulus = static_cast<double>(spec.modulus);
-  const double inverse_modulus = 1 / modulus;
-  alignas(64) Doubles steps;
-  alignas(64) Windows windows;
-  FillDither(block, offsets);
-  int32_t out_of_reach = 0;
-  for (int p = 0; p < block.size; ++p) {
-    double t = static_cast<double>(block.z[p]) * inverse + offsets[p];
-    const bool in_reach = std::fabs(t) < 0x1.0p30;  // false for NaN
-    out_of_reach |= in_reach ? 0 : 1;
-    t = in_reach ? t : 0;
-    const double own = Rounded(t);
-    const double f = own - t;
-    const double code = own - WindowOf(own, inverse_modulus) * modulus;
-    const double step =
-        Nearest(static_cast<double>(codes[p]) - code, modulus, f);
-    windows[p] = static_cast<int32_t>(WindowOf(own + step, inverse_modulus));
-    steps[p] = step;
-    offsets[p] = step + f;
-  }
-  std::array<double, 4> squares = {0, 0, 0, 0};
-  for (int p = 0; p < block.size; p += 4) {
-    for (int lane = 0; lane < 4; ++lane) {
-      squares[lane] += offsets[p + lane] * offsets[p + lane];
-    }
-  }
-  for (int p = 0; p < block.size; ++p) {
-    q[p] = static_cast<int16_t>(static_cast<int32_t>(steps[p]));
-  }
+                const uint8_t* codes, int16_t* q, double* offsets) {
+  const double inverse_modulus = 1 / static_cast<double>(spec.modulus);
+  const Weights& weights = CheckWeights();
   Found found;
-  found.in_reach = out_of_reach == 0;
-  found.check = CheckOf(windows, block.size);
+  uint32_t sum = 0;
+  std::array<double, 4> squares = {0, 0, 0, 0};
+  for (int p = 0; p < block.size; ++p) {
+    const double u =
+        DitherOf(block.dither_seed, block.first + static_cast<uint64_t>(p));
+    double t = static_cast<double>(block.z[p]) * inverse + u;
+    const bool in_reach = std::fabs(t) < 0x1.0p30;  // false for NaN
+    found.in_reach = found.in_reach && in_reach;
+    t = in_reach ? t : 0;
+    const double rounded = t + kRounder;
+    const double own = rounded - kRounder;
+    const double f = own - t;
+    const int32_t window = FloorOf(own, inverse_modulus);
+    const int32_t code = LowBits(rounded) - window * spec.modulus;
+    const int32_t step = Nearest(codes[p] - code, spec.modulus, f);
+    const double offset = static_cast<double>(step) + f;
+    sum += weights[p] *
+           static_cast<uint32_t>(FloorOf(own + step, inverse_modulus));
+    squares[p % 4] += offset * offset;
+    offsets[p] = offset;
+    q[p] = static_cast<int16_t>(step);
+  }
+  found.check = static_cast<uint16_t>(sum >> 16);
   found.squares = ((squares[0] + squares[1]) + (squares[2] + squares[3])) /
                   static_cast<double>(block.size);
   return found;
@@ -278,12 +259,12 @@ BlockScale ReadBlock(const ModOffer& offer, int64_t b,
   const double spacing = ModSpacing(spec, e);
   int16_t* const q = answer.q.data() + b * spec.block;
   Block block;
-  alignas(64) Doubles offsets;
+  alignas(64) std::array<double, kModBlock> offsets;
   BeginBlock(spec, offer.seed, b, block);
   Rotate(Part(own, spec, b), block);
   const Found found =
       FindSteps(spec, 1 / spacing, block, offer.codes.data() + b * spec.block,
-                q, offsets);
+                q, offsets.data());
   if (found.in_reach && found.check == offer.checks[b]) {
     const double squares = std::max(0.0, found.squares - 1.0 / 12);
     return AfterDecoded(e, squares * spacing * spacing);
@@ -441,9 +422,8 @@ uint16_t ModCheck(int modulus, absl::Span<const int32_t> k) {
   const double inverse_modulus = 1 / static_cast<double>(modulus);
   uint32_t sum = 0;
   for (size_t p = 0; p < k.size(); ++p) {
-    const double window = WindowOf(k[p], inverse_modulus);
     sum += CheckWeights()[p] *
-           static_cast<uint32_t>(static_cast<int32_t>(window));
+           static_cast<uint32_t>(FloorOf(k[p], inverse_modulus));
   }
   return static_cast<uint16_t>(sum >> 16);
 }
