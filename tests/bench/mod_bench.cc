@@ -56,12 +56,14 @@ bool EntropyStage(int64_t n, Rng& rng) {
   std::string bytes;
   std::vector<int16_t> back(values.size());
   const auto count = static_cast<double>(n);
-  const double encode = count / Best([&] {
-    bytes = codec::EncodeSmallIntegers(values, codec::Centre::kZero);
-  });
-  const double decode = count / Best([&] {
-    DFL_CHECK(codec::DecodeSmallIntegers(bytes, absl::MakeSpan(back)).ok());
-  });
+  const double encode =
+      count / Best([&] {
+        bytes = codec::EncodeSmallIntegers(values, codec::Centre::kZero);
+      });
+  const double decode =
+      count / Best([&] {
+        DFL_CHECK(codec::DecodeSmallIntegers(bytes, absl::MakeSpan(back)).ok());
+      });
   DFL_CHECK(back == values);
   std::printf("entropy stage: %.3f bits a value, %.0f M/s in, %.0f M/s out\n",
               8.0 * static_cast<double>(bytes.size()) / count, encode / 1e6,

@@ -53,9 +53,8 @@ std::vector<int16_t> RoundTrip(const std::vector<int16_t>& values,
 
 TEST(SmallIntegers, ComeBackWhateverTheyAre) {
   for (const Centre centre : {Centre::kZero, Centre::kMinusHalf}) {
-    for (const int64_t count :
-         {0, 1, 3, 255, 4095, 4096, 4097, 65535, 65536, 65537, 140000}) {
-      for (const double width : {0.1, 0.8, 3.0, 40.0, 9000.0}) {
+    for (const int64_t count : {0, 1, 3, 255, 4095, 4096, 4097, 65536, 65537}) {
+      for (const double width : {0.1, 3.0, 9000.0}) {
         const auto values = Normal(count, width, 0, 7);
         ASSERT_EQ(RoundTrip(values, centre), values) << count << " " << width;
       }
@@ -109,15 +108,12 @@ TEST(SmallIntegers, FollowHeavyTails) {
 TEST(SmallIntegers, TablesArePinned) {
   const std::vector<int16_t> values = {0, 1, -1, 0, 2, 0, 0, -3, 300};
   for (const char* hex :
-       {"008c53060202507d90ff0f2c01",
-        "0824650100c6f3ff0f2c01",
-        "88ec4b020073f5ff0f2c01",
-        "46b50505009821ff0f2c01",
-        "cdf2980100710ccef12c01",
-        "241b88d62f24482358ff0f2c01"}) {
+       {"008c53060202507d90ff0f2c01", "0824650100c6f3ff0f2c01",
+        "88ec4b020073f5ff0f2c01", "46b50505009821ff0f2c01",
+        "cdf2980100710ccef12c01", "241b88d62f24482358ff0f2c01"}) {
     std::vector<int16_t> out(values.size());
-    const absl::Status status = DecodeSmallIntegers(absl::HexStringToBytes(hex),
-                                                    absl::MakeSpan(out));
+    const absl::Status status =
+        DecodeSmallIntegers(absl::HexStringToBytes(hex), absl::MakeSpan(out));
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(out, values) << hex;
   }
