@@ -85,7 +85,9 @@ TEST_P(PaceOf, OfAJoinerIsThatOfTheOthers) {
   RecordedActions ignored;
   joined->Handle(Started{kIterations}, ignored);
   // How many steps lie between two rounds is chance in one.
-  if (!info.offers) EXPECT_EQ(joined->rounds(), pace.rounds);
+  if (!info.offers) {
+    EXPECT_EQ(joined->rounds(), pace.rounds);
+  }
   if (info.steps_of == nullptr) {
     // Those that begin with two gradients do so again.
     EXPECT_NEAR(static_cast<double>(joined->gradients()),
