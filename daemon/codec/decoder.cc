@@ -11,6 +11,8 @@
 #include "daemon/base/checksum.h"
 #include "daemon/base/huge_pages.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/codec/coded_steps.h"
+#include "daemon/codec/mod_body.h"
 #include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
 #include "hwy/cache_control.h"
@@ -62,8 +64,8 @@ void BodyCheck::CheckSummedValues(absl::string_view body) {
   const int64_t value_bytes =
       static_cast<int64_t>(summed_) - header_.index_bytes();
   const core::ValueType type = header_.format.values;
-  // Steps are checked when they are decoded.
-  if (value_bytes < 0 || type == core::ValueType::kSteps) return;
+  // What is one piece is checked when it is decoded.
+  if (value_bytes < 0 || IsOnePiece(type)) return;
   const int64_t block_bytes = ValueBytes(type, kBlock);
   const int64_t here = value_bytes >= header_.value_bytes()
                            ? header_.s
@@ -117,14 +119,8 @@ absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
     }
   }
   std::optional<CoordinateSet> set;
-  FlatVector steps;
   switch (header.format.coordinates) {
     case core::Coordinates::kDense:
-      if (header.format.values != core::ValueType::kSteps) break;
-      steps.resize(static_cast<size_t>(header.n));
-      DFL_RETURN_IF_ERROR(DecodeSteps(header.format.bits, header.format.vectors,
-                                      bytes.substr(0, buffers_at),
-                                      absl::MakeSpan(steps)));
       break;
     case core::Coordinates::kRandom:
       set = CoordinateSet::Random(header.n, header.s, header.seed);
@@ -136,19 +132,43 @@ absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
       break;
     }
   }
-  return std::unique_ptr<DecodedMessage>(
-      new DecodedMessage(header, std::move(body), std::move(set),
-                         std::move(buffers), std::move(steps)));
+  std::unique_ptr<DecodedMessage> message(new DecodedMessage(
+      header, std::move(body), std::move(set), std::move(buffers)));
+  if (IsOnePiece(header.format.values)) {
+    DFL_RETURN_IF_ERROR(message->OpenPiece(buffers_at));
+  }
+  return message;
+}
+
+absl::Status DecodedMessage::OpenPiece(size_t bytes) {
+  const core::MessageFormat& format = header_.format;
+  const absl::string_view piece = absl::string_view(body_).substr(0, bytes);
+  if (core::IsSteps(format.values)) {
+    steps_.resize(static_cast<size_t>(header_.n));
+    const auto decode = format.values == core::ValueType::kSteps
+                            ? DecodeSteps
+                            : DecodeCodedSteps;
+    return decode(format.bits, format.vectors, piece, absl::MakeSpan(steps_));
+  }
+  const ModLayout layout = {format.modulus, header_.n, header_.seed};
+  if (format.values == core::ValueType::kMod) {
+    DFL_ASSIGN_OR_RETURN(core::ModOffer offer, DecodeOffer(layout, piece));
+    offer_ = std::make_shared<const core::ModOffer>(std::move(offer));
+  } else {
+    DFL_ASSIGN_OR_RETURN(core::ModAnswer answer, DecodeAnswer(layout, piece));
+    answer_ = std::make_shared<const core::ModAnswer>(std::move(answer));
+  }
+  body_ = std::string();  // all of it is in there
+  return absl::OkStatus();
 }
 
 DecodedMessage::DecodedMessage(const EncodedHeader& header, std::string body,
                                std::optional<CoordinateSet> set,
-                               FlatVector buffers, FlatVector steps)
+                               FlatVector buffers)
     : header_(header),
       body_(std::move(body)),
       set_(std::move(set)),
       buffers_(std::move(buffers)),
-      steps_(std::move(steps)),
       rounding_seed_(RoundingSeed(header.seed)) {}
 
 // Runs end where blocks of sent values do.
@@ -219,6 +239,7 @@ void DecodedMessage::AddDifference(core::CoordinateRange range,
   const auto length = static_cast<size_t>(range.size());
   DFL_CHECK(own.size() == length && sum.size() == length &&
             (counts.empty() || counts.size() == length));
+  if (carried() == 0) return;
   DifferenceSink sink;
   sink.begin = range.begin;
   sink.own = own.data();
@@ -247,10 +268,12 @@ void DecodedMessage::MoveOwn(core::CoordinateRange range, float weight,
 
 absl::Status DecodedMessage::CopyDense(absl::Span<float> out) const {
   DFL_CHECK(static_cast<int64_t>(out.size()) == header_.n);
-  if (header_.format.coordinates != core::Coordinates::kDense) {
+  if (carried() != header_.n ||
+      header_.format.coordinates != core::Coordinates::kDense) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the message carries ", header_.s, " of ", header_.n,
-                     " parameters (", ToString(header_.format.coordinates),
+        absl::StrCat("the message carries ", carried(), " of ", header_.n,
+                     " parameters (", ToString(header_.format.coordinates), " ",
+                     ToString(header_.format.values),
                      "); a whole model comes only in a dense message"));
   }
   for (int64_t q = 0; q < header_.n; q += kBlock) {

@@ -23,6 +23,7 @@
 #include "daemon/base/aligned_vector.h"
 #include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/header.h"
+#include "daemon/core/vector/mod_code.h"
 #include "daemon/core/vector/remote_vector.h"
 
 namespace dfl::codec {
@@ -87,14 +88,20 @@ class BodyCheck {
 };
 
 // A checked message. It holds the body, whose values are read in place, and a
-// copy of the buffers. A message that is not dense holds n/8 bytes more, and
-// one of steps n floats.
+// copy of the buffers. A message that is not dense holds n/8 bytes more, one of
+// steps n floats, and one in `mod` n or 2 n bytes. The last carries no
+// coordinates: there is nothing to mix until it is read against an own vector.
 class DecodedMessage : public core::RemoteVector {
  public:
   const EncodedHeader& header() const { return header_; }
 
   int64_t size() const override { return header_.n; }
-  int64_t carried() const override { return header_.s; }
+  int64_t carried() const override {
+    return core::IsMod(header_.format.values) ? 0 : header_.s;
+  }
+  // What a message in `mod` carries; null: it is none.
+  std::shared_ptr<const core::ModOffer> offer() const { return offer_; }
+  std::shared_ptr<const core::ModAnswer> answer() const { return answer_; }
 
   // See core::RemoteVector. Ranges may come in any order at the same cost: each
   // starts by counting at most 4,096 bits. Concurrent calls are safe.
@@ -109,7 +116,8 @@ class DecodedMessage : public core::RemoteVector {
 
   // Copies the whole model, for a node that adopts its neighbour's. `out` has n
   // entries.
-  // Errors: FAILED_PRECONDITION  the message is not dense; `out` is untouched.
+  // Errors: FAILED_PRECONDITION  the message is not dense, or in `mod`; `out`
+  // is untouched.
   absl::Status CopyDense(absl::Span<float> out) const;
 
  private:
@@ -117,8 +125,9 @@ class DecodedMessage : public core::RemoteVector {
       BodyCheck check, std::string body);
 
   DecodedMessage(const EncodedHeader& header, std::string body,
-                 std::optional<CoordinateSet> set, FlatVector buffers,
-                 FlatVector steps);
+                 std::optional<CoordinateSet> set, FlatVector buffers);
+  // Decodes what is written as one piece, the first `bytes` of the body.
+  absl::Status OpenPiece(size_t bytes);
 
   // The values of a range, a run after another.
   class Runs;
@@ -137,12 +146,15 @@ class DecodedMessage : public core::RemoteVector {
   std::optional<CoordinateSet> set_;  // empty when dense
   FlatVector buffers_;
   FlatVector steps_;  // decoded, or empty
+  std::shared_ptr<const core::ModOffer> offer_;
+  std::shared_ptr<const core::ModAnswer> answer_;
   uint64_t rounding_seed_;
 };
 
 // Finishes `check` and opens the body.
 // Errors: those of BodyCheck::Finish(), and INVALID_ARGUMENT when a buffer
-// entry is not finite, a coordinate is out of range or steps are malformed.
+// entry is not finite, a coordinate is out of range, or steps, an offer or an
+// answer are malformed.
 absl::StatusOr<std::unique_ptr<DecodedMessage>> OpenMessage(BodyCheck check,
                                                             std::string body);
 

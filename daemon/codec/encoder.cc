@@ -11,6 +11,8 @@
 #include "daemon/base/check.h"
 #include "daemon/base/checksum.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/codec/coded_steps.h"
+#include "daemon/codec/mod_body.h"
 #include "daemon/codec/rounding.h"
 #include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
@@ -47,8 +49,48 @@ bool IsSteps(const core::MessageFormat& format) {
   return format.values == core::ValueType::kSteps;
 }
 
+int64_t LengthOf(const EncoderInput& input) {
+  if (input.offer != nullptr) return input.offer->n;
+  if (input.answer != nullptr) return input.answer->n;
+  return static_cast<int64_t>(input.values.size());
+}
+
+// The body of what is written as one piece (IsOnePiece), and its format.
+std::string WholeBody(const EncoderInput& input, core::MessageFormat* format) {
+  if (input.offer != nullptr) return EncodeOffer(*input.offer);
+  if (input.answer != nullptr) return EncodeAnswer(*input.answer);
+  std::string body = EncodeSteps(*input.steps);
+  if (format->bits == 1) return body;  // signs
+  std::string coded = EncodeCodedSteps(*input.steps);
+  if (coded.size() >= body.size()) return body;
+  format->values = core::ValueType::kCodedSteps;
+  return coded;
+}
+
+void CheckOnePiece(const EncoderInput& input) {
+  const core::MessageFormat& format = input.format;
+  DFL_CHECK((input.steps != nullptr) == IsSteps(format));
+  DFL_CHECK((input.offer != nullptr) ==
+            (format.values == core::ValueType::kMod));
+  DFL_CHECK((input.answer != nullptr) ==
+            (format.values == core::ValueType::kModAnswer));
+  if (!IsOnePiece(format.values)) return;
+  DFL_CHECK(format.coordinates == core::Coordinates::kDense &&
+            !input.keep_sent);
+  if (input.steps != nullptr) {
+    DFL_CHECK(input.seed == 0 &&
+              input.values.data() == input.steps->values.data());
+  } else if (input.offer != nullptr) {
+    DFL_CHECK(input.seed == input.offer->seed &&
+              format.modulus == input.offer->spec.modulus);
+  } else {
+    DFL_CHECK(input.seed == input.answer->seed &&
+              format.modulus == input.answer->spec.modulus);
+  }
+}
+
 absl::Status CheckInput(const EncoderInput& input) {
-  const auto n = static_cast<int64_t>(input.values.size());
+  const int64_t n = LengthOf(input);
   if (n < 1 || n > kMaxVectorLength) {
     return absl::InvalidArgumentError(
         absl::StrCat("a vector of ", n,
@@ -76,14 +118,13 @@ absl::Status CheckInput(const EncoderInput& input) {
         " values as ", ToString(input.format.coordinates),
         "; allowed: none, or for topk one of the same length"));
   }
-  DFL_CHECK((input.steps != nullptr) == IsSteps(input.format));
+  CheckOnePiece(input);
   if (IsSteps(input.format)) {
-    DFL_CHECK(input.format.coordinates == core::Coordinates::kDense &&
-              input.seed == 0 && !input.keep_sent &&
-              input.values.data() == input.steps->values.data());
-    // EncodeSteps() takes no others.
     DFL_RETURN_IF_ERROR(
         CheckMagnitudes(input.steps->steps, core::kMostStep, "step"));
+  }
+  if (IsOnePiece(input.format.values)) {
+    // Others are looked at block by block, while they are written.
     DFL_RETURN_IF_ERROR(CheckMagnitudes(
         input.values, LargestMagnitude(input.format.values), "parameter"));
   }
@@ -98,7 +139,7 @@ absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Create(
   DFL_RETURN_IF_ERROR(CheckInput(input));
   EncodedHeader header;
   header.format = input.format;
-  header.n = static_cast<int64_t>(input.values.size());
+  header.n = LengthOf(input);
   header.s = header.n;
   header.seed = input.seed;
   header.buffer_length = static_cast<int64_t>(input.buffers.size());
@@ -106,7 +147,9 @@ absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Create(
   std::string indices;
   switch (input.format.coordinates) {
     case core::Coordinates::kDense:
-      if (IsSteps(input.format)) indices = EncodeSteps(*input.steps);
+      if (IsOnePiece(input.format.values)) {
+        indices = WholeBody(input, &header.format);
+      }
       break;
     case core::Coordinates::kRandom:
       header.s = input.sent;
@@ -119,9 +162,10 @@ absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Create(
       indices = set->EncodeIndices();
       break;
   }
-  header.payload_bytes = header.value_bytes() + 4 * header.buffer_length;
-  if (!IsSteps(input.format)) {
-    header.payload_bytes += static_cast<int64_t>(indices.size());
+  header.payload_bytes =
+      static_cast<int64_t>(indices.size()) + 4 * header.buffer_length;
+  if (!IsOnePiece(input.format.values)) {
+    header.payload_bytes += header.value_bytes();
   }
   return std::unique_ptr<Encoder>(
       new Encoder(input, header, std::move(set), std::move(indices)));
@@ -137,6 +181,8 @@ Encoder::Encoder(const EncoderInput& input, EncodedHeader header,
       checksum_(ChecksumOfHeader(header)) {
   input_.reference = {};
   input_.steps = nullptr;
+  input_.offer = nullptr;
+  input_.answer = nullptr;
   if (set_.has_value()) cursor_ = set_->From(0);
   if (input_.keep_sent) {
     sent_.coordinates.reserve(static_cast<size_t>(header_.s));
@@ -154,7 +200,7 @@ void Encoder::SkipEmptySections() {
     next(Section::kValues);
   }
   if (section_ == Section::kValues &&
-      (IsSteps(header_.format) ||
+      (IsOnePiece(header_.format.values) ||
        section_position_ == static_cast<size_t>(header_.s))) {
     next(Section::kBuffers);
   }

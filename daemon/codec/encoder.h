@@ -8,6 +8,7 @@
 //            index_code.h); 8 bytes a coordinate more if what was sent is kept
 //            for an EdgeReference
 //   steps    the body: at most 2 bytes a coordinate and 4 a block
+//   mod      the body: at most a byte a coordinate
 #ifndef DFL_CODEC_ENCODER_H_
 #define DFL_CODEC_ENCODER_H_
 
@@ -24,6 +25,7 @@
 #include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/header.h"
 #include "daemon/core/vector/message_format.h"
+#include "daemon/core/vector/mod_code.h"
 #include "daemon/core/vector/step_codes.h"
 
 namespace dfl::codec {
@@ -44,8 +46,13 @@ struct EncoderInput {
   // Top-k only: whether TakeSent() will be called.
   bool keep_sent = false;
   // Steps only: the codes of `values`. Messages of steps are dense, have seed 0
-  // and keep nothing. Read only by Create.
+  // and keep nothing. Where entropy coding makes them shorter, the message is
+  // of coded steps. Read only by Create.
   const core::StepCodes* steps = nullptr;
+  // kMod only, and then `values` are empty; kModAnswer only, and then `values`
+  // are its difference, or empty. Their seed is `seed`. Read only by Create.
+  const core::ModOffer* offer = nullptr;
+  const core::ModAnswer* answer = nullptr;
 };
 
 // What a message carries, as its receiver decodes it.
@@ -123,7 +130,7 @@ class Encoder {
   EncodedHeader header_;
   std::optional<CoordinateSet> set_;  // empty when dense
   CoordinateSet::Cursor cursor_;
-  std::string indices_;  // or the steps
+  std::string indices_;  // or what is written as one piece
   uint64_t rounding_seed_;
   SentValues sent_;
 

@@ -7,7 +7,9 @@
 #include "daemon/base/check.h"
 #include "daemon/base/checksum.h"
 #include "daemon/base/status_macros.h"
+#include "daemon/codec/coded_steps.h"
 #include "daemon/codec/index_code.h"
+#include "daemon/codec/mod_body.h"
 #include "daemon/codec/step_code.h"
 #include "daemon/codec/value_code.h"
 
@@ -34,11 +36,16 @@ T Field(absl::string_view bytes, size_t offset) {
 }
 
 bool IsSteps(const core::MessageFormat& format) {
-  return format.values == core::ValueType::kSteps;
+  return core::IsSteps(format.values);
 }
 
-// The header's byte of bits and vectors.
+bool IsMod(const core::MessageFormat& format) {
+  return core::IsMod(format.values);
+}
+
+// The header's byte of bits and vectors, or of M.
 uint8_t Layout(const core::MessageFormat& format) {
+  if (IsMod(format)) return static_cast<uint8_t>(format.modulus - 1);
   if (!IsSteps(format)) return 0;
   return static_cast<uint8_t>((format.bits - 1) | (format.vectors - 1) << 4);
 }
@@ -55,6 +62,45 @@ absl::Status CheckSteps(const EncodedHeader& header) {
                    header.format.vectors, " vectors as ",
                    ToString(header.format.coordinates), ", seed ", header.seed,
                    "; allowed: equal vectors, dense, seed 0"));
+}
+
+absl::Status CheckMod(const EncodedHeader& header) {
+  if (header.format.coordinates == core::Coordinates::kDense &&
+      header.format.modulus >= core::kLeastModulus) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the message announces values mod ", header.format.modulus, " as ",
+      ToString(header.format.coordinates), "; allowed: mod ",
+      core::kLeastModulus, " to ", core::kMostModulus, ", dense"));
+}
+
+// The bounds of the payload without its buffers.
+struct Bounds {
+  int64_t least = 0;
+  int64_t most = 0;
+};
+
+Bounds BoundsOf(const EncodedHeader& header) {
+  const core::MessageFormat& format = header.format;
+  switch (format.values) {
+    case core::ValueType::kMod:
+      return {LeastOfferBytes(header.n),
+              MostOfferBytes(format.modulus, header.n)};
+    case core::ValueType::kModAnswer:
+      return {LeastAnswerBytes(header.n), MostAnswerBytes(header.n)};
+    case core::ValueType::kCodedSteps:
+      return {LeastCodedStepBytes(format.vectors, header.n),
+              MostCodedStepBytes(format.vectors, header.n)};
+    default:
+      break;
+  }
+  Bounds bounds = {header.value_bytes(), header.value_bytes()};
+  if (format.coordinates == core::Coordinates::kTopK) {
+    bounds.least += MinIndexBytes(header.n, header.s);
+    bounds.most += MaxIndexBytes(header.n, header.s);
+  }
+  return bounds;
 }
 
 std::string CheckedPart(const EncodedHeader& header) {
@@ -75,14 +121,11 @@ std::string CheckedPart(const EncodedHeader& header) {
 
 absl::Status CheckPayloadBytes(const EncodedHeader& header,
                                uint64_t payload_bytes) {
-  const auto fixed =
-      static_cast<uint64_t>(header.value_bytes() + 4 * header.buffer_length);
-  uint64_t least = fixed;
-  uint64_t most = fixed;
-  if (header.format.coordinates == core::Coordinates::kTopK) {
-    least += static_cast<uint64_t>(MinIndexBytes(header.n, header.s));
-    most += static_cast<uint64_t>(MaxIndexBytes(header.n, header.s));
-  }
+  const Bounds bounds = BoundsOf(header);
+  const auto least =
+      static_cast<uint64_t>(bounds.least + 4 * header.buffer_length);
+  const auto most =
+      static_cast<uint64_t>(bounds.most + 4 * header.buffer_length);
   if (payload_bytes < least || payload_bytes > most) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the message announces ", payload_bytes, " payload bytes; ", header.s,
@@ -96,8 +139,15 @@ absl::Status CheckPayloadBytes(const EncodedHeader& header,
 
 }  // namespace
 
+bool IsOnePiece(core::ValueType values) {
+  return core::IsSteps(values) || core::IsMod(values);
+}
+
 int64_t EncodedHeader::value_bytes() const {
-  if (IsSteps(format)) return StepCodeBytes(format.bits, format.vectors, s);
+  if (format.values == core::ValueType::kSteps) {
+    return StepCodeBytes(format.bits, format.vectors, s);
+  }
+  if (IsOnePiece(format.values)) return payload_bytes - 4 * buffer_length;
   return ValueBytes(format.values, s);
 }
 
@@ -137,13 +187,13 @@ absl::StatusOr<EncodedHeader> ParseHeader(absl::string_view bytes) {
   if (coordinates < static_cast<int>(core::Coordinates::kDense) ||
       coordinates > static_cast<int>(core::Coordinates::kTopK) ||
       values < static_cast<int>(core::ValueType::kFp32) ||
-      values > static_cast<int>(core::ValueType::kSteps) ||
-      (values != static_cast<int>(core::ValueType::kSteps) && bytes[3] != 0)) {
+      values > static_cast<int>(core::ValueType::kCodedSteps) ||
+      (!IsOnePiece(static_cast<core::ValueType>(values)) && bytes[3] != 0)) {
     return absl::UnimplementedError(absl::StrCat(
         "the message has coordinate format ", coordinates, ", value format ",
         values, ", flags ", static_cast<uint8_t>(bytes[3]),
-        "; this build reads coordinate formats 1 to 3, value formats 1 to 5, "
-        "flags 0 but for 5: run the same release on both nodes"));
+        "; this build reads coordinate formats 1 to 3, value formats 1 to 8, "
+        "flags 0 below 5: run the same release on both nodes"));
   }
   EncodedHeader header;
   header.format.coordinates = static_cast<core::Coordinates>(coordinates);
@@ -152,6 +202,9 @@ absl::StatusOr<EncodedHeader> ParseHeader(absl::string_view bytes) {
     const auto layout = static_cast<uint8_t>(bytes[3]);
     header.format.bits = (layout & 15) + 1;
     header.format.vectors = (layout >> 4) + 1;
+  }
+  if (IsMod(header.format)) {
+    header.format.modulus = static_cast<uint8_t>(bytes[3]) + 1;
   }
   header.n = Field<uint32_t>(bytes, 4);
   header.s = Field<uint32_t>(bytes, 8);
@@ -166,6 +219,7 @@ absl::StatusOr<EncodedHeader> ParseHeader(absl::string_view bytes) {
         "; allowed: ", dense ? "all, and at least 1" : "1 to all"));
   }
   if (IsSteps(header.format)) DFL_RETURN_IF_ERROR(CheckSteps(header));
+  if (IsMod(header.format)) DFL_RETURN_IF_ERROR(CheckMod(header));
   if (absl::Status status = CheckPayloadBytes(header, payload_bytes);
       !status.ok()) {
     return status;

@@ -5,8 +5,9 @@
 //        0     1 codec version, 1
 //        1     1 coordinates: core::Coordinates
 //        2     1 values: core::ValueType
-//        3     1 values as steps: bits - 1 in the low half, vectors - 1 in the
-//                high one (core::StepCodes); else 0
+//        3     1 values as steps, coded or not: bits - 1 in the low half,
+//                vectors - 1 in the high one (core::StepCodes); in mod, and
+//                answers to it: M - 1; else 0
 //        4     4 n, length of the vector, >= 1
 //        8     4 s, coordinates sent, in [1, n]; n when dense
 //       12     8 seed of the message: names random coordinates; the rounding
@@ -18,7 +19,8 @@
 // The body follows, in the same or in other frames:
 //
 //   coordinates  top-k only: index_code.h
-//   values       value_code.h; steps, dense only: step_code.h
+//   values       value_code.h; dense only: step_code.h, coded_steps.h,
+//                mod_body.h
 //   buffers      4 bytes each
 //   trailer      4 bytes: CRC-32C of header (its own CRC left out) and payload
 //
@@ -40,6 +42,10 @@ namespace dfl::codec {
 inline constexpr uint8_t kCodecVersion = 1;
 inline constexpr size_t kHeaderBytes = 36;
 inline constexpr int64_t kTrailerBytes = 4;
+
+// Whether the values are written as one piece, dense, by an encoding of their
+// own (step_code.h, coded_steps.h, mod_body.h) instead of value by value.
+bool IsOnePiece(core::ValueType values);
 
 struct EncodedHeader {
   core::MessageFormat format;

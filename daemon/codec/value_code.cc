@@ -106,6 +106,9 @@ void WeighDifferences(core::ValueType type, const ValueRun& run,
                                count, sink);
       return;
     }
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }
@@ -123,6 +126,9 @@ int64_t ValueBytes(core::ValueType type, int64_t count) {
       return 2 * count;
     case ValueType::kInt8:
       return count + 4 * ((count + kBlock - 1) / kBlock);
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;  // step_code.h
   }
@@ -156,6 +162,9 @@ void EncodeBlock(core::ValueType type, uint64_t rounding_seed, int64_t q,
     case ValueType::kInt8:
       EncodeInt8(rounding, values, out);
       return;
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }
@@ -188,6 +197,9 @@ absl::Status CheckValues(core::ValueType type, const char* values,
         }
       }
       return absl::OkStatus();
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }
@@ -213,6 +225,9 @@ void DecodeRun(core::ValueType type, const char* values, int64_t q,
                           out.size(), out.data());
       return;
     }
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:
       break;
   }

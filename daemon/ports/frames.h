@@ -124,7 +124,8 @@ struct TransferBegin {
   // Of the sender's algorithm, or a state's steps and rounds; finite, at most
   // kMaxScalars.
   std::vector<double> scalars;
-  // kMass only: the sender's epoch, and the parcel's number on this edge.
+  // kMass, and pushed offers (codec/mod_body.h): the sender's epoch. kMass: the
+  // parcel's number on this edge.
   uint64_t tracker_epoch = 0;
   uint64_t sequence = 0;
   // kPush: how long ago the sender's algorithm asked for it, by the sender's

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/core/vector/message_format.h"
+#include "daemon/runtime/misplaced_format.h"
 
 namespace dfl::runtime {
 
@@ -49,10 +50,16 @@ std::optional<Refusal> Exchange::Misplaced(
         absl::StrCat("step ", begin.step, " is beyond ", kLargestStep)};
   }
   if (header != nullptr && !state && begin.kind != TransferKind::kMass &&
-      header->format.values != core::ValueType::kSteps) {
+      !codec::IsOnePiece(header->format.values) && !Offers()) {
     return Unplanned(from, begin, *header);
   }
-  return mass_.MisplacedSteps(begin, header);
+  return MisplacedFormat(own_.algorithm.get() ? own_.run.algorithm() : nullptr,
+                         begin, header);
+}
+
+bool Exchange::Offers() const {
+  const core::AlgorithmInfo* info = own_.run.algorithm();
+  return own_.algorithm.get() != nullptr && info != nullptr && info->offers;
 }
 
 // A message costs work for all n coordinates, however few it carries. While a
@@ -111,12 +118,14 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
     other_view_(from);
   }
   peers_.HearStep(from, begin.step);
-  if (begin.kind == TransferKind::kMass) {
+  const bool mass = begin.kind == TransferKind::kMass;
+  // Offers are numbered anew in each epoch, and mass answers them.
+  if (mass || Offers()) {
     if (std::optional<Refusal> refused = mass_.Objection(from, begin)) {
       return *std::move(refused);
     }
-    return Lengths(begin.kind);
   }
+  if (mass) return Lengths(begin.kind);
   if (std::optional<Refusal> objection = pushes_.Objection(from)) {
     pushes_.PassOver(from, begin.step);
     // That a node does not train now is no fault of its neighbour's.
@@ -129,9 +138,12 @@ Admission Exchange::Admit(const NodeId& from, const ports::TransferBegin& begin,
 ModelLengths Exchange::Lengths(TransferKind kind) const {
   ModelLengths lengths{own_.model.parameter_count(), own_.model.buffer_count(),
                        own_.algorithm.epoch()};
-  if (kind == TransferKind::kMass) {
-    lengths.buffers = 0;
+  const bool mass = kind == TransferKind::kMass;
+  if (mass || (kind == TransferKind::kPush && Offers())) {
     lengths.tracker_epoch = mass_.parcels().epoch();
+  }
+  if (mass) {
+    if (!Offers()) lengths.buffers = 0;
     if (const core::Algorithm* algorithm = own_.algorithm.get()) {
       lengths.parameters = algorithm->MassLength(lengths.parameters);
     }
@@ -196,6 +208,7 @@ void Exchange::OnModel(const NodeId& from, TransferKind kind, uint64_t ask,
   model.scalars = std::move(scalars);
   model.age = age;
   model.buffers.assign(message->buffers().begin(), message->buffers().end());
+  model.offer = message->offer();
   model.parameters = std::move(message);
   pushes_.OnPush(from, std::move(model));
 }

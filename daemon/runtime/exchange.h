@@ -90,6 +90,8 @@ class Exchange : private Transfers::Listener {
                                    const ports::TransferBegin& begin,
                                    const codec::EncodedHeader* header) const;
 
+  // The algorithm makes offers (AlgorithmInfo::offers).
+  bool Offers() const;
   // Why a model is not in the form that the plan says; nullopt: it is.
   std::optional<Refusal> Unplanned(const NodeId& from,
                                    const ports::TransferBegin& begin,

@@ -71,22 +71,6 @@ void MassExchange::OnDelivered(const core::Delivered& delivered) {
 
 // -------------------------------------------------------------------- in ----
 
-std::optional<Refusal> MassExchange::MisplacedSteps(
-    const ports::TransferBegin& begin,
-    const codec::EncodedHeader* header) const {
-  if (header == nullptr || header->format.values != core::ValueType::kSteps) {
-    return std::nullopt;  // a bad header is Transfers' to name
-  }
-  if (begin.kind == ports::TransferKind::kMass && own_.algorithm.get()) {
-    const core::AlgorithmInfo* info = own_.run.algorithm();
-    if (info && info->keeps_replicas) return std::nullopt;
-  }
-  return Refusal{
-      RefuseReason::kBadMessage,
-      "steps of a few bits are for what is added to replicas, never for models "
-      "or other mass"};
-}
-
 std::optional<Refusal> MassExchange::Objection(
     const NodeId& from, const ports::TransferBegin& begin) {
   if (!Gives()) return NotReady("no algorithm that takes mass runs");
@@ -126,11 +110,12 @@ double MassExchange::OnMass(const NodeId& from, uint64_t tracker_epoch,
   if (!algorithm.get() || tracker_epoch != parcels_.epoch()) return 0;  // void
   parcels_.NoteTaken(from);
   peers_.CountReceived(from);
-  const bool increments =
-      message->header().format.values == core::ValueType::kSteps;
+  const bool increments = core::IsSteps(message->header().format.values);
   core::RemoteModel mass;
   mass.step = round;
   mass.scalars = std::move(scalars);
+  mass.buffers.assign(message->buffers().begin(), message->buffers().end());
+  mass.answer = message->answer();
   mass.parameters = std::move(message);
   algorithm.Handle(
       core::MassArrived{from, sequence, std::move(mass), increments});

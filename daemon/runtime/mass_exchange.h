@@ -63,11 +63,6 @@ class MassExchange : private Doubts::Listener {
                                    const ports::TransferBegin& begin);
   // Mass of `from` is of the tracker epoch `epoch`, which is over: tells it so.
   Refusal OlderEpoch(const NodeId& from, uint64_t epoch);
-  // Why `begin` announces steps (core/vector/step_codes.h) where they have no
-  // business; nullopt: it does not. `header`: as Transfers::Listener::Admit.
-  std::optional<Refusal> MisplacedSteps(
-      const ports::TransferBegin& begin,
-      const codec::EncodedHeader* header) const;
   // Admitted mass has come. Returns what it adds up to, for the giver: as
   // Transfers::Listener::OnMass.
   double OnMass(const NodeId& from, uint64_t tracker_epoch, uint64_t sequence,

@@ -98,7 +98,7 @@ NodeStatus Node::Status() const {
 // -------------------------------------------------------------- exchanges ----
 
 void Node::Do(const core::Push& a) {
-  exchange_.pushes().Do(a);
+  exchange_.pushes().Do(a, exchange_.mass().EpochToTell());
   for (const NodeId& peer : a.peers) Expect(peer);
 }
 

@@ -9,6 +9,40 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
 
+// What is sent of `give`, and how.
+Outgoing OutgoingOf(const core::Give& give) {
+  Outgoing outgoing;
+  outgoing.kind = ports::TransferKind::kMass;
+  outgoing.step = give.round;
+  outgoing.scalars = give.scalars;
+  outgoing.mass = give.mass;
+  outgoing.sent_coordinates = static_cast<int64_t>(give.mass->size());
+  if (give.source != nullptr) {
+    outgoing.mass = give.source;
+    outgoing.format = give.format;
+    outgoing.seed = give.seed;
+  } else if (const auto& steps = give.steps) {
+    outgoing.steps = steps;
+    outgoing.format.values = core::ValueType::kSteps;
+    outgoing.format.bits = steps->bits;
+    outgoing.format.vectors = steps->vectors;
+  } else if (const auto& answer = give.answer) {
+    outgoing.answer = answer;
+    outgoing.buffers = give.buffers;
+    outgoing.format.values = core::ValueType::kModAnswer;
+    outgoing.format.modulus = answer->spec.modulus;
+    outgoing.seed = answer->seed;
+  } else if (give.nonzeros > 0 &&
+             give.nonzeros < outgoing.sent_coordinates / 2) {
+    // A sparse parcel costs what is in it: without a reference, top-k sends
+    // exactly the entries that are not 0.
+    outgoing.format.coordinates = core::Coordinates::kTopK;
+    outgoing.sent_coordinates = give.nonzeros;
+  }
+  outgoing.sequence = give.sequence;
+  return outgoing;
+}
+
 }  // namespace
 
 Parcels::Parcels(ports::Loop& loop, Transfers& transfers, uint64_t seed,
@@ -75,34 +109,9 @@ void Parcels::Transfer(const NodeId& to) {
   out.retry = 0;
   out.sending = true;
   if (++out.tries > 1) ++resent_;
-  Outgoing outgoing;
+  Outgoing outgoing = OutgoingOf(out.give);
   outgoing.to = to;
-  outgoing.kind = ports::TransferKind::kMass;
-  outgoing.step = out.give.round;
-  outgoing.scalars = out.give.scalars;
-  outgoing.mass = out.give.mass;
-  outgoing.sent_coordinates = static_cast<int64_t>(out.give.mass->size());
-  if (out.give.source != nullptr) {
-    outgoing.mass = out.give.source;
-    outgoing.format = out.give.format;
-    outgoing.seed = out.give.seed;
-  }
-  if (const auto& steps = out.give.steps) {
-    outgoing.steps = steps;
-    outgoing.format.values = core::ValueType::kSteps;
-    outgoing.format.bits = steps->bits;
-    outgoing.format.vectors = steps->vectors;
-  }
-  // A sparse parcel costs what is in it: without a reference, top-k sends
-  // exactly the entries that are not 0.
-  if (out.give.steps == nullptr && out.give.source == nullptr &&
-      out.give.nonzeros > 0 &&
-      out.give.nonzeros < outgoing.sent_coordinates / 2) {
-    outgoing.format.coordinates = core::Coordinates::kTopK;
-    outgoing.sent_coordinates = out.give.nonzeros;
-  }
   outgoing.tracker_epoch = epoch_;
-  outgoing.sequence = out.give.sequence;
   outgoing.done = [this, to, epoch = epoch_, sequence = out.give.sequence](
                       const absl::StatusOr<Receipt>& receipt) {
     const auto it = out_.find(to);

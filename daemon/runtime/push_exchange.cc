@@ -26,20 +26,30 @@ SnapshotPtr PushExchange::TakeSnapshot(absl::Span<const float> values) {
                       own_.algorithm.step());
 }
 
-void PushExchange::Do(const core::Push& action) {
+void PushExchange::Do(const core::Push& action, uint64_t tracker_epoch) {
   if (own_.diverged) return;
   const core::CodecSpec& codec = own_.run.plan().codec;
+  core::MessageFormat format = codec.format;
   SnapshotPtr snapshot;
+  if (action.offer != nullptr) {
+    format = {core::Coordinates::kDense, core::ValueType::kMod};
+    format.modulus = action.offer->spec.modulus;
+    snapshot = own_.model.CopyOf({}, own_.algorithm.step());
+  }
   for (const NodeId& peer : action.peers) {
     if (!peers_.TakesPart(peer)) continue;
     if (!snapshot) snapshot = own_.Sent(TakeSnapshot(action.values));
     Outgoing outgoing =
         OutgoingModel(own_.model, peers_, peer, ports::TransferKind::kPush,
-                      codec.format, codec.rate, snapshot);
+                      format, codec.rate, snapshot);
     outgoing.step = action.round;
+    outgoing.offer = action.offer;
+    if (action.offer != nullptr) outgoing.tracker_epoch = tracker_epoch;
     outgoing.scalars = action.scalars;
     outgoing.since = loop_.Now();
-    outgoing.seed = own_.run.EdgeSeed(peer, action.round);
+    outgoing.seed = action.offer != nullptr
+                        ? action.offer->seed
+                        : own_.run.EdgeSeed(peer, action.round);
     pushes_.Send(std::move(outgoing), action.apart);
   }
 }

@@ -5,6 +5,7 @@
 #ifndef DFL_RUNTIME_PUSH_EXCHANGE_H_
 #define DFL_RUNTIME_PUSH_EXCHANGE_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "absl/types/span.h"
@@ -28,8 +29,9 @@ class PushExchange : public FrameReceiver<ports::SkipFrame> {
   PushExchange(OwnState& own, PeerTable& peers, Links& links,
                Transfers& transfers, ports::Loop& loop);
 
-  // What the algorithm wants.
-  void Do(const core::Push& action);
+  // What the algorithm wants. An offer is of the tracker epoch
+  // `tracker_epoch`, as what is given in answer to it will be.
+  void Do(const core::Push& action, uint64_t tracker_epoch = 0);
   void Do(const core::Skip& action);
 
   // Why a push of `from` is not taken now; nullopt: it is.

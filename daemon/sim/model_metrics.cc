@@ -6,7 +6,7 @@
 #include <map>
 
 #include "daemon/base/status_macros.h"
-#include "daemon/core/rounds/mass_rounds.h"
+#include "daemon/core/algorithm/algorithm.h"
 #include "daemon/core/rounds/prox.h"
 #include "daemon/sim/extra_metrics.h"
 #include "daemon/simports/mass_drift.h"
@@ -116,7 +116,7 @@ absl::Status ModelMetrics::MeasureNodes(const Mean& mean, MetricsRow& row,
 // Of the nodes that run the algorithm of the newest plan that any of them runs:
 // while a change is under way the others conserve something else.
 std::optional<double> ModelMetrics::Drift() const {
-  std::map<NodeId, const core::MassRounds*> nodes;
+  std::map<NodeId, const core::Algorithm*> nodes;
   uint64_t in_force = 0;
   for (const Member& member : members_) {
     if (member.measured()) {
@@ -128,9 +128,8 @@ std::optional<double> ModelMetrics::Drift() const {
   uint64_t newest = 0;
   for (const Member& member : members_) {
     if (!member.measured()) continue;
-    const auto* rounds =
-        dynamic_cast<const core::MassRounds*>(member.node->algorithm());
-    if (rounds == nullptr ||
+    const core::Algorithm* running = member.node->algorithm();
+    if (running == nullptr ||
         versions_.Numbered(member.disk.version_in_force()).algorithm->name !=
             algorithm) {
       continue;
@@ -138,7 +137,7 @@ std::optional<double> ModelMetrics::Drift() const {
     const uint64_t epoch = member.node->parcels().epoch();
     if (epoch > newest) nodes.clear();
     newest = std::max(newest, epoch);
-    if (epoch == newest) nodes[member.self] = rounds;
+    if (epoch == newest) nodes[member.self] = running;
   }
   return simports::MassDrift(nodes);
 }

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/core/algorithms/gossip_nids.h"
 #include "daemon/core/mass/mass_ledger.h"
+#include "daemon/core/rounds/mass_rounds.h"
 #include "daemon/core/rounds/replica_rounds.h"
 #include "daemon/core/vector/flat_vector.h"
 
@@ -87,9 +89,7 @@ class Total {
   double weight_ = 0;
 };
 
-}  // namespace
-
-std::optional<double> MassDrift(const Nodes& nodes) {
+std::optional<double> DriftOfRounds(const Nodes& nodes) {
   if (nodes.empty()) return std::nullopt;
   const core::MassRounds& first = *nodes.begin()->second;
   if (first.conserved().empty()) return std::nullopt;
@@ -97,6 +97,50 @@ std::optional<double> MassDrift(const Nodes& nodes) {
   for (const auto& [name, rounds] : nodes) total.AddNode(name, *rounds);
   if (!first.conserved_weight().has_value()) return total.Largest();
   return std::fabs(total.weight() - static_cast<double>(nodes.size()));
+}
+
+// An answer is at its giver and its taker for a while, which counts once.
+double DriftOfGossip(const std::map<NodeId, const core::GossipNids*>& nodes) {
+  std::vector<double> sum(nodes.begin()->second->control().size(), 0.0);
+  const auto add = [&](double factor, absl::Span<const float> vector) {
+    for (size_t l = 0; l < sum.size(); ++l) sum[l] += factor * vector[l];
+  };
+  for (const auto& [name, node] : nodes) {
+    FlatVector unsettled(sum.size(), 0.0F);
+    node->ledger().AddUnsettled(absl::MakeSpan(unsettled));
+    add(1, node->control());
+    add(1, unsettled);
+    for (const core::AnswerLedger::OutAnswer& out : node->ledger().out()) {
+      const auto taker = nodes.find(out.to);
+      if (taker != nodes.end() &&
+          taker->second->ledger().last_taken(name) >= out.answer->number) {
+        add(-out.answer->beta, *out.difference);
+      }
+    }
+  }
+  double largest = 0;
+  for (const double value : sum) largest = std::max(largest, std::fabs(value));
+  return largest;
+}
+
+// The nodes whose algorithm is an `A`.
+template <typename A>
+std::map<NodeId, const A*> NodesOf(
+    const std::map<NodeId, const core::Algorithm*>& nodes) {
+  std::map<NodeId, const A*> found;
+  for (const auto& [name, algorithm] : nodes) {
+    if (const auto* a = dynamic_cast<const A*>(algorithm)) found[name] = a;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<double> MassDrift(
+    const std::map<NodeId, const core::Algorithm*>& nodes) {
+  const auto gossip = NodesOf<core::GossipNids>(nodes);
+  if (!gossip.empty()) return DriftOfGossip(gossip);
+  return DriftOfRounds(NodesOf<core::MassRounds>(nodes));
 }
 
 }  // namespace dfl::simports

@@ -140,8 +140,8 @@ def _plot(result, folder, rows):
     room = 0.19 * (top - bottom)
     values = {
         "plot": PLOT, "curves": CURVES, "events": events,
-        "subtitle": f"CNN, PaME with {result.values} values, Dirichlet(0.3), "
-                    f"{result.steps} steps a node, seed {result.seed}. Lines: "
+        "subtitle": f"CNN, {result.title} with {result.values} values, "
+                    f"Dirichlet(0.3), {result.steps} steps a node, seed {result.seed}. Lines: "
                     f"mean of the four; bands: least to most.",
         "x_max": f"{1.001 * x_max:.4f}",
         "y_min": f"{bottom:.1f}", "y_max": f"{top:.1f}",

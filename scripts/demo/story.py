@@ -1,12 +1,12 @@
 """What happens in the demo, from the first daemon's start to the last step."""
 
-import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fleet import DemoError, Fleet
 from screen import bytes_text, table
+from ways import WAYS
 
 NAMES = ["node-1", "node-2", "node-3", "node-4"]
 VALUES = ["fp32", "fp16", "bf16", "int8"]
@@ -17,15 +17,13 @@ TEST = [f"{DATA}/t10k-images-idx3-ubyte.gz",
         f"{DATA}/t10k-labels-idx1-ubyte.gz"]
 DATA_FILES = TRAIN + TEST
 
-NU, P, KAPPA = 0.5, 0.1, (5, 10)
-SIGMA0, GAMMA = 5, 1.0005
 BATCH = 32
 DURING = 2000         # test images looked at while training
 EVALUATIONS = 20      # looks at them in a run
 CLASSES = 10
 
-# When dflctl steps in, as shares of the steps: the graph becomes a ring, and the
-# node that lags behind gets participation rate 1.
+# When dflctl steps in, as shares of the steps: the graph becomes a ring, and a
+# knob changes: with PaME the node that lags behind gets participation rate 1.
 RING_AT = 0.1
 RATE_AT = 0.2
 
@@ -69,7 +67,7 @@ algorithm:
   name: {algorithm}
   knobs: {{{knobs}}}
 topology: {{kind: complete}}
-codec: {{coordinates: random, values: {values}}}
+codec: {{coordinates: {coordinates}, values: {values}}}
 evaluation: {{every_steps: {every}, examples: {during}}}
 stop: {{steps: {steps}}}
 """
@@ -80,7 +78,7 @@ class Adoption:
     """A plan as a node took it up."""
     version: int
     step: int          # from which it was in force
-    need: int          # neighbours asked in an exchange: PaME's m
+    need: int          # neighbours asked in an exchange: PaME's m; else 1
     neighbours: list
 
 
@@ -110,6 +108,7 @@ class Result:
     seed: int
     steps: int
     values: str
+    title: str             # of the algorithm
     nodes: list
     changes: list          # dflctl's, by which plans 2, 3, ... came about
     test_rows: int = 0
@@ -124,11 +123,6 @@ class Result:
         return sum(getattr(n, attribute) for n in self.nodes)
 
 
-def asked(nu, neighbours):
-    """PaME's m: how many of so many neighbours are asked."""
-    return max(1, math.ceil(nu * neighbours - 1e-9))
-
-
 class Story:
 
     def __init__(self, arguments, programs, folder, screen):
@@ -140,7 +134,8 @@ class Story:
         self._status = {}
         self._moved = (0, 0.0)  # sum of all steps, and when it last changed
         self._changes = []     # what dflctl did
-        self._rate_node = ""   # whose participation rate was raised
+        self._way = WAYS[arguments.algorithm]()
+        self._changed_node = ""  # whose knob was changed, where it is one's
 
     def tell(self):
         with self._fleet:
@@ -152,7 +147,8 @@ class Story:
             ended = time.monotonic()
         return Result(
             seed=self._arguments.seed, steps=self._arguments.steps,
-            values=self._arguments.values, nodes=list(self._nodes.values()),
+            values=self._arguments.values, title=self._way.title,
+            nodes=list(self._nodes.values()),
             changes=self._changes,
             test_rows=self._status[NAMES[0]]["evaluation"]["rows"],
             seconds_together=between - started, seconds_alone=ended - between,
@@ -171,6 +167,7 @@ class Story:
         path.write_text(PLAN.format(
             seed=self._arguments.seed, classes=CLASSES, batch=BATCH,
             values=self._arguments.values, during=DURING,
+            coordinates=self._way.coordinates,
             every=max(1, self._arguments.steps // EVALUATIONS), **values))
         return path
 
@@ -224,14 +221,13 @@ class Story:
     def _together(self):
         steps = self._arguments.steps
         plan = self._plan(
-            "plan.yaml", algorithm="pame", members=", ".join(NAMES),
-            knobs=f"nu: {NU}, p: {P}, kappa: [{KAPPA[0]}, {KAPPA[1]}], "
-                  f"sigma0: {SIGMA0}, gamma: {GAMMA}", steps=steps)
+            "plan.yaml", algorithm=self._way.name, members=", ".join(NAMES),
+            knobs=self._way.knobs(), steps=steps)
         self._dflctl("plan", "apply", plan, "--yes")
         self._dflctl("train", "start")
         # When, as a share of the steps; what; how its effect shows.
         changes = [(RING_AT, self._make_ring, self._is_ring),
-                   (RATE_AT, self._raise_rate, self._has_rate)]
+                   (RATE_AT, self._change_knob, self._has_knob)]
         waits_for = None  # version that is being taken up
         while True:
             update = self._update()
@@ -275,7 +271,7 @@ class Story:
             node.adoptions.append(Adoption(
                 status["plan_version"],
                 node.adopted_at[status["plan_version"] - 1],
-                asked(status["knobs"]["nu"], len(neighbours)), neighbours))
+                self._way.need(status, len(neighbours)), neighbours))
         self._note_evaluation(status, node.together,
                               status["bytes_sent"], status["dense_bytes_sent"])
 
@@ -301,19 +297,18 @@ class Story:
                 f"  {name}: plan {status['plan_version']} in force from step "
                 f"{adoption.step}; {status['topology']}, neighbours "
                 f"{' '.join(self._neighbours(status))}; "
-                f"nu = {status['knobs']['nu']:g}")
+                f"{self._way.knob} = {status['knobs'][self._way.knob]:g}")
 
     @staticmethod
     def _make_ring():
         return "topology", "set", "ring"
 
-    def _raise_rate(self):
-        """For the node that knows least so far: it may ask all neighbours."""
+    def _change_knob(self):
         def accuracy(name):
             curve = self._nodes[name].together
             return curve[-1][1] if curve else 0.0
-        self._rate_node = min(NAMES, key=accuracy)
-        return "participation", "set", "--node", self._rate_node, "nu=1"
+        self._changed_node = min(NAMES, key=accuracy)
+        return self._way.change(self._changed_node)
 
     def _is_ring(self, name, status):
         at = NAMES.index(name)
@@ -323,12 +318,13 @@ class Story:
                 f"{name} has plan {status['plan_version']} in force, and its "
                 f"neighbours are {self._neighbours(status)}, not {expected}")
 
-    def _has_rate(self, name, status):
-        expected = 1 if name == self._rate_node else NU
-        if status["knobs"]["nu"] != expected:
+    def _has_knob(self, name, status):
+        expected = self._way.expected(name, self._changed_node)
+        found = status["knobs"][self._way.knob]
+        if found != expected:
             raise DemoError(
                 f"{name} has plan {status['plan_version']} in force, and its "
-                f"participation rate is {status['knobs']['nu']}, not {expected}")
+                f"{self._way.knob} is {found}, not {expected}")
 
     def _conclude_together(self, node, status):
         node.together_accuracy = status["evaluation"]["accuracy"]
@@ -336,6 +332,9 @@ class Story:
         node.dense_bytes = status["dense_bytes_sent"]
         node.missed = status["missed"]
         node.seconds = status["training_seconds"]
+        if not self._way.divides:
+            node.steps_of_m = [(self._arguments.steps, 1)]
+            return
         node.kappa = round(status["gauges"]["kappa"])
         node.steps_of_m = self._steps_of_m(node)
         if round(status["gauges"]["m"]) != node.steps_of_m[-1][1]:
@@ -422,7 +421,7 @@ class Story:
             plan = self._plan(
                 f"alone-{node.name}.yaml", algorithm="local",
                 members=node.name, steps=end,
-                knobs=f"sigma0: {SIGMA0}, gamma: {GAMMA}, m: {m}")
+                knobs=self._way.alone(m))
             self._dflctl("plan", "apply", plan, "--yes", to=[daemon])
         self._dflctl("train", "start")
         targets = {d.name: d for d in self._fleet.daemons}

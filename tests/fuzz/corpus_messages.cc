@@ -10,8 +10,11 @@
 #include "absl/time/time.h"
 #include "daemon/base/check.h"
 #include "daemon/base/sha256.h"
+#include "daemon/codec/coded_steps.h"
 #include "daemon/codec/coordinate_set.h"
 #include "daemon/codec/encoder.h"
+#include "daemon/codec/mod_body.h"
+#include "daemon/codec/small_integers.h"
 #include "daemon/codec/step_code.h"
 #include "daemon/core/algorithms/catalogue.h"
 #include "daemon/exchange/proto_frames.h"
@@ -108,7 +111,75 @@ std::string Steps(int bits, int vectors, int64_t n) {
   return codec::EncodeSteps(codes);
 }
 
+std::string Number(int64_t value) {
+  return Byte(static_cast<int>(value % 256)) +
+         Byte(static_cast<int>(value / 256));
+}
+
+std::string Integers(int form, int64_t count, int spread) {
+  std::vector<int16_t> values;
+  for (int64_t l = 0; l < count + (form % 2 == 0 ? 0 : 40'000); ++l) {
+    values.push_back(static_cast<int16_t>(
+        (l * 7919 % 101) % spread - spread / 2 + (l % 97 == 0 ? 900 : 0)));
+  }
+  return Byte(form) + Number(count) +
+         codec::EncodeSmallIntegers(values, codec::Centre::kZero);
+}
+
+// An offer of n values with the modulus M, and the answer to it. The seed is 5.
+struct Exchanged {
+  core::ModOffer offer;
+  core::ModAnswer answer;
+};
+
+Exchanged MakeExchange(int modulus, int64_t n) {
+  std::vector<float> x;
+  std::vector<float> own;
+  for (int64_t l = 0; l < n; ++l) {
+    x.push_back(0.1F * static_cast<float>(l % 13) - 0.5F);
+    own.push_back(x.back() + 0.01F * static_cast<float>(l % 7 - 3));
+  }
+  core::ModSpec spec;
+  spec.modulus = modulus;
+  std::vector<core::BlockScale> scales(
+      static_cast<size_t>(core::ModBlocks(spec, n)), {150, 0});
+  if (scales.size() > 1) scales[1].e = 0;
+  Exchanged exchanged;
+  exchanged.offer = core::WriteMod(spec, x, scales, 5);
+  exchanged.offer.number = 3;
+  exchanged.answer =
+      core::ReadMod(exchanged.offer, own, absl::MakeSpan(scales));
+  exchanged.answer.gamma = 0.5;
+  exchanged.answer.beta = 0.25;
+  return exchanged;
+}
+
+void PutMod(const CorpusWriter& corpus) {
+  for (const int modulus : {6, 8, 256}) {
+    const Exchanged exchanged = MakeExchange(modulus, 600);
+    const std::string head =
+        Byte(modulus - core::kLeastModulus) + Number(599) + Number(5);
+    corpus.Put("mod_body", absl::StrCat("offer-mod-", modulus),
+               Byte(0) + head + codec::EncodeOffer(exchanged.offer));
+    corpus.Put("mod_body", absl::StrCat("answer-mod-", modulus),
+               Byte(1) + head + codec::EncodeAnswer(exchanged.answer));
+  }
+  const std::string head = Byte(4) + Number(599) + Number(5);
+  std::string body = codec::EncodeOffer(MakeExchange(8, 600).offer);
+  corpus.Put("mod_body", "offer-cut", Byte(0) + head + body.substr(0, 100));
+  body.replace(0, 8, 8, '\xff');
+  corpus.Put("mod_body", "window-is-no-number", Byte(0) + head + body);
+
+  corpus.Put("small_integers", "few", Integers(0, 500, 5));
+  corpus.Put("small_integers", "two-segments", Integers(1, 30'000, 9));
+  std::string bad = Integers(0, 500, 5);
+  bad[3] = '\x3f';
+  corpus.Put("small_integers", "no-such-table", bad);
+  corpus.Put("small_integers", "ends-early", Integers(0, 500, 5).substr(0, 60));
+}
+
 void PutCodec(const CorpusWriter& corpus) {
+  PutMod(corpus);
   for (const Form& form : kForms) {
     corpus.Put("codec_message", form.name, Byte(4) + Message(form, 300));
   }

@@ -11,14 +11,14 @@ Driver FindDriver(const std::string& algorithm) {
   static const auto* const kOwn = new std::map<std::string, Driver>{
       {"async-dsgd", RunClocked}, {"barrier-dsgd", RunClocked},
       {"draco", RunDraco},        {"epidemic", RunEpidemic},
-      {"fedmid", RunFedmid},      {"kd-pdfl", RunKdPdfl},
-      {"pame", RunPame},          {"swarm", RunSwarm},
-      {"sync-dsgd", RunClocked}};
+      {"fedmid", RunFedmid},      {"gossip-nids", RunGossip},
+      {"kd-pdfl", RunKdPdfl},     {"pame", RunPame},
+      {"swarm", RunSwarm},        {"sync-dsgd", RunClocked}};
   const auto info = core::BuiltInCatalogue().Find(algorithm);
   if (!info.ok()) return nullptr;
-  if ((*info)->gives_mass) return RunMass;
   const auto own = kOwn->find(algorithm);
-  return own == kOwn->end() ? RunRounds : own->second;
+  if (own != kOwn->end()) return own->second;
+  return (*info)->gives_mass ? RunMass : RunRounds;
 }
 
 }  // namespace dfl::golden

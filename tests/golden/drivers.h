@@ -30,6 +30,8 @@ void RunClocked(const Case& golden);
 void RunKdPdfl(const Case& golden);
 // There are no rounds.
 void RunDraco(const Case& golden);
+// Nor here; pairs agree on what both apply.
+void RunGossip(const Case& golden);
 // What is given away must arrive exactly once (core/rounds/mass_rounds.h):
 // expects models, what the ledger conserves, what is measured beside x, what
 // was sent, and for sgp omega.

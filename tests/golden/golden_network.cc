@@ -16,13 +16,25 @@ std::vector<NodeId> ScriptedDecisions::ChooseNeighbours(
 }
 
 uint64_t ScriptedDecisions::NameCoordinates(const NodeId& /*to*/) {
-  return 0;  // the coordinates themselves are in the script
+  if (names.empty()) return 0;  // the coordinates are in the script
+  const uint64_t next = names.front();
+  names.pop_front();
+  return next;
 }
 
 int64_t ScriptedDecisions::DrawFrom(absl::string_view /*purpose*/,
                                     core::IntRange range) {
   Require(range.lo == range.hi, "a range to draw from");
   return range.lo;
+}
+
+int64_t ScriptedDecisions::DrawAnew(absl::string_view purpose,
+                                    core::IntRange /*range*/) {
+  std::deque<int64_t>& scripted = drawn[std::string(purpose)];
+  if (scripted.empty()) return int64_t{1} << 40;
+  const int64_t next = scripted.front();
+  scripted.pop_front();
+  return next;
 }
 
 bool ScriptedDecisions::Happens(absl::string_view purpose, const NodeId& peer,

@@ -39,6 +39,10 @@ class ScriptedDecisions : public core::Decisions {
   std::map<std::string, std::vector<int64_t>> together;
   // What ChooseCoordinates returns next, by purpose.
   std::map<std::string, std::deque<std::vector<int64_t>>> coordinates;
+  // What DrawAnew returns next, by purpose, and in the end the largest count.
+  std::map<std::string, std::deque<int64_t>> drawn;
+  // What NameCoordinates returns next; else 0.
+  std::deque<uint64_t> names;
   // What Happens returns next, by purpose and peer.
   std::map<std::pair<std::string, NodeId>, std::deque<bool>> happens;
 
@@ -46,6 +50,7 @@ class ScriptedDecisions : public core::Decisions {
                                        int64_t count) override;
   uint64_t NameCoordinates(const NodeId& to) override;
   int64_t DrawFrom(absl::string_view purpose, core::IntRange range) override;
+  int64_t DrawAnew(absl::string_view purpose, core::IntRange range) override;
   bool Happens(absl::string_view purpose, const NodeId& peer,
                double probability) override;
   std::vector<int64_t> ChooseTogether(uint64_t run_seed,

@@ -174,6 +174,8 @@ void CheckTables(const Case& golden) {
       CheckProxTable(tables.at(q));
     } else if (algorithm == "mixing") {
       CheckMixingTable(tables.at(q));
+    } else if (algorithm == "mod") {
+      CheckModTable(tables.at(q));
     } else {
       FAIL() << "no check for tables of \"" << algorithm << "\"";
     }

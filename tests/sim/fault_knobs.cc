@@ -85,7 +85,19 @@ const Drawing kDrawings[] = {
     {"nids", [](KnobDraw& draw) { return draw.Step("alpha", 0.5, 1); }},
     {"anq-nids",
      [](KnobDraw& draw) {
-       return absl::StrCat(draw.Step("alpha", 0.5, 1), ", R0: 8");
+       if (draw.rng.Bernoulli(0.5)) {
+         return absl::StrCat(draw.Step("alpha", 0.5, 1), ", R0: 8");
+       }
+       return absl::StrFormat("%s, range: largest, bits: %d, K: %d, c_D: %.2f",
+                              draw.Step("alpha", 0.3, 0.6), draw.From(2, 5),
+                              draw.From(1, 3), draw.Between(0.25, 0.5));
+     }},
+    {"gossip-nids",
+     [](KnobDraw& draw) {
+       return absl::StrFormat("%s, %s, M: %d, c: %.2f, c0: %.2f",
+                              draw.Step("alpha", 0.3, 0.6),
+                              draw.Count("K", 1, 4), 2 * draw.From(3, 8),
+                              draw.Between(0, 0.25), draw.Between(0.1, 0.7));
      }},
     {"choco-sgd",
      [](KnobDraw& draw) {

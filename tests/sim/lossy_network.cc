@@ -113,7 +113,7 @@ std::unique_ptr<RemoteVector> LossyNetwork::Decoded(const Give& give) {
 
 void LossyNetwork::OnAction(size_t i, const Action& action) {
   const auto* give = std::get_if<Give>(&action);
-  if (give == nullptr) return;
+  if (give == nullptr || gossip(i) != nullptr) return;
   const auto* replicas = dynamic_cast<const ReplicaRounds*>(&rounds(i));
   if (replicas == nullptr || replicas->conserved().empty()) return;
   states_[i]->mass[IndexOf(give->to)] = replicas->MassOf(*give);
@@ -137,7 +137,10 @@ void LossyNetwork::OnBoundary(size_t i) {
 
 void LossyNetwork::BeginOrJump(size_t i) {
   const int64_t furthest = states_[i]->furthest;
-  if (furthest > algorithm(i).step()) algorithm(i).JumpTo(furthest);
+  const bool in_step = gossip(i) == nullptr;
+  if (in_step && furthest > algorithm(i).step()) {
+    algorithm(i).JumpTo(furthest);
+  }
   Begin(i);
 }
 
@@ -160,6 +163,10 @@ const MassRounds& LossyNetwork::rounds(size_t i) const {
   return dynamic_cast<const MassRounds&>(algorithm(i));
 }
 
+const GossipNids* LossyNetwork::gossip(size_t i) const {
+  return dynamic_cast<const GossipNids*>(&algorithm(i));
+}
+
 std::vector<double> LossyNetwork::Mean() const {
   std::vector<double> mean(parameters(0).size(), 0.0);
   for (const auto& state : states_) {
@@ -176,11 +183,9 @@ std::vector<double> LossyNetwork::Mean() const {
 std::vector<double> LossyNetwork::TotalMass() const {
   std::vector<double> total(parameters(0).size(), 0.0);
   for (size_t i = 0; i < size(); ++i) {
-    std::vector<float> unsettled(total.size(), 0.0F);
-    const absl::Span<const float> z = rounds(i).conserved();
-    if (z.empty()) continue;
-    rounds(i).AddUnsettled(absl::MakeSpan(unsettled));
-    for (size_t l = 0; l < total.size(); ++l) total[l] += z[l] + unsettled[l];
+    const std::vector<double> mass = MassAt(i);
+    if (mass.empty()) continue;
+    for (size_t l = 0; l < total.size(); ++l) total[l] += mass[l];
     for (const auto& [to, parcel] : node(i).parcels) {
       const auto update = states_[i]->mass.find(to);
       if (update != states_[i]->mass.end()) {
@@ -189,12 +194,30 @@ std::vector<double> LossyNetwork::TotalMass() const {
         continue;
       }
       if (!parcel.taken) continue;
+      const auto& answer = parcel.give.answer;
+      const double share = answer != nullptr ? answer->beta : 1;
       for (size_t l = 0; l < total.size(); ++l) {
-        total[l] -= (*parcel.give.mass)[l];
+        total[l] -= share * (*parcel.give.mass)[l];
       }
     }
   }
   return total;
+}
+
+std::vector<double> LossyNetwork::MassAt(size_t i) const {
+  const absl::Span<const float> z =
+      gossip(i) != nullptr ? gossip(i)->control() : rounds(i).conserved();
+  std::vector<float> unsettled(z.size(), 0.0F);
+  if (gossip(i) != nullptr) {
+    gossip(i)->ledger().AddUnsettled(absl::MakeSpan(unsettled));
+  } else if (!z.empty()) {
+    rounds(i).AddUnsettled(absl::MakeSpan(unsettled));
+  }
+  std::vector<double> mass;
+  for (size_t l = 0; l < z.size(); ++l) {
+    mass.push_back(static_cast<double>(z[l]) + unsettled[l]);
+  }
+  return mass;
 }
 
 double LossyNetwork::TotalOmega() const {
@@ -216,9 +239,7 @@ double LossyNetwork::LargestEntry() const {
     for (const float g : node(i).gradient) {
       largest = std::max(largest, std::fabs(static_cast<double>(g)));
     }
-    for (const float z : rounds(i).conserved()) {
-      largest = std::max(largest, std::fabs(static_cast<double>(z)));
-    }
+    for (const double z : MassAt(i)) largest = std::max(largest, std::fabs(z));
   }
   return largest;
 }

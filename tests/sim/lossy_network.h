@@ -23,6 +23,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/codec/mass_codec.h"
 #include "daemon/core/algorithm/algorithm.h"
+#include "daemon/core/algorithms/gossip_nids.h"
 #include "daemon/core/rounds/mass_rounds.h"
 #include "daemon/simports/problems.h"
 #include "tests/support/test_network.h"
@@ -85,6 +86,10 @@ class LossyNetwork : public TestNetwork {
   void OnBoundary(size_t i) override;
 
   const MassRounds& rounds(size_t i) const;
+  // Null: it gives mass in rounds.
+  const GossipNids* gossip(size_t i) const;
+  // Of node i, and what is unsettled there.
+  std::vector<double> MassAt(size_t i) const;
   bool Cut(size_t a, size_t b) const;
   void PlanCuts(size_t a, size_t b);
   void BeginOrJump(size_t i);

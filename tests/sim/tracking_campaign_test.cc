@@ -1,6 +1,6 @@
-// Gradient tracking and push-sum under random faults: messages lost throughout,
-// edges cut, everything late. What is conserved stays so, and gradient tracking
-// ends at the minimiser of the mean, whatever the links did.
+// Gradient tracking, push-sum and gossip-nids under random faults: messages
+// lost throughout, edges cut, everything late. What is conserved stays so, and
+// what is exact ends at the minimiser of the mean, whatever the links did.
 //
 // DFL_CAMPAIGN_RUNS schedules an algorithm (12); DFL_CAMPAIGN_SEED is the first
 // one's seed (1). A failure names its seed: DFL_CAMPAIGN_SEED=s
@@ -232,6 +232,22 @@ INSTANTIATE_TEST_SUITE_P(
         Campaign{
             "anq_nids", "anq-nids", false, true,
             [](Rng&) -> KnobValues { return {{"alpha", 0.1}, {"R0", 8.0}}; }},
+        Campaign{"anq_nids_largest", "anq-nids", false, true,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"alpha", 0.05},
+                           {"range", std::string("largest")},
+                           {"bits", static_cast<int64_t>(2 + rng.Below(3))},
+                           {"K", static_cast<int64_t>(1 + rng.Below(3))},
+                           {"c_D", 0.25}};
+                 }},
+        Campaign{"gossip_nids", "gossip-nids", false, true,
+                 [](Rng& rng) -> KnobValues {
+                   return {{"alpha", 0.05},
+                           {"K", static_cast<int64_t>(1 + rng.Below(4))},
+                           {"M", static_cast<int64_t>(6 + rng.Below(11))},
+                           {"c", 0.1 + 0.15 * rng.Uniform()},
+                           {"c0", 0.7 * rng.Uniform()}};
+                 }},
         Campaign{"choco_sgd", "choco-sgd", false, false,
                  [](Rng& rng) -> KnobValues {
                    return {{"eta", 0.02},

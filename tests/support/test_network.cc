@@ -249,15 +249,25 @@ void TestNetwork::Do(size_t i, const Answer& action) {
            Remote(std::move(part), node.buffers, node.algorithm->step(), {})});
 }
 
+namespace {
+
+RemoteModel Pushed(const TestNode& node, const Push& push,
+                   const std::vector<float>& values) {
+  RemoteModel model = Remote(std::make_unique<PlainRemoteVector>(values),
+                             node.buffers, push.round, push.scalars);
+  model.offer = push.offer;
+  return model;
+}
+
+}  // namespace
+
 void TestNetwork::Do(size_t i, const Push& action) {
   const TestNode& node = *nodes_[i];
   std::vector<float> values(action.values.begin(), action.values.end());
   if (values.empty()) values = node.parameters;
   for (const NodeId& peer : action.peers) {
     Send(i, IndexOf(peer),
-         PushArrived{names_[i],
-                     Remote(std::make_unique<PlainRemoteVector>(values),
-                            node.buffers, action.round, action.scalars)});
+         PushArrived{names_[i], Pushed(node, action, values)});
   }
 }
 
@@ -281,9 +291,11 @@ void TestNetwork::Do(size_t i, const Give& action) {
 void TestNetwork::Transmit(size_t from, size_t to) {
   const Give& give = nodes_[from]->parcels.at(to).give;
   const uint64_t sequence = give.sequence;
+  RemoteModel mass =
+      Remote(Decoded(give), give.buffers, give.round, give.scalars);
+  mass.answer = give.answer;
   Send(from, to,
-       MassArrived{names_[from], sequence,
-                   Remote(Decoded(give), {}, give.round, give.scalars),
+       MassArrived{names_[from], sequence, std::move(mass),
                    give.steps != nullptr});
   if (ResendAfter() <= 0) return;
   After(ResendAfter(), [this, from, to, sequence] {

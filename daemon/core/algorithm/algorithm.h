@@ -55,6 +55,8 @@
 namespace dfl::core {
 
 class MassCode;    // mass/mass_ledger.h
+struct ModAnswer;  // vector/mod_code.h
+struct ModOffer;   // vector/mod_code.h
 struct StepCodes;  // vector/step_codes.h
 
 // ---------------------------------------------------------------- events ----
@@ -100,6 +102,10 @@ struct RemoteModel {
   // Of a push: how long ago the sender asked for it, as far as the two ends can
   // tell without comparing clocks. >= 0, untrusted.
   absl::Duration age;
+  // In `mod`, to be read against the own vector; `parameters` carry nothing
+  // then. Of a push, or of mass. Null: it is none.
+  std::shared_ptr<const ModOffer> offer = nullptr;
+  std::shared_ptr<const ModAnswer> answer = nullptr;
 };
 
 struct AnswerArrived {
@@ -234,6 +240,8 @@ struct Push {
   // On a slow link a newer push replaces one that waits, but only one that is
   // apart as well or not.
   bool apart = false;
+  // Not null: this is sent in the place of parameters, with the buffers.
+  std::shared_ptr<const ModOffer> offer = nullptr;
 };
 
 // Send `mass`, [MassLength()], to `to` until it is taken, exactly once,
@@ -253,6 +261,10 @@ struct Give {
   std::shared_ptr<const FlatVector> source = nullptr;
   MessageFormat format = {};
   uint64_t seed = 0;
+  // Not null: `mass` is its difference, and it is what is sent, with `buffers`,
+  // [b].
+  std::shared_ptr<const ModAnswer> answer = nullptr;
+  std::vector<float> buffers = {};
 };
 
 // Tell `peers` that nothing is sent to them in `round`, or they would wait.

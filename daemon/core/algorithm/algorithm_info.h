@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "daemon/core/algorithm/knobs.h"
 #include "daemon/core/graph/topology.h"
 
@@ -85,6 +86,9 @@ struct AlgorithmInfo {
   // member. Null: it wants none.
   std::shared_ptr<const AlgorithmFacts> (*derive)(const Network& network) =
       nullptr;
+  // Why these knobs do not go together: INVALID_ARGUMENT names the knob first,
+  // what it is and what is allowed. Null: all that are allowed do.
+  absl::Status (*check)(const Knobs& knobs) = nullptr;
   // What a person who is about to apply a plan should be told, each with the
   // key of the plan that it is about. `window` has the edges of all rounds.
   // Null: nothing.
@@ -140,6 +144,10 @@ struct AlgorithmInfo {
   // True: what it gives are replicas (replica_rounds.h), so a parcel may be of
   // increments in steps.
   bool keeps_replicas = false;
+  // True: it pushes offers in `mod` and gives answers to them
+  // (vector/mod_code.h), both with module buffers, and nothing else. Parcels
+  // are numbered by the offers, so that some numbers are missing.
+  bool offers = false;
   // True: it compares predictions, so a plan needs a model that tells classes.
   bool predicts = false;
 

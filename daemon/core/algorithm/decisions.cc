@@ -67,6 +67,11 @@ int64_t SeededDecisions::DrawFrom(absl::string_view purpose, IntRange range) {
   return range.lo + static_cast<int64_t>(rng.Below(range.hi - range.lo + 1));
 }
 
+int64_t SeededDecisions::DrawAnew(absl::string_view purpose, IntRange range) {
+  Rng& rng = For(absl::StrCat("anew ", purpose));
+  return range.lo + static_cast<int64_t>(rng.Below(range.hi - range.lo + 1));
+}
+
 bool SeededDecisions::Happens(absl::string_view purpose, const NodeId& /*peer*/,
                               double probability) {
   return For(absl::StrCat("happens ", purpose)).Uniform() < probability;

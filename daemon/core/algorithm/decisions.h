@@ -35,6 +35,9 @@ class Decisions {
   // one node with the same purpose and range: a node draws once.
   virtual int64_t DrawFrom(absl::string_view purpose, IntRange range) = 0;
 
+  // One value of [range.lo, range.hi], uniformly, and another one each time.
+  virtual int64_t DrawAnew(absl::string_view purpose, IntRange range) = 0;
+
   // True with `probability`: whether `purpose` happens this time, on the way to
   // `peer` or, when that is oneself, here.
   virtual bool Happens(absl::string_view purpose, const NodeId& peer,
@@ -85,6 +88,7 @@ class SeededDecisions : public Decisions {
                                        int64_t count) override;
   uint64_t NameCoordinates(const NodeId& to) override;
   int64_t DrawFrom(absl::string_view purpose, IntRange range) override;
+  int64_t DrawAnew(absl::string_view purpose, IntRange range) override;
   bool Happens(absl::string_view purpose, const NodeId& peer,
                double probability) override;
   std::vector<int64_t> ChooseTogether(uint64_t run_seed,

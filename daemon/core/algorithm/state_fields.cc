@@ -99,6 +99,18 @@ void StateFields::Numbers(absl::string_view name, std::vector<double>& values) {
   Set(values, *found);
 }
 
+void StateFields::Bytes(absl::string_view name, std::vector<uint8_t>& bytes,
+                        size_t length) {
+  if (writing()) return Write(name, std::string(bytes.begin(), bytes.end()));
+  const std::string allowed = absl::StrCat("bytes, ", length, " of them");
+  const auto* found = Find<std::string>(name, allowed);
+  if (found == nullptr) return;
+  if (found->size() != length) {
+    return Refuse(name, absl::StrCat(found->size(), " bytes"), allowed);
+  }
+  Set(bytes, std::vector<uint8_t>(found->begin(), found->end()));
+}
+
 void StateFields::Node(absl::string_view name, NodeId& node) {
   if (writing()) return Write(name, node.name());
   const auto* found = Find<std::string>(name, kTypes[2]);

@@ -61,6 +61,9 @@ class StateFields {
   void Numbers(absl::string_view name, std::vector<double>& values);
   // Above 0.
   void Positive(absl::string_view name, double& value);
+  // [length].
+  void Bytes(absl::string_view name, std::vector<uint8_t>& bytes,
+             size_t length);
   // A node's name; "": none.
   void Node(absl::string_view name, NodeId& node);
   // Different nodes. A vector's order is kept.

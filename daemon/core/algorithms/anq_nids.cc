@@ -1,5 +1,6 @@
 #include "daemon/core/algorithms/anq_nids.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -14,7 +15,12 @@ AnqNids::Settings::Settings(const Knobs& knobs)
     : alpha(knobs.Number("alpha")),
       initial_range(knobs.Number("R0")),
       rho(knobs.Number("rho")),
-      bits(static_cast<int>(knobs.Integer("bits"))) {}
+      adapts(knobs.Text("range") == "largest"),
+      bits(static_cast<int>(knobs.Integer("bits"))),
+      local_steps(knobs.Integer("K")),
+      gain(knobs.Number("c_D") / static_cast<double>(local_steps)) {
+  if (bits == 0) bits = adapts ? 2 : 8;
+}
 
 AnqNids::AnqNids(AlgorithmContext context)
     : ReplicaRounds(std::move(context), 1, true), settings_(plan().knobs) {}
@@ -31,34 +37,55 @@ void AnqNids::VisitState(StateFields& fields) {
   flows_.VisitState(fields, n());
 }
 
-void AnqNids::BeginRound(Actions& actions) { Compute(actions); }
+void AnqNids::BeginRound(Actions& actions) {
+  steps_left_ = settings_.local_steps;
+  Compute(actions);
+}
 
 void AnqNids::AddCorrection(absl::Span<float> vector) {
   AddScaled(1.0F, z(), vector);
   flows_.AddTo(vector);
 }
 
-void AnqNids::Quantise(absl::Span<const float> phi) {
-  const int bits = settings_.bits;
-  const double d = 2 * range_ / static_cast<double>((int64_t{1} << bits) - 1);
-  bool fits = true;
+float AnqNids::StepOf(absl::Span<const float> phi) {
   const FlatVector& h = replica();
+  double largest = 0;
   for (size_t l = 0; l < h.size(); ++l) {
-    fits = fits && std::fabs(static_cast<double>(phi[l]) - h[l]) <= range_;
+    largest = std::max(largest, std::fabs(static_cast<double>(phi[l]) - h[l]));
   }
-  StepOwn(0, bits, static_cast<float>(d), phi);
-  range_ = fits ? range_ * settings_.rho : range_ / settings_.rho;
+  const double range = settings_.adapts ? largest : range_;
+  if (settings_.adapts) {
+    if (range > 0) range_ = range;  // the gauge
+  } else {
+    range_ = largest <= range ? range * settings_.rho : range / settings_.rho;
+  }
+  const auto codes = static_cast<double>((int64_t{1} << settings_.bits) - 1);
+  return static_cast<float>(2 * range / codes);
 }
 
+void AnqNids::Quantise(absl::Span<const float> phi) {
+  StepOwn(0, settings_.bits, StepOf(phi), phi);
+}
+
+// x <- x + s (u - alpha g), s the share of the neighbours that are present
+// (matched.h). After the last step x waits without Z, which comes back with
+// what the exchange makes of it: phi - c.
 void AnqNids::AfterGradient(Actions& actions) {
   CountGradient();
   const absl::Span<float> x = vectors().parameters;
-  FlatVector phi(x.size(), 0.0F);
-  AddCorrection(absl::MakeSpan(phi));
-  TakeStep(flows_.Present(plan().neighbours, Up(plan().neighbours)), StepSize(),
-           vectors().gradient, phi, x);
-  AddScaled(1.0F, x, absl::MakeSpan(phi));
-  Quantise(phi);
+  FlatVector correction(x.size(), 0.0F);
+  AddCorrection(absl::MakeSpan(correction));
+  const double present =
+      flows_.Present(plan().neighbours, Up(plan().neighbours));
+  AddScaled(static_cast<float>(-present * StepSize()), vectors().gradient, x);
+  AddScaled(static_cast<float>(present * settings_.gain), correction, x);
+  if (--steps_left_ > 0) return Compute(actions);
+  Quantise(x);
+  AddScaled(-1.0F, correction, x);
+  Give(actions);
+}
+
+void AnqNids::Give(Actions& actions) {
   std::map<double, MassLedger::Share> by_weight;
   GiveOwn([&](const Neighbour& neighbour) {
     if (!MayGiveMass(neighbour) || !flows_.MayGive(neighbour.node)) return 0.0;
@@ -95,6 +122,62 @@ void AnqNids::AddGauges(std::map<std::string, double>& gauges) const {
 
 // ---- catalogue entry ----
 
+namespace {
+
+std::vector<KnobSpec> AnqNidsKnobs() {
+  return {NidsStepKnob(),
+          PositiveKnob("R0", 2.0,
+                       "Initial range of the differences, R_0. Choose it "
+                       "about as large as the largest parameter."),
+          {.name = "rho",
+           .default_value = 0.98,
+           .min = 0,
+           .max = 1,
+           .min_open = true,
+           .help = "How fast the range shrinks: R <- rho R after every "
+                   "round. It widens, R <- R/rho, when a difference did "
+                   "not fit."},
+          {.name = "range",
+           .type = KnobType::kText,
+           .default_value = std::string("published"),
+           .choices = {"published", "largest"},
+           .shared = true,
+           .help = "published: R0 and rho say the range. largest: each "
+                   "message has its own, the largest difference, and "
+                   "nothing is clipped."},
+          {.name = "bits",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{0},
+           .min = 0,
+           .max = 16,
+           .unit = "bits",
+           .help = "Bits for each coordinate, b. 0: 8 in the published "
+                   "range, 2 in the largest."},
+          {.name = "K",
+           .type = KnobType::kInteger,
+           .default_value = int64_t{1},
+           .min = 1,
+           .max = 100000,
+           .unit = "steps",
+           .retunable = false,
+           .shared = true,
+           .noun = KnobNoun::kPeriod,
+           .help = "Local steps in each round, all with the same "
+                   "correction. 1 is the published form."},
+          {.name = "c_D",
+           .default_value = 1.0,
+           .min = 0,
+           .max = 1,
+           .min_open = true,
+           .retunable = false,
+           .shared = true,
+           .help = "Gain of the correction: it moves by c_D/(alpha K) "
+                   "times the difference. 1 is the published form; 0.25 "
+                   "with mini-batches or K > 1."}};
+}
+
+}  // namespace
+
 AlgorithmInfo AnqNidsInfo() {
   return {
       .name = "anq-nids",
@@ -104,6 +187,7 @@ AlgorithmInfo AnqNidsInfo() {
           "It sends differences in codes of `bits` bits, whatever codec the "
           "plan names. Module buffers (batch normalisation) are not exchanged: "
           "every node keeps its own.",
+      .pace = "A round is K steps and one exchange.",
       .create = Create<AnqNids>,
       .exchange = Exchange::kPush,
       .lock_step = true,
@@ -117,28 +201,11 @@ AlgorithmInfo AnqNidsInfo() {
       .extra_vectors = 4,
       .edge = ReplicaCost(1) + MatchedCost(),
       .cost =
-          "One gradient per round; to each neighbour bits n/8 + n/64 bytes, or "
-          "4 n bytes as fp32 for a parcel that had to wait.",
+          "K gradients per round; to each neighbour at most bits n/8 + n/64 "
+          "bytes, entropy coded less, or 4 n bytes as fp32 for a parcel that "
+          "had to wait.",
       .own_step = "its correction is about plain steps of length alpha",
-      .knobs = {NidsStepKnob(),
-                PositiveKnob("R0", 2.0,
-                             "Initial range of the differences, R_0. Choose it "
-                             "about as large as the largest parameter."),
-                {.name = "rho",
-                 .default_value = 0.98,
-                 .min = 0,
-                 .max = 1,
-                 .min_open = true,
-                 .help = "How fast the range shrinks: R <- rho R after every "
-                         "round. It widens, R <- R/rho, when a difference did "
-                         "not fit."},
-                {.name = "bits",
-                 .type = KnobType::kInteger,
-                 .default_value = int64_t{8},
-                 .min = 1,
-                 .max = 16,
-                 .unit = "bits",
-                 .help = "Bits for each coordinate, b."}}};
+      .knobs = AnqNidsKnobs()};
 }
 
 }  // namespace dfl::core

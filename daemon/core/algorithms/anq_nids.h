@@ -11,6 +11,14 @@
 // h is the replica of phi. u = -alpha D is conserved, as NIDS's, and moves with
 // h. Where phi - h did not fit into +-R the range widens, R <- R/rho: with
 // noise or after lost rounds phi would leave a range that only shrinks.
+//
+// Ours beside that form:
+//   K        local steps x <- x - alpha (grad f_i(x) + D) before phi = x
+//   c_D      D <- D + c_D/(alpha K) c: less than the whole gain
+//   range    `largest`: R is the largest |phi - h| of the message, which names
+//            it; nothing is clipped, so that 2 bits are enough
+// The codes are entropy coded where that is shorter (codec/coded_steps.h).
+// Kept is then Z, the sum of all -c, and u = c_D/K Z.
 #ifndef DFL_CORE_ALGORITHMS_ANQ_NIDS_H_
 #define DFL_CORE_ALGORITHMS_ANQ_NIDS_H_
 
@@ -38,9 +46,15 @@ class AnqNids : public ReplicaRounds {
     double alpha;
     double initial_range;
     double rho;
+    bool adapts;  // the range is that of each message
     int bits;
+    int64_t local_steps;
+    double gain;  // c_D / K
   };
 
+  Pace PaceOf(int64_t k) const override {
+    return {k * settings_.local_steps, k};
+  }
   void BeginRound(Actions& actions) override;
   void AfterGradient(Actions& actions) override;
   void AfterExchange(Arrivals arrivals, Actions& actions) override;
@@ -55,9 +69,14 @@ class AnqNids : public ReplicaRounds {
 
   // Sets the replica to what receivers make of the codes of phi - h.
   void Quantise(absl::Span<const float> phi);
+  // vector += Z, as far as it counts.
   void AddCorrection(absl::Span<float> vector);
+  // d.
+  float StepOf(absl::Span<const float> phi);
+  void Give(Actions& actions);
 
   Settings settings_;
+  int64_t steps_left_ = 0;  // of this round
   double range_ = 0;
   MatchedFlows flows_;
 };

@@ -21,6 +21,7 @@
 #include "daemon/core/algorithms/epidemic.h"
 #include "daemon/core/algorithms/fedavg.h"
 #include "daemon/core/algorithms/fedmid.h"
+#include "daemon/core/algorithms/gossip_nids.h"
 #include "daemon/core/algorithms/kd_pdfl.h"
 #include "daemon/core/algorithms/kgt.h"
 #include "daemon/core/algorithms/local.h"
@@ -61,13 +62,13 @@ void Catalogue::Add(AlgorithmInfo entry) {
 
 const Catalogue& BuiltInCatalogue() {
   static const Catalogue* const kBuiltIn = new Catalogue({
-      AnqNidsInfo(),     AsyncDsgdInfo(),  BarrierDsgdInfo(), BeerInfo(),
-      ChocoSgdInfo(),    DeceflInfo(),     DepositumInfo(),   DfedavgmInfo(),
-      DfedsamInfo(),     DpsgdInfo(),      DracoInfo(),       EpidemicInfo(),
-      FedavgInfo(),      FedavgPlusInfo(), FedmidInfo(),      GPushPullInfo(),
-      KGtInfo(),         KdPdflInfo(),     LocalInfo(),       NidsInfo(),
-      PameInfo(),        PushPullInfo(),   SgpInfo(),         SpodGtInfo(),
-      SporadicKGtInfo(), SwarmInfo(),      SyncDsgdInfo(),
+      AnqNidsInfo(),    AsyncDsgdInfo(),   BarrierDsgdInfo(), BeerInfo(),
+      ChocoSgdInfo(),   DeceflInfo(),      DepositumInfo(),   DfedavgmInfo(),
+      DfedsamInfo(),    DpsgdInfo(),       DracoInfo(),       EpidemicInfo(),
+      FedavgInfo(),     FedavgPlusInfo(),  FedmidInfo(),      GPushPullInfo(),
+      GossipNidsInfo(), KGtInfo(),         KdPdflInfo(),      LocalInfo(),
+      NidsInfo(),       PameInfo(),        PushPullInfo(),    SgpInfo(),
+      SpodGtInfo(),     SporadicKGtInfo(), SwarmInfo(),       SyncDsgdInfo(),
   });
   return *kBuiltIn;
 }

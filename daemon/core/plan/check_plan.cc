@@ -255,6 +255,14 @@ absl::Status CheckProxSteps(const Knobs& knobs, const AlgorithmInfo& algorithm,
   return absl::OkStatus();
 }
 
+absl::Status CheckTogether(const Knobs& knobs, const AlgorithmInfo& algorithm,
+                           const std::string& key) {
+  if (algorithm.check == nullptr) return absl::OkStatus();
+  const absl::Status status = algorithm.check(knobs);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(key, status.message()));
+}
+
 absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   const std::string common = "algorithm.knobs.";
   const absl::StatusOr<Knobs> knobs =
@@ -265,6 +273,7 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
   }
   DFL_RETURN_IF_ERROR(CheckSampleWeighting(plan, *knobs, common));
   DFL_RETURN_IF_ERROR(CheckProxSteps(*knobs, algorithm, common));
+  DFL_RETURN_IF_ERROR(CheckTogether(*knobs, algorithm, common));
   const std::vector<NodeId> members = MemberIds(plan);
   for (const auto& [node, overrides] : plan.nodes) {
     const std::string key = absl::StrCat("nodes.", node.name());
@@ -290,6 +299,8 @@ absl::Status CheckKnobs(const RunPlan& plan, const AlgorithmInfo& algorithm) {
         CheckSampleWeighting(plan, *own, absl::StrCat(key, ".knobs.")));
     DFL_RETURN_IF_ERROR(
         CheckProxSteps(*own, algorithm, absl::StrCat(key, ".knobs.")));
+    DFL_RETURN_IF_ERROR(
+        CheckTogether(*own, algorithm, absl::StrCat(key, ".knobs.")));
   }
   return absl::OkStatus();
 }

@@ -32,8 +32,22 @@ std::string ToString(ValueType values) {
       return "int8";
     case ValueType::kSteps:
       return "steps";
+    case ValueType::kMod:
+      return "mod";
+    case ValueType::kModAnswer:
+      return "mod-answer";
+    case ValueType::kCodedSteps:
+      return "coded-steps";
   }
   return "unknown";
+}
+
+bool IsSteps(ValueType values) {
+  return values == ValueType::kSteps || values == ValueType::kCodedSteps;
+}
+
+bool IsMod(ValueType values) {
+  return values == ValueType::kMod || values == ValueType::kModAnswer;
 }
 
 absl::StatusOr<Coordinates> ParseCoordinates(absl::string_view text) {
@@ -49,6 +63,13 @@ absl::StatusOr<ValueType> ParseValueType(absl::string_view text) {
   for (const ValueType v : {ValueType::kFp32, ValueType::kFp16,
                             ValueType::kBf16, ValueType::kInt8}) {
     if (text == ToString(v)) return v;
+  }
+  if (text == ToString(ValueType::kMod)) {
+    return absl::InvalidArgumentError(
+        "mod is no format of the plan: it is read against the receiver's own "
+        "model, at scales that both ends of an exchange keep, and gossip-nids "
+        "alone keeps them (and always uses it); allowed: fp32, fp16, bf16, "
+        "int8");
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "\"", text, "\" is no value format; allowed: fp32, fp16, bf16, int8"));

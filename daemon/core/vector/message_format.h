@@ -25,25 +25,40 @@ enum class ValueType {
   kInt8 = 4,  // stochastic rounding, one scale for each 256 sent values
   // Increments of replicas, a few bits each (step_codes.h). Never model values.
   kSteps = 5,
+  // To be read against the receiver's own vector (mod_code.h): an offer, and
+  // the answer to one.
+  kMod = 6,
+  kModAnswer = 7,
+  // As kSteps, entropy coded.
+  kCodedSteps = 8,
 };
 
 struct MessageFormat {
   Coordinates coordinates = Coordinates::kDense;
   ValueType values = ValueType::kFp32;
-  // kSteps only, else 0: StepCodes::bits and vectors.
+  // kSteps and kCodedSteps only, else 0: StepCodes::bits and vectors.
   int bits = 0;
   int vectors = 0;
+  // kMod and kModAnswer only, else 0: M.
+  int modulus = 0;
 
   friend bool operator==(const MessageFormat& a, const MessageFormat& b) {
     return a.coordinates == b.coordinates && a.values == b.values &&
-           a.bits == b.bits && a.vectors == b.vectors;
+           a.bits == b.bits && a.vectors == b.vectors && a.modulus == b.modulus;
   }
 };
 
-// "dense", "random", "topk"; "fp32", "fp16", "bf16", "int8", "steps".
+// Whether the values are increments of replicas; and whether they are written
+// for a receiver that has a vector of its own to read them against.
+bool IsSteps(ValueType values);
+bool IsMod(ValueType values);
+
+// "dense", "random", "topk"; "fp32", "fp16", "bf16", "int8", "steps", "mod",
+// "mod-answer", "coded-steps".
 std::string ToString(Coordinates coordinates);
 std::string ToString(ValueType values);
-// For models, so "steps" is none.
+// For models, so "steps" is none. "mod" is refused with its reason: only
+// gossip-nids keeps the scales that it needs.
 // Errors: INVALID_ARGUMENT names the text found and what is allowed.
 absl::StatusOr<Coordinates> ParseCoordinates(absl::string_view text);
 absl::StatusOr<ValueType> ParseValueType(absl::string_view text);

@@ -9,6 +9,31 @@
 
 namespace dfl::runtime {
 
+namespace {
+
+// `what` as the encoder wants it; borrowed.
+codec::EncoderInput InputOf(const Outgoing& what) {
+  codec::EncoderInput input;
+  input.format = what.format;
+  input.sent = what.sent_coordinates;
+  input.seed = what.seed;
+  if (what.mass != nullptr) {
+    input.values = *what.mass;
+    input.steps = what.steps.get();
+    input.answer = what.answer.get();
+    input.buffers = what.buffers;
+  } else {
+    if (what.offer == nullptr) input.values = what.snapshot->parameters;
+    input.offer = what.offer.get();
+    input.buffers = what.snapshot->buffers;
+  }
+  if (what.reference != nullptr) input.reference = what.reference->values();
+  input.keep_sent = what.format.coordinates == core::Coordinates::kTopK;
+  return input;
+}
+
+}  // namespace
+
 using ports::RefuseReason;
 using ports::TransferAck;
 using ports::TransferBegin;
@@ -90,20 +115,7 @@ void OutboundTransfers::Encode(Transfer& transfer, int64_t room,
                                int64_t chunk_bytes) {
   const Outgoing& what = transfer.what;
   if (transfer.encoder == nullptr) {
-    codec::EncoderInput input;
-    input.format = what.format;
-    input.sent = what.sent_coordinates;
-    input.seed = what.seed;
-    if (what.mass != nullptr) {
-      input.values = *what.mass;
-      input.steps = what.steps.get();
-    } else {
-      input.values = what.snapshot->parameters;
-      input.buffers = what.snapshot->buffers;
-    }
-    if (what.reference != nullptr) input.reference = what.reference->values();
-    input.keep_sent = what.format.coordinates == core::Coordinates::kTopK;
-    auto made = codec::Encoder::Create(input);
+    auto made = codec::Encoder::Create(InputOf(what));
     if (!made.ok()) {
       transfer.encode_status = made.status();
       return;

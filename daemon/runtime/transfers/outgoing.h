@@ -14,6 +14,7 @@
 #include "daemon/codec/edge_reference.h"
 #include "daemon/codec/encoder.h"
 #include "daemon/core/vector/message_format.h"
+#include "daemon/core/vector/mod_code.h"
 #include "daemon/core/vector/step_codes.h"
 #include "daemon/ports/frames.h"
 #include "daemon/runtime/transfers/snapshot.h"
@@ -41,6 +42,11 @@ struct Outgoing {
   // kMass: what is given, in the place of `snapshot`; and its names.
   std::shared_ptr<const FlatVector> mass;
   std::shared_ptr<const core::StepCodes> steps;  // that `mass` is of, or null
+  // What is sent in the place of `mass`, or null; and with it.
+  std::shared_ptr<const core::ModAnswer> answer;
+  std::vector<float> buffers;
+  // kPush: what is sent in the place of the snapshot's parameters, or null.
+  std::shared_ptr<const core::ModOffer> offer;
   uint64_t tracker_epoch = 0;
   uint64_t sequence = 0;
   // Top-k: what the peer was sent so far, [n]; not changed before `done`.

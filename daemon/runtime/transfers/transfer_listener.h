@@ -42,7 +42,7 @@ struct ModelLengths {
   int64_t buffers = 0;
   // Name what it is for, to whoever admitted it: Recheck gets them back.
   uint64_t life = 0;
-  uint64_t tracker_epoch = 0;  // of mass
+  uint64_t tracker_epoch = 0;  // of mass, and of offers
 };
 
 // A transfer may come in if it has these lengths, or it is refused.

@@ -71,7 +71,7 @@ TEST(Header, RefusesUnknownVersionsAndFormatsAsNotImplemented) {
                                       {1, 0},
                                       {1, 4},
                                       {2, 0},
-                                      {2, 6},
+                                      {2, 9},
                                       {3, 1}}) {
     const absl::Status status = StatusOf(With(Sample(), offset, 1, value));
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented)

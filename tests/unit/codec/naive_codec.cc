@@ -132,6 +132,9 @@ double NaiveMessage::Value(size_t q) const {
       return static_cast<double>(static_cast<int8_t>(Number(at, 1))) *
              static_cast<double>(Scale(q));
     }
+    case core::ValueType::kMod:
+    case core::ValueType::kModAnswer:
+    case core::ValueType::kCodedSteps:
     case core::ValueType::kSteps:
       break;  // step_code_test.cc
   }

@@ -41,6 +41,9 @@ class ScriptedDecisions : public Decisions {
   int64_t DrawFrom(absl::string_view, IntRange range) override {
     return range.lo;
   }
+  int64_t DrawAnew(absl::string_view, IntRange range) override {
+    return range.lo;
+  }
   // As `happens` says.
   bool Happens(absl::string_view, const NodeId&, double) override {
     return happens;

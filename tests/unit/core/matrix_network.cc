@@ -83,6 +83,9 @@ class FollowsScript : public Decisions {
   int64_t DrawFrom(absl::string_view, IntRange range) override {
     return script::Drawn(node_, range);
   }
+  int64_t DrawAnew(absl::string_view, IntRange range) override {
+    return range.lo;
+  }
   bool Happens(absl::string_view purpose, const NodeId& peer,
                double probability) override {
     const int64_t to = IndexOfName(peer);

@@ -84,7 +84,10 @@ TEST_P(PaceOf, OfAJoinerIsThatOfTheOthers) {
   const std::unique_ptr<Algorithm> joined = network.MakeAlgorithm(2);
   RecordedActions ignored;
   joined->Handle(Started{kIterations}, ignored);
-  EXPECT_EQ(joined->rounds(), pace.rounds);
+  // How many steps lie between two rounds is chance in one.
+  if (!info.offers) {
+    EXPECT_EQ(joined->rounds(), pace.rounds);
+  }
   if (info.steps_of == nullptr) {
     // Those that begin with two gradients do so again.
     EXPECT_NEAR(static_cast<double>(joined->gradients()),

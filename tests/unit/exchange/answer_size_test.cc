@@ -29,6 +29,9 @@ int64_t BytesPerValue(ValueType values) {
       return 2;
     case ValueType::kInt8:
       return 1;
+    case ValueType::kMod:
+    case ValueType::kModAnswer:
+    case ValueType::kCodedSteps:
     case ValueType::kSteps:  // never of models
       return 0;
   }

@@ -144,7 +144,7 @@ TEST_P(MassOnNodes, TheDriftIsNothingAtAnyMoment) {
   options.network.path.reset_probability = 0.01;
   RunTwice(options, [&](SimCluster& c) {
     c.Run(Plan(c));
-    std::map<NodeId, const core::MassRounds*> nodes;
+    std::map<NodeId, const core::Algorithm*> nodes;
     for (int moment = 0; moment < 300; ++moment) {
       c.RunFor(absl::Milliseconds(7));
       nodes.clear();
@@ -282,10 +282,13 @@ TEST(MassOnNodesTest, CompressedDifferencesCostLittle) {
   const double four = anq(4);
   const double eight = anq(8);
   const double twelve = anq(12);
-  // Four bits more are 500 bytes a parcel more, an eighth of the whole.
-  EXPECT_NEAR(eight - four, whole / 8, whole / 80);
-  EXPECT_NEAR(twelve - eight, whole / 8, whole / 80);
-  EXPECT_LT(four, whole / 5);
+  // Four bits more are up to 500 bytes a parcel more, an eighth of the whole,
+  // and they are entropy coded.
+  EXPECT_GT(eight - four, whole / 80);
+  EXPECT_LT(eight - four, whole / 8 + whole / 80);
+  EXPECT_GT(twelve - eight, whole / 80);
+  EXPECT_LT(twelve - eight, whole / 8 + whole / 80);
+  EXPECT_LT(four, whole / 6);
 }
 
 // A model of int8 and mass of int8 are a quarter of what they are in fp32.
