@@ -16,7 +16,7 @@ AsyncTrainer::AsyncTrainer(ports::Loop& loop,
       learner_(std::move(learner)),
       reached_(std::make_shared<std::optional<ports::BatchPosition>>(
           learner_->position())),
-      thread_(loop, "dfld-train", pace.niceness) {}
+      thread_(loop, "dfld-train", {.niceness = pace.niceness}) {}
 
 AsyncTrainer::~AsyncTrainer() {
   loop_.Cancel(waiting_);

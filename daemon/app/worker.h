@@ -24,7 +24,7 @@ struct WorkerOptions {
   // It ends after so long without work.
   absl::Duration idle = absl::Seconds(10);
   // Is told on the thread what each piece of work took; may be null.
-  std::function<void(absl::Duration)> measured;
+  std::function<void(absl::Duration)> measured = nullptr;
 };
 
 class Worker final : public ports::Worker {

@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/learner/catalogue/model_spec.h"
+#include "daemon/learner/catalogue/torch_interface.h"
 #include "daemon/learner/module.h"
-#include "daemon/learner/torch_learner.h"
 
 namespace dfl::learner {
 

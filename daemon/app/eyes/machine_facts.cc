@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "daemon/app/cpu_quota.h"
+#include "daemon/app/compute/cpu_quota.h"
 #include "daemon/base/host_port.h"
 
 namespace dfl::app {
