@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "daemon/app/new_data/new_data.h"
 #include "daemon/app/orders.h"
 #include "daemon/app/security.h"
@@ -21,6 +20,22 @@ using runtime::RunKeeper;
 absl::Status TakesNoRecords() {
   return absl::FailedPreconditionError(
       "this node is on no network and takes no records");
+}
+
+std::vector<control::Setting> ToControl(
+    const std::vector<config::EffectiveSetting>& settings) {
+  std::vector<control::Setting> shown;
+  shown.reserve(settings.size());
+  for (const config::EffectiveSetting& setting : settings) {
+    shown.push_back({setting.key, setting.value, setting.origin});
+  }
+  return shown;
+}
+
+void Show(const runtime::KeptPlan& plan, control::PlanDocument& document) {
+  document.yaml = plan.text;
+  document.version = plan.version;
+  document.run_id = plan.run_id;
 }
 
 }  // namespace
@@ -53,7 +68,7 @@ ControlBackend::ControlBackend(BackendOptions options, EventLoop& loop,
                                              models_, events, log);
   }
   const absl::MutexLock lock(&mutex_);
-  settings_ = options_.settings;
+  settings_ = ToControl(options_.settings);
   status_.node = options_.self;
 }
 
@@ -83,12 +98,7 @@ void ControlBackend::Publish() {
   if (status.plan_version != noted_in_force_) {
     noted_in_force_ = status.plan_version;
     setup_.Run(
-        [this, version = status.plan_version] {
-          keeper_.Do([version](RunKeeper& keeper) {
-            keeper.NoteInForce(version);
-            return true;
-          });
-        },
+        [this, version = status.plan_version] { keeper_.NoteInForce(version); },
         [] {});
   }
   if (options_.orders != nullptr) {
@@ -138,11 +148,8 @@ std::unique_ptr<control::Subscription> ControlBackend::Subscribe(
 }
 
 control::PlanDocument ControlBackend::Plan() {
-  const std::shared_ptr<const runtime::KeptPlan> known = keeper_.known();
   control::PlanDocument document;
-  document.yaml = known->text;
-  document.version = known->version;
-  document.run_id = known->run_id;
+  Show(*keeper_.known(), document);
   const absl::MutexLock lock(&mutex_);
   document.version_in_force = status_.plan_version;
   document.kept_versions = archive_.Versions();
@@ -153,42 +160,22 @@ absl::StatusOr<control::PlanDocument> ControlBackend::PastPlan(
     uint64_t version) {
   control::PlanDocument document = Plan();
   if (version == document.version && version != 0) return document;
-  const auto past = archive_.Find(version);
-  if (past == nullptr) {
-    return absl::NotFoundError(absl::StrCat(
-        "this node keeps no plan of version ", version, "; it keeps ",
-        document.kept_versions.empty()
-            ? "none"
-            : absl::StrJoin(document.kept_versions, ", ")));
-  }
-  document.yaml = past->text;
-  document.version = past->version;
-  document.run_id = past->run_id;
+  DFL_ASSIGN_OR_RETURN(const auto past, archive_.Find(version));
+  Show(*past, document);
   return document;
 }
 
 std::vector<control::Setting> ControlBackend::Settings() {
-  std::vector<control::Setting> settings;
   const absl::MutexLock lock(&mutex_);
-  settings.reserve(settings_.size());
-  for (const config::EffectiveSetting& setting : settings_) {
-    settings.push_back({setting.key, setting.value, setting.origin});
-  }
-  return settings;
+  return settings_;
 }
 
-void ControlBackend::SetSettings(std::vector<config::EffectiveSetting> settings,
-                                 const std::vector<std::string>& peers) {
+void ControlBackend::SetSettings(
+    const std::vector<config::EffectiveSetting>& settings,
+    const std::vector<std::string>& peers) {
   addresses_.SetSettings(peers);
   const absl::MutexLock lock(&mutex_);
-  settings_ = std::move(settings);
-}
-
-std::optional<FrozenWatch::Frozen> ControlBackend::LookIfFrozen(
-    absl::Duration patience) const {
-  const AsyncTrainer* trainer = plans_.trainer();
-  if (trainer == nullptr) return std::nullopt;
-  return trainer->LookIfFrozen(patience);
+  settings_ = ToControl(settings);
 }
 
 // ------------------------------------------------------------------ plans ----
@@ -261,8 +248,8 @@ void ControlBackend::PutRecord(std::string record, control::Caller,
 }
 
 std::vector<control::RecordInfo> ControlBackend::ListRecords() {
-  if (options_.orders == nullptr) return {};
-  return options_.orders->List();
+  return options_.orders ? options_.orders->List()
+                         : std::vector<control::RecordInfo>();
 }
 
 absl::Status ControlBackend::Restore() {

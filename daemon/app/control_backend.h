@@ -101,13 +101,16 @@ class ControlBackend final : public control::Backend {
 
   // The settings as they are in force now, and the peers that they name. Any
   // thread.
-  void SetSettings(std::vector<config::EffectiveSetting> settings,
+  void SetSettings(const std::vector<config::EffectiveSetting>& settings,
                    const std::vector<std::string>& peers)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // As FrozenWatch::Look, of the training. On the loop.
   std::optional<FrozenWatch::Frozen> LookIfFrozen(
-      absl::Duration patience) const;
+      absl::Duration patience) const {
+    const AsyncTrainer* trainer = plans_.trainer();
+    return trainer ? trainer->LookIfFrozen(patience) : std::nullopt;
+  }
 
   // Publishes a copy of the node's status. On the loop.
   void Publish() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -161,11 +164,9 @@ class ControlBackend final : public control::Backend {
   control::Checkpoints& checkpoints() override { return checkpoints_; }
 
  private:
-  // The node has been given a plan, or refused one. On the loop.
-  void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnPlanSet() ABSL_LOCKS_EXCLUDED(mutex_);  // or refused; on the loop
   // Keeps the plan that was taken, for a rollback.
   void KeepPlan();
-  // On the setup thread.
   absl::StatusOr<control::ApplyPlanResult> TakePlan(
       const control::ApplyPlanOptions& options);
 
@@ -188,7 +189,7 @@ class ControlBackend final : public control::Backend {
   Turns turns_;
 
   absl::Mutex mutex_;
-  std::vector<config::EffectiveSetting> settings_ ABSL_GUARDED_BY(mutex_);
+  std::vector<control::Setting> settings_ ABSL_GUARDED_BY(mutex_);
   runtime::NodeStatus status_ ABSL_GUARDED_BY(mutex_);
   // Why the stored plan is not taken up; "": it is, or there is none. The run
   // that it was to train goes on once it is.

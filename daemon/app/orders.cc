@@ -27,6 +27,30 @@ bool IsOf(const ports::RecordId& id, RecordKind kind) {
   return id.kind == static_cast<int32_t>(kind);
 }
 
+std::vector<std::string> SortedUris(
+    const std::vector<tls::Identity>& identities) {
+  std::vector<std::string> uris;
+  uris.reserve(identities.size());
+  for (const tls::Identity& identity : identities) {
+    uris.push_back(tls::ToUri(identity));
+  }
+  std::sort(uris.begin(), uris.end());
+  return uris;
+}
+
+// What a status says of a ban of `node`; "": it is not banned.
+std::string BanOf(const NodeId& node,
+                  const std::vector<tls::Identity>& banned) {
+  for (const tls::Identity& identity : banned) {
+    if (identity.role == tls::Role::kNode && identity.name == node.name()) {
+      return absl::StrCat(
+          "this node is banned: others refuse it until `dflctl peer unban ",
+          identity.name, "`");
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Orders::Orders(OrdersOptions options, Security* security, EventLoop& loop,
@@ -307,22 +331,10 @@ void Orders::SetSettingsLabels(records::Labels labels) {
 void Orders::RefreshBans() {
   if (signed_ == nullptr) return;
   const std::vector<tls::Identity> banned = records::BannedBy(gossip_->book());
-  std::vector<std::string> names;
-  std::string ban_of_self;
-  for (const tls::Identity& identity : banned) {
-    names.push_back(tls::ToUri(identity));
-    if (identity.role == tls::Role::kNode &&
-        identity.name == options_.self.name()) {
-      ban_of_self = absl::StrCat(
-          "this node is banned: others refuse it until `dflctl peer unban ",
-          identity.name, "`");
-    }
-  }
-  std::sort(names.begin(), names.end());
   {
     const absl::MutexLock lock(&mutex_);
-    banned_ = std::move(names);
-    ban_of_self_ = std::move(ban_of_self);
+    banned_ = SortedUris(banned);
+    ban_of_self_ = BanOf(options_.self, banned);
   }
   security_->network().SetBanned(banned);
   signed_->SetBanned(banned);

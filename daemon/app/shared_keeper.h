@@ -30,6 +30,14 @@ class SharedKeeper {
     return result;
   }
 
+  // As RunKeeper's. Waits for the disk.
+  void NoteInForce(uint64_t version) {
+    Do([version](runtime::RunKeeper& keeper) {
+      keeper.NoteInForce(version);
+      return true;
+    });
+  }
+
   // Never null.
   std::shared_ptr<const runtime::KeptPlan> known()
       ABSL_LOCKS_EXCLUDED(known_mutex_) {

@@ -508,10 +508,9 @@ std::vector<Setting> RestTable() {
 const std::vector<Setting>& Table() {
   static const std::vector<Setting>& table = *[] {
     auto* all = new std::vector<Setting>();
-    for (auto part :
-         {NodeTable, DiscoveryTable, PlaneTable, WebTable, DataTable,
-          StandardiseTable, PartitionTable, PublishTable, TrainTable,
-          RestTable}) {
+    for (auto part : {NodeTable, DiscoveryTable, PlaneTable, WebTable,
+                      DataTable, StandardiseTable, PartitionTable, PublishTable,
+                      TrainTable, RestTable}) {
       for (Setting& setting : part()) all->push_back(std::move(setting));
     }
     return all;

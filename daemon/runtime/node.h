@@ -209,9 +209,8 @@ class Node : public LinkObserver,
   const core::RunPlan* plan() const {
     return plans_.pending() ? plans_.pending() : own_.run.plan_or_null();
   }
-  // The plan in force; null: none.
+  // The plan in force, and its trainer; null: none.
   const core::RunPlan* plan_in_force() const { return own_.run.plan_or_null(); }
-  // That of the plan in force; null: none.
   ports::Trainer* trainer() { return training_.learner().trainer(); }
   const ports::ModelInfo* model() const {
     const ports::Trainer* trainer = training_.learner().trainer();
@@ -224,9 +223,8 @@ class Node : public LinkObserver,
   // on the loop.
   absl::Span<const float> parameters() const { return own_.model.parameters(); }
   absl::Span<const float> buffers() const { return own_.model.buffers(); }
-  // For tests of its bounds.
+  // For tests of its bounds, and of what it conserves (null before Start).
   const Transfers& transfers() const { return exchange_.transfers(); }
-  // For tests of what it conserves; null before Start.
   const core::Algorithm* algorithm() const { return own_.algorithm.get(); }
   const Parcels& parcels() const { return exchange_.mass().parcels(); }
 

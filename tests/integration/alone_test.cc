@@ -304,9 +304,7 @@ void BeginDialling(Pair& pair, const std::string& address) {
 std::vector<Way> Ways() {
   std::vector<Way> ways = {
       {"another run",
-       [](Pair& p) {
-         BeginApart(p, {{"run: together", "run: another"}});
-       },
+       [](Pair& p) { BeginApart(p, {{"run: together", "run: another"}}); },
        {"b: run: together here, another there"}},
       {"another algorithm",
        [](Pair& p) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "daemon/config/plan_yaml.h"
 
 namespace dfl::app {
@@ -42,13 +42,19 @@ absl::Status PlanArchive::Keep(std::shared_ptr<const KeptPlan> plan) {
   return files_->WriteAtomically(FileOf(slot), plan->text);
 }
 
-std::shared_ptr<const KeptPlan> PlanArchive::Find(uint64_t version) const {
-  const absl::MutexLock lock(&mutex_);
-  const auto found = plans_.find(version % kKept);
-  if (found == plans_.end() || found->second->version != version) {
-    return nullptr;
+absl::StatusOr<std::shared_ptr<const KeptPlan>> PlanArchive::Find(
+    uint64_t version) const {
+  {
+    const absl::MutexLock lock(&mutex_);
+    const auto found = plans_.find(version % kKept);
+    if (found != plans_.end() && found->second->version == version) {
+      return found->second;
+    }
   }
-  return found->second;
+  const std::vector<uint64_t> kept = Versions();
+  return absl::NotFoundError(absl::StrCat(
+      "this node keeps no plan of version ", version, "; it keeps ",
+      kept.empty() ? "none" : absl::StrJoin(kept, ", ")));
 }
 
 std::vector<uint64_t> PlanArchive::Versions() const {

@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "daemon/ports/files.h"
 #include "daemon/runtime/keeper/run_state.h"
@@ -33,9 +34,9 @@ class PlanArchive {
   absl::Status Keep(std::shared_ptr<const runtime::KeptPlan> plan)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Null: none of that version is kept.
-  std::shared_ptr<const runtime::KeptPlan> Find(uint64_t version) const
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: NOT_FOUND says which versions are kept.
+  absl::StatusOr<std::shared_ptr<const runtime::KeptPlan>> Find(
+      uint64_t version) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Rising.
   std::vector<uint64_t> Versions() const ABSL_LOCKS_EXCLUDED(mutex_);
