@@ -87,7 +87,7 @@ for architecture in "${architectures[@]}"; do
     profiles+=(cross nocheck)
     if ! has_torch "$architecture"; then
       say "there is no LibTorch for $architecture here: its packages come" \
-        "without dfld (apt-get install libtorch-dev:$architecture)"
+        "without dfld-torch (apt-get install libtorch-dev:$architecture)"
       profiles+=(pkg.dfld.notorch)
     fi
   fi

@@ -53,7 +53,7 @@ APT = r"""#!/bin/sh
 [ "$1" = install ] || exit 1
 for name; do
   case "$name" in
-    install | ./dfld_*.deb | ./dflctl_*.deb) ;;
+    install | ./dfld_*.deb | ./dfld-torch_*.deb | ./dflctl_*.deb) ;;
     *) dpkg-query -W "$name" >/dev/null ||
          { echo "$name is not on this machine" >&2; exit 1; } ;;
   esac

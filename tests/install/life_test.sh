@@ -102,7 +102,7 @@ fi
 rm -f "$root/etc/hostname"
 share="$work/share"
 mkdir -p "$share"
-cp "$packages"/{dfld,dflctl,dfl-sim,libdfl-client-dev}_*_"$(
+cp "$packages"/{dfld,dfld-torch,dflctl,dfl-sim,libdfl-client-dev}_*_"$(
   dpkg --print-architecture
 )".deb "$packages"/python3-dfl_*_all.deb "$build/bin/freeze_thread" "$share/"
 # next VERSION PACKAGE: the same package under another version.
@@ -119,7 +119,7 @@ in_root apt-get -q update >"$work/apt.log" 2>&1 ||
 mkdir -p "$root/share"
 cp "$share"/*.deb "$root/share/"
 in_root sh -c 'cd /share && apt-get -q -y --no-install-recommends \
-  --download-only install ./dfld_*.deb ./dflctl_*.deb' >>"$work/apt.log" 2>&1 ||
+  --download-only install ./dfld_*.deb ./dfld-torch_*.deb ./dflctl_*.deb' >>"$work/apt.log" 2>&1 ||
   fail "the packages cannot be had: $(tail -n 5 "$work/apt.log")"
 rm -rf "$root/share"
 
@@ -162,7 +162,7 @@ TEXT"; }
 # ------------------------------------------------------------------- install
 
 inside sh -c 'cd /share && apt-get -q -y --no-install-recommends \
-  install ./dfld_*.deb ./dflctl_*.deb' >"$work/install.log" 2>&1 ||
+  install ./dfld_*.deb ./dfld-torch_*.deb ./dflctl_*.deb' >"$work/install.log" 2>&1 ||
   fail "apt-get install: $(tail -n 20 "$work/install.log")"
 ! active || fail "it runs although nobody has configured it"
 [[ "$(inside systemctl is-enabled dfld || true)" == disabled ]] ||
