@@ -74,6 +74,8 @@ void StartTicking(Tree& tree) {
                                         : absl::InfiniteDuration();
     const auto frozen = tree.backend->LookIfFrozen(patience);
     tree.eyes->Turn();
+    const runtime::Membership& membership = tree.node->membership();
+    tree.known_members->Look(membership.members(), membership.changes());
     if (tree.quiet.IsQuiet(tree.loop.turns(), tree.loop.Now())) {
       tree.backend->StillHolds();
       tree.life.TellAgain(frozen);
@@ -374,7 +376,7 @@ absl::Status Listen(const config::NodeSettings& settings, Tree& tree) {
 }
 
 // Looks for others from here on.
-void StartFinding(Tree& tree) {
+void StartFinding(const NodeId& self, Tree& tree) {
   FindingHooks hooks;
   hooks.candidates = [&tree](const std::string& source,
                              std::vector<std::string> addresses) {
@@ -385,6 +387,14 @@ void StartFinding(Tree& tree) {
     if (tree.node != nullptr) TellAddresses(tree, addresses);
   };
   tree.finding->Start(std::move(hooks));
+  tree.known_members = std::make_unique<KnownMembers>(
+      self, *tree.files, tree.loop, *tree.checkpoint_worker,
+      [&tree](std::vector<std::string> addresses) {
+        if (tree.node == nullptr) return;  // it goes down
+        tree.node->membership().SetCandidates("last run", std::move(addresses));
+      },
+      [&tree](const std::string& text) { tree.log.Warning("store", text); });
+  tree.loop.RunAndWait([&tree] { tree.known_members->Start(); });
 }
 
 // Has the node write what it goes on from, and stand still.
@@ -444,7 +454,7 @@ absl::Status Build(const DaemonOptions& options, Tree& tree) {
   BuildNewData(options, data, tree);
   BuildBackend(options, std::move(keeper), tree);
   BuildEyes(settings, tree);
-  StartFinding(tree);
+  StartFinding(NodeId(settings.name), tree);
   DFL_RETURN_IF_ERROR(TakeUpPlan(tree, settings, initial_plan));
   tree.backend->Connect();
   WatchSecurity(tree);

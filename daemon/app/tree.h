@@ -21,6 +21,7 @@
 #include "daemon/app/eyes/step_meter.h"
 #include "daemon/app/logger.h"
 #include "daemon/app/network/finding.h"
+#include "daemon/app/network/known_members.h"
 #include "daemon/app/new_data/new_data.h"
 #include "daemon/app/new_data/renewable_learners.h"
 #include "daemon/app/orders.h"
@@ -76,6 +77,7 @@ struct Tree {
   std::unique_ptr<Rest> rest;
   std::unique_ptr<runtime::PlanFollower> follower;
   std::unique_ptr<Finding> finding;
+  std::unique_ptr<KnownMembers> known_members;
   std::unique_ptr<RenewableLearners> learners;
   std::unique_ptr<NewData> new_data;  // null: the node has no data
   std::unique_ptr<ControlBackend> backend;

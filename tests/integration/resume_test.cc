@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -230,6 +231,39 @@ TEST_F(ResumeTest, AFullDiskMakesItDegradedUntilThereIsRoom) {
   ASSERT_EQ(std::system(absl::StrCat(within, "rm ", state, "/filler'").c_str()),
             0);
   EXPECT_TRUE(says("checkpoints are written again")) << d.log();
+}
+
+// Where the others were is on disk: "c" knows b's address from a alone, and a
+// is gone when it comes back.
+TEST(KnownMembers, AreFoundAgainWithoutThoseOfTheSettings) {
+  TemporaryFolder folder;
+  const auto make = [&](const std::string& name,
+                        const std::vector<std::string>& peers) {
+    DaemonProcess::Options options;
+    options.name = name;
+    options.folder = folder.path();
+    options.data_yaml = "log: {level: debug}\n";  // it trains nothing
+    options.peers = peers;
+    return DaemonProcess(options);
+  };
+  DaemonProcess a = make("a", {});
+  ASSERT_TRUE(a.Start()) << a.log();
+  DaemonProcess b = make("b", {a.peer_address()});
+  ASSERT_TRUE(b.Start()) << b.log();
+  DaemonProcess c = make("c", {a.peer_address()});
+  ASSERT_TRUE(c.Start()) << c.log();
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    const auto kept = ReadFile(folder.File("c.state/members"));
+    return kept.find(b.peer_address()) != std::string::npos;
+  })) << c.log();
+  c.Kill();
+  a.Kill();
+  ASSERT_TRUE(c.Start()) << c.log();
+  EXPECT_TRUE(c.StatusBecomes(kPatience, [](const client::NodeStatus& status) {
+    return std::any_of(
+        status.peers.begin(), status.peers.end(),
+        [](const auto& peer) { return peer.node == "b" && peer.linked; });
+  })) << c.log();
 }
 
 }  // namespace
