@@ -56,7 +56,7 @@ uint32_t TakeLargest(std::vector<uint32_t>* all, size_t* wanted) {
   return *last;
 }
 
-// ------------------------------------------------------------- by a sample ----
+// ------------------------------------------------------------ by a sample ----
 
 struct Bounds {
   uint32_t low = 0;
@@ -139,7 +139,7 @@ bool MarkBySample(const Magnitudes& magnitudes, size_t s,
   return true;
 }
 
-// --------------------------------------------------------------- otherwise ----
+// -------------------------------------------------------------- otherwise ----
 
 // Walks `counts` from the top until *wanted are covered: the bin where that
 // happens; *wanted becomes how many of that bin are wanted.

@@ -14,9 +14,9 @@ namespace dfl::simports {
 
 // |sum_i z_i + what is in flight|_inf, z being MassRounds::conserved, whose sum
 // is 0 (Spod-GT: z = y - v g; DEPOSITUM: y - beta g; K-GT: c; NIDS: -alpha D;
-// BEER: V - grad), or D of gossip-nids. For push-sum it is |sum_i omega_i + in flight - m|. If it is
-// not 0, except for rounding, mass was lost. Nullopt when the algorithm
-// conserves nothing (CHOCO-SGD, D-PSGD) or `nodes` is empty.
+// BEER: V - grad), or D of gossip-nids. For push-sum it is |sum_i omega_i + in
+// flight - m|. If it is not 0, except for rounding, mass was lost. Nullopt when
+// the algorithm conserves nothing (CHOCO-SGD, D-PSGD) or `nodes` is empty.
 //
 // `nodes` run the same algorithm and are in one tracker epoch. A parcel counts
 // at its sender until its receiver has it, whatever the sender knows.

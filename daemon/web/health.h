@@ -3,7 +3,8 @@
 //   live   the node's loop and the training move. It depends on nothing else,
 //          neither peers nor disks: who is not live is to be started again.
 //   ready  it has an identity, its listeners and its state. Whoever is not
-//          ready is to be left alone until it is; the text says what is missing.
+//          ready is to be left alone until it is; the text says what is
+//          missing.
 #ifndef DFL_WEB_HEALTH_H_
 #define DFL_WEB_HEALTH_H_
 

@@ -2,8 +2,8 @@
 // check the values, derive or choose the coordinates, round, checksum, cut into
 // chunks; put together, check, derive the coordinates again, mix by
 // core::PartialMean. As in the daemon, chunks are put together and checked as
-// they come, and malloc has the daemon's settings. One thread, a fresh seed each
-// time, median of 9.
+// they come, and malloc has the daemon's settings. One thread, a fresh seed
+// each time, median of 9.
 //
 //   codec_bench [n [seed]]   default 11,170,000, a ResNet-18's 44.7 MB, and a
 //                            seed from the clock, which is printed

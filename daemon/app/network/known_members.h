@@ -34,8 +34,8 @@ class KnownMembers {
   static constexpr absl::Duration kPause = absl::Minutes(5);
 
   // `candidates` is given what is tried now, and nothing once that is over;
-  // `warn` hears of a disk that fails. All must outlive it, and what it gives to
-  // `worker`.
+  // `warn` hears of a disk that fails. All must outlive it, and what it gives
+  // to `worker`.
   KnownMembers(NodeId self, ports::Files& files, ports::Loop& loop,
                ports::Worker& worker,
                std::function<void(std::vector<std::string>)> candidates,

@@ -9,9 +9,9 @@
 
 namespace dfl::core::kernels {
 
-// own[i] += sum[i] / counts[i] where counts[i] > 0; a quotient of 0 leaves every
-// bit, that of -0 too. Then sum and counts are 0 again. Lines of `own` where
-// nothing came are not touched.
+// own[i] += sum[i] / counts[i] where counts[i] > 0; a quotient of 0 leaves
+// every bit, that of -0 too. Then sum and counts are 0 again. Lines of `own`
+// where nothing came are not touched.
 void AddMeans(float* sum, int32_t* counts, size_t size, float* own);
 
 // own[i] += sum[i], likewise.

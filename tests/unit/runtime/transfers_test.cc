@@ -508,7 +508,7 @@ TEST_F(TransfersTest, AModelThatIsNotFiniteIsNotSent) {
   EXPECT_EQ(b_->begins, 0);
 }
 
-// Values are checked as they are encoded, so the first window may be on its way.
+// Values are checked as they are encoded: the first window may be on its way.
 TEST_F(TransfersTest, OneThatTurnsOutNotToBeFiniteIsCalledOff) {
   Connect();
   odd_ = kN - 1;
