@@ -16,8 +16,8 @@ namespace dfl::codec {
 // A sample of n/128 values, drawn evenly, gives two bounds between which the
 // s-th largest lies all but surely. One pass then marks what is above them, and
 // lists what lies between: about 1 % of 10 million values. The rest is chosen
-// from those by sorting in part. Where the sample was misleading, which is seen,
-// two more passes count instead. The result depends on the values alone.
+// from those by sorting in part. Where the sample was misleading, which is
+// seen, two more passes count instead. The result depends on the values alone.
 //
 // Memory during the call: less than n/4 bytes and 4 MB.
 void MarkLargest(absl::Span<const float> values,

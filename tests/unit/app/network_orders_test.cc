@@ -539,9 +539,9 @@ TEST(PlanArchive, LeavesOutWhatIsDamaged) {
   ASSERT_TRUE(disk.WriteAtomically("plan.5", text).ok()) << "of another slot";
   PlanArchive archive(&disk);
   EXPECT_THAT(archive.Versions(), ElementsAre(3));
-  ASSERT_NE(archive.Find(3), nullptr);
-  EXPECT_EQ(archive.Find(3)->text, text);
-  EXPECT_EQ(archive.Find(11), nullptr);
+  ASSERT_TRUE(archive.Find(3).ok());
+  EXPECT_EQ(archive.Find(3).value()->text, text);
+  EXPECT_EQ(archive.Find(11).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(OwnFacts, AReasonIsPrintableAndBounded) {
