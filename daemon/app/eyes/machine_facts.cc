@@ -86,7 +86,7 @@ MachineFacts ReadMachineFacts(const std::string& state_dir,
                               const std::vector<std::string>& peers) {
   MachineFacts facts;
   facts.clock_synchronised = ClockSynchronised();
-  facts.processors = CpuQuota();
+  facts.processors = FindCpuQuota().count();
   struct statvfs disk{};
   if (statvfs(state_dir.c_str(), &disk) == 0) {
     facts.disk_free_bytes = static_cast<int64_t>(disk.f_bavail) *
