@@ -126,16 +126,21 @@ std::string KnobSpec::AllowedText() const {
   }
   const bool has_min = std::isfinite(min);
   const bool has_max = std::isfinite(max);
+  const auto bound = [this](double value) {
+    return type == KnobType::kNumber
+               ? NumberText(value)
+               : absl::StrCat(static_cast<int64_t>(value));
+  };
   const std::string noun = type == KnobType::kNumber ? "number" : "integer";
   std::string text;
   if (has_min && has_max) {
-    text = absl::StrCat(min_open ? "(" : "[", NumberText(min), ", ",
-                        NumberText(max), max_open ? ")" : "]");
+    text = absl::StrCat(min_open ? "(" : "[", bound(min), ", ", bound(max),
+                        max_open ? ")" : "]");
     if (type != KnobType::kNumber) text = absl::StrCat("integer in ", text);
   } else if (has_min) {
-    text = absl::StrCat(noun, min_open ? " > " : " >= ", NumberText(min));
+    text = absl::StrCat(noun, min_open ? " > " : " >= ", bound(min));
   } else if (has_max) {
-    text = absl::StrCat(noun, max_open ? " < " : " <= ", NumberText(max));
+    text = absl::StrCat(noun, max_open ? " < " : " <= ", bound(max));
   } else {
     text = absl::StrCat("any ", noun);
   }

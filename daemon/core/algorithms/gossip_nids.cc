@@ -502,9 +502,9 @@ AlgorithmInfo GossipNidsInfo() {
       .extra_vectors = 4,  // D, x^0, and what was taken and waits
       .edge = AnswerCost() + EdgeCost{.sent = 1, .waiting = 1},
       .cost =
-          "One gradient per step. An exchange costs log2(M) bits a "
-          "parameter one way and about 2 bits the other, for M 8 5 n/8 "
-          "bytes for two nodes.",
+          "One gradient per step. An offer takes to each partner 3 n/8 bytes "
+          "with M 8, log2(M) bits a parameter, and its answer about 2 n/8 "
+          "back.",
       .own_step = "its correction is about plain steps of length alpha",
       .knobs = Joined(FormatKnobs(), GainKnobs())};
 }

@@ -22,11 +22,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kEvents[] =
-    "  hostile: {nodes: [n07], attack: sign-flip, factor: 1}\n"
+    "  hostile: {nodes: [n7], attack: sign-flip, factor: 1}\n"
     "  events:\n"
-    "    - {at: 200ms, crash: n05, for: 300ms}\n"
+    "    - {at: 200ms, crash: n5, for: 300ms}\n"
     "    - {at: 400ms, change: {topology: {kind: complete}}, within: 50ms}\n"
-    "    - {at: 600ms, crash: n06}\n";
+    "    - {at: 600ms, crash: n6}\n";
 
 class RunPageTest : public testing::Test {
  public:
@@ -109,8 +109,8 @@ TEST_F(RunPageTest, IsAFileWithTheWholeRun) {
   std::vector<std::string> texts;
   for (const Json& event : document["events"]) texts.push_back(event["text"]);
   EXPECT_THAT(texts,
-              ::testing::IsSupersetOf({"n05 crashes", "n05 crashes: over",
-                                       "n06 crashes", "the plan changes"}));
+              ::testing::IsSupersetOf({"n5 crashes", "n5 crashes: over",
+                                       "n6 crashes", "the plan changes"}));
   EXPECT_THAT(texts.back(), HasSubstr("finished: "));
 }
 
