@@ -211,7 +211,7 @@ class Manifests:
                 capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             expected = "insecure" if self.overlay == "dev" else "tls"
-            self.assertIn(f"security: {expected}\n", done.stdout)
+            self.assertRegex(done.stdout, rf"(?m)^security +{expected}$")
 
     def test_plan_is_a_plan(self):
         objects = self.objects

@@ -49,17 +49,33 @@ const State* Case::StateAfter(int64_t k) const {
   return nullptr;
 }
 
+namespace {
+
+// One vector for all nodes together, not a row for each.
+bool IsOfAll(const std::string& field) {
+  return absl::StartsWith(field, "sum_") || absl::EndsWith(field, "_in_flight");
+}
+
+// What a state tells: the models, their sum, or a message.
+bool SaysSomething(const State& state) {
+  return state.contains("x") || state.contains("sum_x") ||
+         state.contains("offer");
+}
+
+}  // namespace
+
 std::vector<std::string> Case::Uncompared() const {
   std::vector<std::string> left;
   if (contains("schedule") && states_.empty()) left.push_back("no state");
   for (const State& state : states_) {
     const std::string when = absl::StrCat(" after step ", state.k());
-    if (!state.contains("x")) left.push_back("no x" + when);
+    if (!SaysSomething(state)) left.push_back("no x" + when);
     for (const auto& [field, value] : state.entry_.items()) {
       if (field == "k") continue;
       if (state.asked_.count(field) == 0) {
         left.push_back(field + when);
-      } else if (value.is_array() && value.size() != at("m")) {
+      } else if (value.is_array() &&
+                 value.size() != at(IsOfAll(field) ? "n" : "m")) {
         left.push_back(absl::StrCat(value.size(), " rows of ", field, when));
       }
     }
