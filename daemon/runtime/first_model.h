@@ -66,10 +66,9 @@ class FirstModel : public Joining::Listener, public AskExchange::Listener {
                const codec::DecodedMessage& message) override;
 
  private:
-  // How far a model that `said` its steps and rounds has come; nullopt: as far
-  // as iterations of the present algorithm bring it here. That is so where
-  // nodes count different steps, each of its own rows or by chance.
-  std::optional<core::Pace> PaceOf(absl::Span<const double> said) const;
+  // How far a model that `said` its steps and rounds has come, which may have
+  // been under several algorithms; nullopt: it said no such numbers.
+  static std::optional<core::Pace> PaceOf(absl::Span<const double> said);
 
   OwnState& own_;
   Presence& presence_;

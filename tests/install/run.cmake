@@ -55,7 +55,7 @@ endif()
 file(STRINGS "${prefix}/lib/systemd/system/dfld.service" unit
      REGEX "^(ExecStart|Documentation)=")
 foreach(line "ExecStart=${prefix}/bin/dfld"
-             "Documentation=file:${prefix}/share/doc/dfld/")
+             "Documentation=man:dfld(8) file:${prefix}/share/doc/dfld/")
   if(NOT line IN_LIST unit)
     message(SEND_ERROR "dfld.service has no line ${line}, but ${unit}")
   endif()

@@ -98,6 +98,7 @@ TEST_F(PythonClient, IsServedWhatItMayHaveAndNothingElse) {
                     " --grpc_python_out=", stubs,
                     " --plugin=protoc-gen-grpc_python=$(command -v "
                     "grpc_python_plugin) dfl/control/v1/control.proto "
+                    "dfl/control/v1/observe.proto "
                     "dfl/peer/v1/peer.proto dfl/record/v1/record.proto")});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const Outcome outcome =
