@@ -92,7 +92,7 @@ Times Exchange(core::MessageFormat format, double rate, uint64_t seed,
   encoder->reset();
   lap(&times.encode);
 
-  auto message = codec::OpenMessage(std::move(check), assembler.Take());
+  auto message = codec::OpenMessage(check, assembler.Take());
   DFL_CHECK(message.ok());
   lap(&times.open);
 
